@@ -1,0 +1,46 @@
+"""Every test runs in a home, a working directory and an environment of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+KEEP = {
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "PYTEST_XDIST_WORKER",
+    "PYTEST_CURRENT_TEST",
+    "COLUMNS",
+    "LINES",
+}
+KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_")
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty HOME, XDG folders and cwd; only the variables that tools need to find the package index survive."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name not in KEEP and not name.startswith(KEEP_PREFIXES):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    for variable, folder in (
+        ("XDG_DATA_HOME", "data"),
+        ("XDG_CONFIG_HOME", "config"),
+        ("XDG_CACHE_HOME", "cache"),
+        ("XDG_STATE_HOME", "state"),
+    ):
+        monkeypatch.setenv(variable, str(home / folder))
+    monkeypatch.setenv("TRITON_WIZARD_HOME", str(home / "workspace"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nothing listens there
+    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    cwd = home / "cwd"
+    cwd.mkdir()
+    monkeypatch.chdir(cwd)
+    return home

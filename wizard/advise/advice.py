@@ -1,0 +1,103 @@
+"""The value of the third stage: ranked choices with memory, speed and reasons, and rejections with their remedies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asked for. None means "the wizard chooses"; a value given here is never changed, only refused."""
+
+    goal: str = "chat"
+    """``chat``, ``throughput``, ``quality``, ``smallest``."""
+    users: int = 4
+    """People served at the same time."""
+    max_len: int | None = None
+    """Tokens of prompt plus answer for each user."""
+    max_gpus: int | None = None
+    gpu_memory_utilization: float | None = None
+    stack: str | None = None
+    quantization: str | None = None
+    tp: int | None = None
+    pp: int | None = None
+    kv_dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A reason or a warning: a stable code, a sentence, and where the fact is from."""
+
+    code: str
+    text: str
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory bill of one choice, for each GPU, or for the host where the CPU serves. All bytes but the tokens."""
+
+    weights_bytes: int
+    kv_bytes_per_token: int
+    kv_capacity_tokens: int
+    activation_bytes: int
+    overhead_bytes: int
+    total_bytes: int
+    budget_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Expected speed with its range and who says so."""
+
+    tpot_ms: float | None
+    throughput_tokens_per_s: float | None
+    ttft_ms: float | None
+    low: float | None
+    high: float | None
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to serve the model here."""
+
+    stack: str
+    runtime: str
+    dtype: str
+    quantization: str | None
+    kv_cache_dtype: str
+    tp: int
+    pp: int
+    max_batch_size: int
+    """Requests that are worked on at the same time."""
+    max_seq_len: int
+    """Tokens of prompt plus answer for each of them."""
+    release: str
+    """Version of what serves, e.g. ``triton 2.51.0``."""
+    memory: Memory
+    speed: Speed | None = None
+    warnings: tuple[Note, ...] = ()
+    reasons: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A way that will not work here, why, and the smallest change that would make it possible."""
+
+    stack: str
+    quantization: str | None
+    tp: int
+    pp: int
+    code: str
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """All that the wizard can say about this model on this machine; ``choices[0]`` is the recommendation."""
+
+    feasible: bool
+    choices: tuple[Choice, ...] = ()
+    rejections: tuple[Rejection, ...] = field(default=())

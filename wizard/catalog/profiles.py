@@ -1,0 +1,83 @@
+"""Where ``profiles/`` is and how one file of it is read.
+
+Searched in this order, the first that has the file wins: ``$TRITON_WIZARD_PROFILES`` (which ``--profiles DIR`` sets),
+``$XDG_CONFIG_HOME/triton-wizard/profiles``, the wheel's own (``wizard/_profiles``), the checkout's (``profiles`` beside the package; an editable install has no ``_profiles``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_data
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # the same parser under its older name
+    import tomli as tomllib
+
+T = TypeVar("T")
+PROFILES_VARIABLE = "TRITON_WIZARD_PROFILES"
+
+
+def folders() -> list[Path]:
+    """All existing profile folders, the most specific first."""
+    package = Path(__file__).resolve().parent.parent
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    user = Path(config) if config.startswith("/") else Path.home() / ".config"
+    wanted = [
+        *([Path(os.environ[PROFILES_VARIABLE]).expanduser()] if os.environ.get(PROFILES_VARIABLE) else []),
+        user / "triton-wizard" / "profiles",
+        package / "_profiles",
+        package.parent / "profiles",
+    ]
+    return [folder for folder in wanted if folder.is_dir()]
+
+
+def find(relative: str) -> Path:
+    """The first file or folder named ``relative`` in the profile folders.
+
+    Raises:
+        UsageError: TW-D01 if none has it.
+    """
+    for folder in folders():
+        if (folder / relative).exists():
+            return folder / relative
+    raise UsageError(
+        "TW-D01",
+        f"profiles/{relative} is nowhere to be found",
+        f"Look at `triton-wizard journeys`, or check ${PROFILES_VARIABLE}.",
+    )
+
+
+def files(kind: str) -> dict[str, Path]:
+    """Name → path of every ``profiles/KIND/*.toml``; a file in a more specific folder hides its namesake."""
+    found: dict[str, Path] = {}
+    for folder in folders():
+        for path in sorted((folder / kind).glob("*.toml")):
+            found.setdefault(path.stem, path)
+    return dict(sorted(found.items()))
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Read one TOML file.
+
+    Raises:
+        UsageError: TW-D02 if it cannot be read or is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError("TW-D02", f"{path} cannot be read as TOML: {error}", "Mend the file or remove it.") from error
+
+
+def load(kind: type[T], path: Path) -> T:
+    """Read one TOML file as a value of ``kind``.
+
+    Raises:
+        UsageError: TW-D02 if it is not TOML, TW-K01 if a field does not fit.
+    """
+    return from_data(kind, load_toml(path), where=str(path))

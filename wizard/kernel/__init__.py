@@ -1,0 +1,1 @@
+"""What every stage stands on: errors, units, paths, secrets, text, values, processes."""

@@ -1,0 +1,103 @@
+"""One hierarchy for everything that can go wrong in front of a user.
+
+An error says three things: what happened, what to do about it, and a code that can be searched for. The class decides
+the exit status; the code's letter names the stage (P probe, M model, A advise, L plan, R run, S serve, C chat,
+D data in profiles, K kernel, U usage). A test checks that every code in the package is exercised by a test.
+"""
+
+from __future__ import annotations
+
+
+class WizardError(Exception):
+    """Base of all errors that a user can see.
+
+    Args:
+        code: Stable identifier such as ``TW-M01``.
+        what: What happened, one sentence, with the value that caused it.
+        todo: What the user can do next, one or two sentences.
+    """
+
+    exit_code = 1
+
+    def __init__(self, code: str, what: str, todo: str) -> None:
+        super().__init__(what)
+        self.code = code
+        self.what = what
+        self.todo = todo
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.what}\n  → {self.todo}"
+
+    def as_json(self) -> dict[str, str]:
+        """The error as the object that every ``--json`` command prints under ``error``."""
+        return {"code": self.code, "what": self.what, "todo": self.todo}
+
+
+class UsageError(WizardError):
+    """A flag, an answer or a file that the user gave cannot be used."""
+
+    exit_code = 2
+
+
+class HostError(WizardError):
+    """This machine lacks something that the chosen way needs."""
+
+    exit_code = 3
+
+
+class ModelError(WizardError):
+    """The model is missing, damaged, or not what it says it is."""
+
+    exit_code = 4
+
+
+class NetworkError(WizardError):
+    """Something had to be fetched and could not be."""
+
+    exit_code = 5
+
+
+class WorkspaceError(WizardError):
+    """The workspace cannot be written, is full, or is held by another wizard."""
+
+    exit_code = 6
+
+
+class StepError(WizardError):
+    """A step of the plan failed; the log says why."""
+
+    exit_code = 7
+
+
+class ServerError(WizardError):
+    """Triton did not start, died, or answered with an error."""
+
+    exit_code = 8
+
+
+class InfeasibleError(WizardError):
+    """Nothing that the wizard knows can serve this model on this machine as asked."""
+
+    exit_code = 9
+
+
+class CancelledError(WizardError):
+    """The user stopped the journey (128 + SIGINT, as shells count it)."""
+
+    exit_code = 130
+
+
+EXIT_CODES: dict[int, str] = {
+    0: "done",
+    1: "a defect in the wizard itself",
+    UsageError.exit_code: "a flag, an answer or an input file cannot be used",
+    HostError.exit_code: "this machine lacks something that is needed",
+    ModelError.exit_code: "the model is missing or damaged",
+    NetworkError.exit_code: "something could not be fetched",
+    WorkspaceError.exit_code: "the workspace cannot be written or is held by another wizard",
+    StepError.exit_code: "a step failed",
+    ServerError.exit_code: "Triton did not start, died, or answered with an error",
+    InfeasibleError.exit_code: "the model cannot be served here as asked",
+    CancelledError.exit_code: "stopped by the user",
+}
+"""Every exit status of the command line and what it means (printed by ``triton-wizard --help``)."""

@@ -1,0 +1,150 @@
+"""Where things lie: the workspace and what is in it.
+
+::
+
+    WORKSPACE/                      $TRITON_WIZARD_HOME, $XDG_DATA_HOME/triton-wizard or ~/.local/share/triton-wizard
+      lock                          one writer at a time
+      environments/NAME-FINGERPRINT server environments, shared by all servers
+      models/REPO/FILE              downloaded weights, shared by all servers
+      servers/NAME/                 one served model
+        plan.json  journal.jsonl  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.kernel.errors import UsageError, WorkspaceError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+def default_workspace() -> Path:
+    """The workspace when no ``--workspace`` is given (XDG Base Directory Specification 0.8 for the fallback)."""
+    if home := os.environ.get("TRITON_WIZARD_HOME"):
+        return Path(home).expanduser()
+    data = os.environ.get("XDG_DATA_HOME", "")
+    base = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
+    return base / "triton-wizard"
+
+
+def server_name(name: str) -> str:
+    """Return ``name`` if it is fit for a folder and for a Triton model.
+
+    Raises:
+        UsageError: TW-U01 if it is not (lower-case letters, digits, ``.``, ``_``, ``-``; at most 63).
+    """
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise UsageError(
+            "TW-U01",
+            f"{name!r} is not a usable server name",
+            "Use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit, 63 at most.",
+        )
+    return name
+
+
+def suggest_name(text: str) -> str:
+    """A usable server name made from any text, such as a repository id or a file name."""
+    tail = text.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gguf")
+    name = re.sub(r"[^a-z0-9_-]+", "-", tail).strip("-_.")[:48].strip("-_.")
+    return name if _NAME.fullmatch(name) else "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The folder that holds everything the wizard makes; its properties only name paths, they create nothing."""
+
+    root: Path
+
+    @classmethod
+    def at(cls, root: str | os.PathLike[str] | None) -> Workspace:
+        """The workspace at ``root``, or the default one; always absolute."""
+        return cls((Path(root).expanduser() if root else default_workspace()).absolute())
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock marks the one writer."""
+        return self.root / "lock"
+
+    @property
+    def environments(self) -> Path:
+        """Server environments (virtual environments), one folder each."""
+        return self.root / "environments"
+
+    @property
+    def models(self) -> Path:
+        """Downloaded weights."""
+        return self.root / "models"
+
+    @property
+    def servers(self) -> Path:
+        """One folder for each served model."""
+        return self.root / "servers"
+
+    def server(self, name: str) -> ServerFolder:
+        """The folder of the server ``name``."""
+        return ServerFolder(self.servers / server_name(name))
+
+    def names(self) -> list[str]:
+        """Names of all servers that have a folder here, sorted."""
+        if not self.servers.is_dir():
+            return []
+        return sorted(entry.name for entry in self.servers.iterdir() if entry.is_dir() and _NAME.fullmatch(entry.name))
+
+    def make(self) -> None:
+        """Create the workspace's folder and check that it can be written.
+
+        Raises:
+            WorkspaceError: TW-K03 if it cannot be created or written.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            probe = self.root / f".write-test-{os.getpid()}"
+            probe.write_bytes(b"x")
+            probe.unlink()
+        except OSError as error:
+            raise WorkspaceError(
+                "TW-K03",
+                f"the workspace {self.root} cannot be written: {error.strerror or error}",
+                "Free some space or mend its rights, or choose another folder with --workspace DIR.",
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFolder:
+    """Paths of one server inside the workspace."""
+
+    root: Path
+
+    @property
+    def name(self) -> str:
+        """The server's name."""
+        return self.root.name
+
+    @property
+    def plan(self) -> Path:
+        """The accepted plan."""
+        return self.root / "plan.json"
+
+    @property
+    def journal(self) -> Path:
+        """The journal: one event a line, only appended to."""
+        return self.root / "journal.jsonl"
+
+    @property
+    def endpoint(self) -> Path:
+        """Where the running server answers."""
+        return self.root / "endpoint.json"
+
+    @property
+    def logs(self) -> Path:
+        """Full logs, one file for each step and ``triton.log`` for the server."""
+        return self.root / "logs"
+
+    @property
+    def repository(self) -> Path:
+        """The Triton model repository."""
+        return self.root / "repository"

@@ -1,0 +1,40 @@
+"""Keeping secrets out of everything that is shown or written.
+
+A secret is never an argument of a command and never a value in a plan. Commands name the environment variables that
+they need (`Run.secrets`); the text that comes back from them goes through `redact` before anybody sees or stores it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+SECRET_VARIABLES = (
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "NGC_API_KEY",
+    "NVIDIA_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+)
+"""Environment variables whose values are secrets wherever they appear."""
+
+_PATTERNS = re.compile(
+    r"""
+      hf_[A-Za-z0-9]{16,}                    # Hugging Face user access tokens
+    | nvapi-[A-Za-z0-9_-]{16,}               # NVIDIA API keys
+    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)        # user:password in a URL
+    | (?<=[Bb]earer\ )[A-Za-z0-9._~+/=-]{8,} # HTTP authorization headers
+    """,
+    re.VERBOSE,
+)
+MASK = "•••"
+
+
+def redact(text: str) -> str:
+    """Return ``text`` with every known secret (token shapes, values of `SECRET_VARIABLES`) replaced by ``•••``."""
+    for name in SECRET_VARIABLES:
+        value = os.environ.get(name, "")
+        if len(value) >= 8 and value in text:
+            text = text.replace(value, MASK)
+    return _PATTERNS.sub(MASK, text)

@@ -1,0 +1,54 @@
+"""Text for terminals: foreign text made harmless, tables, and output that cannot fail on an odd encoding."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """``text`` without escape sequences, control characters and direction marks; newlines and tabs stay.
+
+    What a server, a tool or a hub said may hold anything; nothing of it may move the cursor or set the title.
+    """
+    return _CONTROL.sub("", _ANSI.sub("", text))
+
+
+def width(text: str) -> int:
+    """Columns that ``text`` takes in a terminal (wide East Asian characters take two)."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def table(rows: Iterable[Sequence[str]], *, indent: str = "") -> str:
+    """Rows of cells as left-aligned columns two spaces apart; the last column is not padded."""
+    body = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]
+    if not body:
+        return ""
+    columns = [max(width(row[i]) for row in body if i < len(row)) for i in range(max(map(len, body)))]
+    lines = (
+        indent + "  ".join(cell + " " * (columns[i] - width(cell)) for i, cell in enumerate(row)).rstrip()
+        for row in body
+    )
+    return "\n".join(lines)
+
+
+def make_printable(stream: TextIO) -> None:
+    """Let ``stream`` replace what its encoding cannot show instead of raising (LANG=C, ``PYTHONIOENCODING=ascii``)."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether ``stream`` (standard input if not given) is an open terminal."""
+    stream = sys.stdin if stream is None else stream
+    try:
+        return bool(stream and stream.isatty())
+    except ValueError:  # closed
+        return False

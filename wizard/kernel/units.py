@@ -1,0 +1,42 @@
+"""Sizes, times and rates in words."""
+
+from __future__ import annotations
+
+GIB = 1024**3
+MIB = 1024**2
+
+
+def size(count: int | None) -> str:
+    """``count`` bytes for people, in binary units: ``1.5 GiB``; ``unknown`` for None."""
+    if count is None:
+        return "unknown"
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
+            return f"{value:.0f} {unit}" if unit in ("B", "KiB") or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def duration(seconds: float | None) -> str:
+    """``seconds`` for people: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``; ``unknown`` for None."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(number: int | None) -> str:
+    """A count of parameters for people: ``8.03 B``, ``3.1 M``; ``unknown`` for None."""
+    if number is None:
+        return "unknown"
+    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if number >= limit:
+            return f"{number / limit:.3g} {unit}"
+    return str(number)

@@ -1,0 +1,90 @@
+"""The value of the second stage: a model, described from its own files. What is unknown is None with a reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """One file of weights."""
+
+    name: str
+    bytes: int | None
+    format: Literal["safetensors", "gguf", "pickle", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """How the stored weights are quantised already."""
+
+    method: str
+    """``gguf``, ``awq``, ``gptq``, ``fp8``, ``compressed-tensors``, ``modelopt``, ``mxfp4``, ``bitsandbytes`` …"""
+    bits: float | None = None
+    detail: str | None = None
+    """``Q8_0``, ``Q4_K_M``; the group size; whatever tells two of the same method apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """How messages become a prompt, and where an answer ends."""
+
+    template: str
+    """The model's own Jinja chat template."""
+    bos_token: str | None = None
+    eos_token: str | None = None
+    stop: tuple[str, ...] = ()
+    """Texts that end an answer (end-of-turn tokens)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A confidence gate: below this probability of any token of the greedy answer, ``refusal`` is said instead."""
+
+    min_token_probability: float
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A model. ``layers`` … ``max_context`` are as the config or GGUF header states them, unscaled."""
+
+    ref: str
+    """What the user named: a hub id, a folder, a .gguf file or a journey."""
+    source: Literal["hub", "folder", "gguf", "journey"]
+    location: str
+    """Folder or file on disk, or the hub repository's id."""
+    name: str
+    """Short name for people."""
+    architecture: str | None
+    """``LlamaForCausalLM`` …; for GGUF its ``general.architecture``."""
+    parameters: int | None
+    layers: int | None = None
+    hidden_size: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    intermediate_size: int | None = None
+    vocabulary: int | None = None
+    experts: int | None = None
+    experts_per_token: int | None = None
+    max_context: int | None = None
+    dtype: str | None = None
+    """Stored dtype of most weights: ``bfloat16``, ``float16``, ``float32``; for GGUF its file type."""
+    weight_bytes: int | None = None
+    """Size of the weights that would be loaded."""
+    weights: tuple[WeightFile, ...] = ()
+    quantization: Quantization | None = None
+    revision: str | None = None
+    licence: str | None = None
+    gated: bool | None = None
+    needs_remote_code: bool = False
+    """The config names code of its own (``auto_map``); the wizard never runs it by itself."""
+    chat: ChatFormat | None = None
+    questions: tuple[str, ...] = ()
+    """Questions that are known to work (a demo model's trained ones), offered in the chat."""
+    gate: Gate | None = None
+    local: bool = False
+    """True when everything needed is on disk already."""
+    unknown: dict[str, str] = field(default_factory=dict)

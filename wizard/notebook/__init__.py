@@ -1,0 +1,1 @@
+"""Door 3: Jupyter. Asynchronous inside, synchronous outside."""

@@ -1,0 +1,191 @@
+"""The value of the fourth stage: a plan that can be printed, compared, carried out and resumed.
+
+A step is a list of actions. Each action can be shown as the shell line that does the same thing by hand, so that a
+learner sees the exact command and an exporter can write a script.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal, TypeAlias
+
+from wizard.advise.advice import Choice
+from wizard.kernel import values
+from wizard.model.facts import ModelFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The three TCP ports of a Triton server."""
+
+    http: int = 8000
+    grpc: int = 8001
+    metrics: int = 8002
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Run a program to its end.
+
+    Attributes:
+        argv: Program and arguments; never goes through a shell.
+        env: Variables added to the wizard's own environment.
+        secrets: Names of environment variables that the program needs; their values are never in the plan.
+        cwd: Working directory, or None for the server's folder.
+    """
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = ()
+    cwd: str | None = None
+    kind: Literal["command"] = "command"
+
+    def shell(self) -> str:
+        """The same as one shell line."""
+        line = " ".join([*(f"{name}={shlex.quote(value)}" for name, value in self.env), shlex.join(self.argv)])
+        return f"cd {shlex.quote(self.cwd)} && {line}" if self.cwd else line
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write a text file whole (UTF-8, its folders made, replaced atomically)."""
+
+    path: str
+    text: str
+    kind: Literal["write"] = "write"
+
+    def shell(self) -> str:
+        """The same as a shell line with a here-document."""
+        folder = shlex.quote(str(PurePath(self.path).parent))
+        return f"mkdir -p {folder} && cat > {shlex.quote(self.path)} <<'END'\n{self.text.rstrip()}\nEND"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start the server in the background.
+
+    Attributes:
+        argv: ``tritonserver`` and its options, without the ports: those are checked again when it starts, because
+            somebody may have taken one since the plan was made.
+        ports: The ports to use if they are still free.
+        model: The model that it serves.
+        host: The address to listen on.
+    """
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    ports: Ports
+    model: str
+    host: str = "127.0.0.1"
+    kind: Literal["start"] = "start"
+
+    def command(self, ports: Ports | None = None) -> Command:
+        """The whole command with ``ports``, or the planned ones."""
+        ports = ports or self.ports
+        flags = (
+            f"--http-address={self.host}",
+            f"--http-port={ports.http}",
+            f"--grpc-address={self.host}",
+            f"--grpc-port={ports.grpc}",
+            f"--metrics-address={self.host}",
+            f"--metrics-port={ports.metrics}",
+        )
+        return Command(self.argv + flags, self.env)
+
+    def shell(self) -> str:
+        """The same as one shell line."""
+        return self.command().shell() + " &"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait until the server that the plan started says that ``model`` is ready."""
+
+    model: str
+    ports: Ports
+    seconds: float
+    """Give up after this long."""
+    host: str = "127.0.0.1"
+    kind: Literal["wait"] = "wait"
+
+    def shell(self) -> str:
+        """The same as one shell line."""
+        url = f"http://{self.host}:{self.ports.http}/v2/models/{self.model}/ready"
+        return f"until curl -sf {shlex.quote(url)}; do sleep 0.1; done"
+
+
+Action: TypeAlias = Command | Write | Start | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """When a step needs not be done again (beside: its definition is unchanged and it was finished before).
+
+    Attributes:
+        files: They exist with the size and time that the journal noted.
+        server: The server runs and is ready with this plan.
+        never: Do it every time.
+    """
+
+    files: tuple[str, ...] = ()
+    server: bool = False
+    never: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a step takes, roughly: seconds on two CPU cores with a fast link, bytes fetched, bytes kept on disk."""
+
+    seconds: float
+    download_bytes: int = 0
+    disk_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: what, why (for a learner), the exact commands, how to tell that it is done, and what it takes."""
+
+    id: str
+    title: str
+    why: str
+    actions: tuple[Action, ...]
+    done: Done
+    estimate: Estimate
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when what the step does changes; a better sentence in ``why`` does not make it run again."""
+        return values.fingerprint([self.id, self.actions, self.done])
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that will be done to serve ``facts`` as ``choice`` under ``name`` in ``workspace``."""
+
+    name: str
+    workspace: str
+    model: str
+    """Name of the model in Triton."""
+    facts: ModelFacts
+    choice: Choice
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+    """What the user should know before accepting: a port that was moved, an interpreter that was chosen."""
+    host: str = "this machine"
+    """`Host.source` of the machine that the plan was made for; a plan for another machine is shown, not run."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when any step's work changes."""
+        return values.fingerprint([self.name, self.workspace, [step.fingerprint for step in self.steps]])
+
+    @property
+    def estimate(self) -> Estimate:
+        """The steps' estimates, added."""
+        return Estimate(
+            sum(step.estimate.seconds for step in self.steps),
+            sum(step.estimate.download_bytes for step in self.steps),
+            sum(step.estimate.disk_bytes for step in self.steps),
+        )

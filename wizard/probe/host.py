@@ -1,0 +1,154 @@
+"""The value of the first stage: a machine, described. What is unknown is None with a reason in ``unknown``, never 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that holds GPU memory."""
+
+    pid: int
+    name: str | None
+    used_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MigSlice:
+    """One MIG instance of a GPU."""
+
+    uuid: str
+    profile: str
+    memory_total_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One NVIDIA GPU as NVML describes it."""
+
+    index: int
+    name: str
+    uuid: str | None = None
+    memory_total_bytes: int | None = None
+    memory_free_bytes: int | None = None
+    memory_is_shared_with_host: bool = False
+    """True for unified-memory devices, whose figures above are the host's memory."""
+    compute_capability: tuple[int, int] | None = None
+    memory_bus_bits: int | None = None
+    memory_clock_mhz: int | None = None
+    sm_clock_mhz: int | None = None
+    cuda_cores: int | None = None
+    power_limit_watts: float | None = None
+    pcie_generation: int | None = None
+    pcie_width: int | None = None
+    mig_enabled: bool | None = None
+    mig_slices: tuple[MigSlice, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Field name → why it is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLink:
+    """How two GPUs (indices ``a`` < ``b``) are connected, in the words of ``nvidia-smi topo -m``."""
+
+    a: int
+    b: int
+    kind: str
+    """``NV18`` (bonded NVLinks), ``PIX``, ``PXB``, ``PHB``, ``NODE``, ``SYS``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """The processor as this process may use it."""
+
+    model: str | None
+    architecture: str
+    """``x86_64``, ``aarch64``."""
+    cores: int
+    """Logical processors that this process may use (affinity and cgroup quota count)."""
+    flags: tuple[str, ...] = ()
+    """Instruction sets that engines ask for, of those in /proc/cpuinfo: avx2, fma, f16c, bmi2, avx512f, amx_tile …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The file system at the workspace."""
+
+    path: str
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The operating system."""
+
+    name: str
+    """Pretty name, ``Debian GNU/Linux 12 (bookworm)``."""
+    kernel: str
+    libc: str | None
+    """``glibc 2.36``, ``musl``; None if unknown."""
+    wsl2: bool = False
+    container: str | None = None
+    """``docker``, ``podman``, ``kubernetes``, ``lxc`` … when the wizard itself runs in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEngine:
+    """docker or podman, as far as this user can use it."""
+
+    name: str
+    client_version: str | None
+    server_version: str | None
+    """None when the engine does not answer; ``problem`` says why."""
+    nvidia_runtime: bool | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python interpreter on this machine and whether Triton's Python-backend stub can use it."""
+
+    path: str
+    version: tuple[int, int, int]
+    libpython: str | None
+    """Folder that holds its shared library ``libpython3.X.so.1.0``; None if it has none."""
+    has_venv: bool
+    usable: bool
+    why_not: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a whole part of the probe gave nothing."""
+
+    code: str
+    what: str
+    todo: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine: this one, a recorded one (``--hardware host.json``) or a shorthand (``--hardware 4xA6000``)."""
+
+    cpu: Cpu
+    memory_total_bytes: int | None
+    memory_available_bytes: int | None
+    disk: Disk
+    system: System
+    gpus: tuple[Gpu, ...] = ()
+    gpu_links: tuple[GpuLink, ...] = ()
+    gpu_problem: Problem | None = None
+    """Set when NVML as a whole could not be used: no library, no driver, versions that do not match."""
+    driver_version: str | None = None
+    cuda_driver_version: str | None = None
+    """Newest CUDA that the driver can run, ``13.0``."""
+    engines: tuple[ContainerEngine, ...] = ()
+    interpreters: tuple[Interpreter, ...] = ()
+    busy_ports: tuple[int, ...] = ()
+    """Of Triton's default ports 8000, 8001 and 8002, those that somebody holds on 127.0.0.1."""
+    source: str = "this machine"
+    """``this machine``, or the recording's file name, or the shorthand."""
+    unknown: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,93 @@
+"""What happens while a plan runs, as values. Every door shows them; the journal keeps them as JSON lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from wizard.kernel.values import from_data, to_data
+from wizard.serve.endpoint import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step begins. ``index`` counts from 1 to ``count``."""
+
+    step: str
+    title: str
+    index: int
+    count: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Whole lines of output without their newlines. Not kept in the journal; the step's log file has them all."""
+
+    step: str
+    lines: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a step is. ``fraction`` is 0 to 1, or None while only ``text`` is known. Not kept in the journal."""
+
+    step: str
+    fraction: float | None
+    eta_s: float | None
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """A step ends. ``skipped`` means: done earlier and unchanged since."""
+
+    step: str
+    outcome: Literal["done", "skipped", "failed", "cancelled"]
+    seconds: float
+    reason: str
+    at: float
+    fingerprint: str = ""
+    """Of the step's definition, so that a changed step is done again."""
+    made: dict[str, tuple[int, int]] | None = None
+    """Path → (size in bytes, modification time in ns) of what it made, so that a damaged result is made again."""
+    error: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The model answers at ``endpoint``."""
+
+    endpoint: Endpoint
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The user stopped the journey during ``step``; a later run goes on from there."""
+
+    step: str | None
+    at: float
+
+
+Event: TypeAlias = StepStarted | Output | Progress | StepFinished | Ready | Cancelled
+
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (StepStarted, Output, Progress, StepFinished, Ready, Cancelled)
+}
+
+
+def event_data(event: Event) -> dict[str, Any]:
+    """The event as JSON data: its fields, and its name under ``event``."""
+    return {"event": type(event).__name__, **to_data(event)}
+
+
+def read_event(data: dict[str, Any], *, where: str) -> Event:
+    """Read one event back; see `wizard.kernel.values.from_data` for the errors."""
+    kind = _KINDS.get(str(data.get("event")))
+    fields = {key: value for key, value in data.items() if key != "event"}
+    return from_data(
+        kind or StepStarted, fields, where=where
+    )  # an unknown kind fails as a StepStarted lacking its fields

@@ -1,0 +1,1 @@
+"""Stage 6: start Triton, wait until it is ready, find it again, stop it."""

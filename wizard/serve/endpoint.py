@@ -1,0 +1,35 @@
+"""The value of the sixth stage: where the served model answers and which process answers there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wizard.plan.plan import Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A served model. Enough to talk to it, to recognise its process, and to stop it."""
+
+    name: str
+    """Name of the server in the workspace."""
+    model: str
+    """Name of the model in Triton."""
+    host: str
+    """Address that it listens on, ``127.0.0.1`` unless asked otherwise."""
+    ports: Ports
+    pid: int
+    started: str
+    """The process's start time as the kernel counts it, so that a re-used process id is not taken for the server."""
+    log: str
+    protocol: str = "triton"
+
+    @property
+    def http(self) -> str:
+        """Base URL of the HTTP endpoint."""
+        return f"http://{self.host}:{self.ports.http}"
+
+    @property
+    def grpc(self) -> str:
+        """``host:port`` of the gRPC endpoint."""
+        return f"{self.host}:{self.ports.grpc}"
