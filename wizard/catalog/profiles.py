@@ -1,7 +1,8 @@
 """Where ``profiles/`` is and how one file of it is read.
 
 Searched in this order, the first that has the file wins: ``$TRITON_WIZARD_PROFILES`` (which ``--profiles DIR`` sets),
-``$XDG_CONFIG_HOME/triton-wizard/profiles``, the wheel's own (``wizard/_profiles``), the checkout's (``profiles`` beside the package; an editable install has no ``_profiles``).
+``$XDG_CONFIG_HOME/triton-wizard/profiles``, the wheel's own (``wizard/_profiles``), the checkout's (``profiles`` beside
+the package; an editable install has no ``_profiles``).
 """
 
 from __future__ import annotations

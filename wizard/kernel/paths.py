@@ -4,10 +4,11 @@
 
     WORKSPACE/                      $TRITON_WIZARD_HOME, $XDG_DATA_HOME/triton-wizard or ~/.local/share/triton-wizard
       lock                          one writer at a time
+      journal.jsonl                 what was done, one event a line, only appended to
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
-        plan.json  journal.jsonl  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+        plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
 """
 
 from __future__ import annotations
@@ -70,6 +71,11 @@ class Workspace:
         return self.root / "lock"
 
     @property
+    def journal(self) -> Path:
+        """The journal: one event a line, only appended to; shared, because environments and weights are."""
+        return self.root / "journal.jsonl"
+
+    @property
     def environments(self) -> Path:
         """Server environments (virtual environments), one folder each."""
         return self.root / "environments"
@@ -128,11 +134,6 @@ class ServerFolder:
     def plan(self) -> Path:
         """The accepted plan."""
         return self.root / "plan.json"
-
-    @property
-    def journal(self) -> Path:
-        """The journal: one event a line, only appended to."""
-        return self.root / "journal.jsonl"
 
     @property
     def endpoint(self) -> Path:

@@ -1,0 +1,44 @@
+"""One writer per workspace: an advisory lock (flock(2)) that the kernel drops when the wizard dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.paths import Workspace
+
+
+@contextmanager
+def writing(workspace: Workspace) -> Iterator[None]:
+    """Hold the workspace for writing.
+
+    Raises:
+        WorkspaceError: TW-K03 if it cannot be written, TW-K04 if another wizard holds it (its process id is named).
+    """
+    workspace.make()
+    try:
+        handle = workspace.lock.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise WorkspaceError(
+            "TW-K03",
+            f"the workspace {workspace.root} cannot be written: {error.strerror}",
+            "Mend its rights, or choose another folder with --workspace DIR.",
+        ) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            holder = handle.read().strip() or "unknown"
+            raise WorkspaceError(
+                "TW-K04",
+                f"another wizard (process {holder}) is working in {workspace.root}",
+                "Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR.",
+            ) from None
+        handle.truncate(0)
+        handle.write(f"{os.getpid()}\n")
+        handle.flush()
+        yield

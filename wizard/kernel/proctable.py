@@ -1,0 +1,65 @@
+"""The kernel's table of processes, read from ``/proc`` (Linux; proc(5)).
+
+Processes that the wizard starts carry a mark in their environment. A wizard that was killed leaves no list of its
+children behind, but the marks are still there, so the next one finds them without any race.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+STEP_MARK = "TRITON_WIZARD_STEP"
+"""Names the workspace in the environment of every child of a running step."""
+SERVER_MARK = "TRITON_WIZARD_SERVER"
+"""Names the server's folder in the environment of a server and all its children."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One row of the table."""
+
+    pid: int
+    group: int
+    state: str
+    started: str
+    """Start time in clock ticks after boot, as the kernel prints it; with the pid it names one process for ever."""
+
+
+def read(pid: int) -> Process | None:
+    """The row of ``pid``, or None if there is no such process or it is a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat[stat.rindex(")") + 2 :].split()  # the name in parentheses may hold anything
+    state, group, started = fields[0], int(fields[2]), fields[19]
+    return None if state in "ZX" else Process(pid, group, state, started)
+
+
+def processes() -> list[Process]:
+    """All living processes that may be seen."""
+    rows = (read(int(entry.name)) for entry in os.scandir("/proc") if entry.name.isdigit())
+    return [row for row in rows if row is not None]
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The environment that ``pid`` was started with; empty if it may not be read."""
+    try:
+        raw = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (item.partition(b"=") for item in raw.split(b"\0") if b"=" in item)
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def marked(mark: str, value: str) -> list[Process]:
+    """Living processes, this one excepted, whose environment says ``mark=value``."""
+    me = os.getpid()
+    return [row for row in processes() if row.pid != me and environment(row.pid).get(mark) == value]
+
+
+def group_members(group: int) -> list[Process]:
+    """Living processes of a process group."""
+    return [row for row in processes() if row.group == group]
