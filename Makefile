@@ -1,0 +1,6 @@
+# Every target is one command of bootstrap.py; without make, run `python3 bootstrap.py demo` and so on.
+PYTHON ?= python3
+
+.PHONY: demo check setup wizard clean
+demo check setup wizard clean:
+	@$(PYTHON) bootstrap.py $@
