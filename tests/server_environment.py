@@ -1,0 +1,168 @@
+"""A real server environment and a real tritonserver for the tests that are marked ``e2e``."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import http.client
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.catalog import profiles
+from wizard.plan.plan import Ports
+from wizard.repository.repository import Repository
+
+GIVEN = "TRITON_WIZARD_TEST_ENV"
+"""Names a ready server environment (a virtual environment's folder), so that none is made."""
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def server_environment() -> Path:
+    """The virtual environment of the stack ``llamacpp``, made once and kept in ``.venv-server-tests``.
+
+    Its name holds a hash of the pins, so a changed pin makes a new one. Several test processes may call this.
+    """
+    if given := os.environ.get(GIVEN):
+        return Path(given)
+    pins = profiles.find("environments/llamacpp.txt")
+    key = hashlib.sha256(pins.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    folder = CHECKOUT / ".venv-server-tests"
+    folder.mkdir(exist_ok=True)
+    environment = folder / key
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (environment / "complete").exists():
+            shutil.rmtree(environment, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+            pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+            subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", str(pins)], check=True)
+            (environment / "complete").touch()
+    return environment
+
+
+@dataclass(frozen=True)
+class RunningTriton:
+    """A tritonserver of a test."""
+
+    process: subprocess.Popen[bytes]
+    ports: Ports
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.ports.http}"
+
+    def status(self, path: str) -> int:
+        """HTTP status of GET ``path``; 0 if nobody answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports.http, timeout=5)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        except OSError:
+            return 0
+        finally:
+            connection.close()
+
+    def logged(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+@contextlib.contextmanager
+def running_triton(repository: Path, scratch: Path, *, ready: bool = True) -> Iterator[RunningTriton]:
+    """Serve the folder ``repository``; stopped at the end by its process id.
+
+    Args:
+        repository: A model repository.
+        scratch: A folder for the log and the backend's files.
+        ready: Wait until the server is ready, and fail if it never is.
+    """
+    environment = server_environment()
+    packages = _packages(environment)
+    ports = _free_ports()
+    log = scratch / "triton.log"
+    command = [
+        *(str(packages / "pytriton/tritonserver/bin/tritonserver"), f"--model-repository={repository}"),
+        *(f"--backend-directory={_backends(packages, scratch)}", "--disable-auto-complete-config"),
+        *("--http-address=127.0.0.1", f"--http-port={ports.http}"),
+        *("--grpc-address=127.0.0.1", f"--grpc-port={ports.grpc}"),
+        *("--metrics-address=127.0.0.1", f"--metrics-port={ports.metrics}"),
+        *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name=test-{os.getpid()}-{ports.http}-"),
+    ]
+    library = f"{packages / 'nvidia_pytriton.libs'}:{sysconfig.get_config_var('LIBDIR')}"
+    env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    server = RunningTriton(process, ports, log)
+    try:
+        if ready:
+            wait_until(lambda: process.poll() is not None or server.status("/v2/health/ready") == 200, 90)
+            assert process.poll() is None, server.logged()
+        yield server
+    finally:
+        _stop(process)
+
+
+def write(repository: Repository, root: Path) -> Path:
+    """Write a repository's files under ``root`` and return ``root``."""
+    for file in repository.files:
+        path = root / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+    return root
+
+
+def wait_until(condition: object, seconds: float = 20) -> None:
+    """Wait until ``condition()`` is true; fails after ``seconds``."""
+    assert callable(condition)
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _packages(environment: Path) -> Path:
+    return next((environment / "lib").glob("python3.*")) / "site-packages"
+
+
+def _backends(packages: Path, scratch: Path) -> Path:
+    """The Python backend with the stub of this interpreter's version, which the wheel keeps apart."""
+    source = packages / "pytriton/tritonserver"
+    version = ".".join(platform.python_version_tuple()[:2])
+    backend = scratch / "backends" / "python"
+    backend.mkdir(parents=True, exist_ok=True)
+    for file in ("libtriton_python.so", "triton_python_backend_utils.py"):
+        shutil.copy2(source / "backends/python" / file, backend)
+    shutil.copy2(source / "python_backend_stubs" / version / "triton_python_backend_stub", backend)
+    return backend.parent
+
+
+def _free_ports() -> Ports:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return Ports(*(each.getsockname()[1] for each in sockets))

@@ -1,0 +1,84 @@
+"""The model repository of the stack ``llamacpp``: one Python-backend model over llama.cpp."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from wizard.advise.advice import Choice
+from wizard.model.facts import ModelFacts
+from wizard.repository.config_pbtxt import Tensor, config_pbtxt
+from wizard.repository.repository import Repository, RepositoryFile
+
+INPUTS = (
+    Tensor("text_input", "STRING"),
+    Tensor("max_tokens", "INT32", optional=True),
+    Tensor("temperature", "FP32", optional=True),
+    Tensor("top_p", "FP32", optional=True),
+    Tensor("top_k", "INT32", optional=True),
+    Tensor("random_seed", "UINT64", optional=True),
+    Tensor("stop_words", "STRING", (-1,), optional=True),
+    Tensor("stream", "BOOL", optional=True),
+    Tensor("apply_chat_template", "BOOL", optional=True),
+)
+"""Names as in Triton's LLM tutorials where there is one; each is explained in ``llamacpp_model.py``."""
+
+OUTPUTS = (
+    Tensor("text_output", "STRING"),
+    Tensor("finish_reason", "STRING"),
+    Tensor("completion_tokens", "INT32"),
+)
+
+DEFAULT_TEMPERATURE = 0.7
+"""Where the model's makers say nothing. A model with a confidence gate gets 0: the gate judges the greedy answer."""
+
+
+def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> Repository:
+    """The repository that serves ``facts`` as ``choice`` under ``model_name``.
+
+    The model's own description (chat template, stop texts, context, questions) is put into its parameters, so that
+    ``GET /v2/models/NAME/config`` tells a chat client all that it needs.
+
+    Args:
+        model_name: Name in Triton.
+        gguf_path: The weights, as the server will see them.
+        facts: For the chat format, the questions and the confidence gate.
+        choice: For the context of each request (``max_seq_len``) and how many run at once (``max_batch_size``).
+        threads: CPU threads of the engine.
+    """
+    config = config_pbtxt(
+        model_name,
+        inputs=INPUTS,
+        outputs=OUTPUTS,
+        parameters=_parameters(gguf_path, facts, choice, threads),
+        decoupled=True,
+    )
+    model = Path(__file__).with_name("llamacpp_model.py").read_text(encoding="utf-8")
+    return Repository(
+        (
+            RepositoryFile(f"{model_name}/config.pbtxt", config),
+            RepositoryFile(f"{model_name}/1/model.py", model),
+        )
+    )
+
+
+def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> dict[str, str]:
+    parameters = {
+        "gguf": gguf_path,
+        "threads": str(threads),
+        "slots": str(choice.max_batch_size),
+        "max_seq_len": str(choice.max_seq_len),
+        "default_temperature": str(0.0 if facts.gate else DEFAULT_TEMPERATURE),
+        "questions": json.dumps(facts.questions, ensure_ascii=False),
+    }
+    if facts.chat:
+        parameters["chat_template"] = facts.chat.template
+        parameters["stop"] = json.dumps(facts.chat.stop, ensure_ascii=False)
+        if facts.chat.bos_token is not None:
+            parameters["bos_token"] = facts.chat.bos_token
+        if facts.chat.eos_token is not None:
+            parameters["eos_token"] = facts.chat.eos_token
+    if facts.gate:
+        parameters["gate_min_probability"] = str(facts.gate.min_token_probability)
+        parameters["gate_refusal"] = facts.gate.refusal
+    return parameters

@@ -1,0 +1,20 @@
+"""A Triton model repository as a value: relative paths and texts. Whoever carries it out writes the files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFile:
+    """One text file; ``path`` is relative to the repository, with ``/``: ``demo/config.pbtxt``, ``demo/1/model.py``."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """All files of a model repository (docs.nvidia.com, Triton user guide, "Model Repository")."""
+
+    files: tuple[RepositoryFile, ...]
