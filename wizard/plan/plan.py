@@ -62,6 +62,10 @@ class Write:
         return f"mkdir -p {folder} && cat > {shlex.quote(self.path)} <<'END'\n{self.text.rstrip()}\nEND"
 
 
+MADE_FROM = "TRITON_WIZARD_MADE_FROM"
+"""Variable in a server's environment that says what it was made from, so that a changed plan restarts it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """Start the server in the background.

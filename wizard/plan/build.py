@@ -1,0 +1,98 @@
+"""From a choice to a plan: takes names and ports, checks what can be checked beforehand, touches nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from wizard.advise.advice import Choice
+from wizard.advise.compatibility import obstacles, usable_interpreter
+from wizard.catalog.environments import environment
+from wizard.kernel.errors import HostError, WorkspaceError
+from wizard.kernel.paths import Workspace, suggest_name
+from wizard.kernel.units import size
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Plan, Ports
+from wizard.plan.ports import free
+from wizard.plan.runtimes.native import Native
+from wizard.plan.stacks import llamacpp
+from wizard.probe.host import Host
+
+FIRST_QUESTION = "What is Triton?"
+HEADROOM_BYTES = 200 * 1024**2
+"""Disk that must stay free beside what the plan needs, for logs and temporary files."""
+
+
+def build(
+    host: Host,
+    facts: ModelFacts,
+    choice: Choice,
+    workspace: Workspace,
+    *,
+    name: str | None = None,
+    http_port: int | None = None,
+    keep_ports: Ports | None = None,
+    question: str = FIRST_QUESTION,
+) -> Plan:
+    """Plan to serve ``facts`` as ``choice``.
+
+    Args:
+        host: The machine that the plan is for.
+        facts: The model.
+        choice: One of the advice's choices.
+        workspace: Where everything is made.
+        name: Name of the server and of the model in Triton; made from the model's reference if not given.
+        http_port: First port to try for HTTP; gRPC and metrics follow it.
+        keep_ports: Ports of this same server if it runs already; they are held by it, so they count as free.
+        question: The first question.
+
+    Raises:
+        UsageError: TW-U01 if ``name`` cannot be used.
+        HostError: TW-L01 if the machine cannot run the server environment.
+        WorkspaceError: TW-L02 if the disk has not enough room.
+    """
+    env = environment(choice.stack)
+    interpreter = usable_interpreter(host, env)
+    problems = obstacles(host, env)
+    if interpreter is None or problems:
+        raise HostError("TW-L01", problems[0].text, problems[0].remedy)
+    server = workspace.server(name or suggest_name(facts.ref))
+    ports, moved = _ports(http_port, keep_ports)
+    runtime = Native(workspace, server, env, interpreter)
+    notes = [f"Python {'.'.join(map(str, interpreter.version))} at {interpreter.path} runs the server's models."]
+    plan = Plan(
+        name=server.name,
+        workspace=str(workspace.root),
+        model=server.name,
+        facts=facts,
+        choice=choice,
+        steps=llamacpp.steps(choice, host, facts, runtime, ports, question),
+        notes=(*notes, *moved),
+        host=host.source,
+    )
+    _check_disk(plan, runtime)
+    return plan
+
+
+def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]:
+    if keep is not None and http_port in (None, keep.http):
+        return keep, []
+    first = http_port or Ports().http
+    return free(Ports(first, first + 1, first + 2))
+
+
+def _check_disk(plan: Plan, runtime: Native) -> None:
+    """The workspace's disk must hold what is not there yet."""
+    needed = sum(
+        step.estimate.disk_bytes for step in plan.steps if not all(Path(file).exists() for file in step.done.files)
+    )
+    folder = runtime.workspace.root
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if needed and free < needed + HEADROOM_BYTES:
+        raise WorkspaceError(
+            "TW-L02",
+            f"{size(needed)} are needed in {runtime.workspace.root} and {size(free)} are free",
+            "Free some space, or choose another folder with --workspace DIR.",
+        )

@@ -1,0 +1,243 @@
+"""Carry a plan out: an asynchronous stream of events that can be stopped at any time and resumed later."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from wizard.kernel import proctable
+from wizard.kernel.errors import ServerError, StepError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.lock import writing
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.process import Child, Line, stop_group
+from wizard.kernel.secrets import redact
+from wizard.kernel.text import plain
+from wizard.kernel.values import to_json
+from wizard.plan.plan import Action, Command, Plan, Start, Step, Wait, Write
+from wizard.run.events import Cancelled, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.journal import Journal, made, still_done
+from wizard.run.progress import Clock, fraction
+from wizard.serve import find, launch, ready
+from wizard.serve.stop import stop
+
+KEPT_LINES = 200
+"""Lines of a failed command that are looked through for its cause."""
+
+
+async def run(plan: Plan) -> AsyncIterator[Event]:
+    """Do every step that is not done yet and yield what happens; the last event is `Ready`.
+
+    Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
+    what was done stays done. The server, once started, is left running.
+
+    Raises:
+        UsageError: TW-R02 if the plan was made for another machine.
+        WorkspaceError: TW-K03, TW-K04, TW-R01, TW-R04 if the workspace cannot be used.
+        StepError: TW-R03 if a command fails.
+        ServerError: TW-S03 to TW-S06 if Triton does not start.
+    """
+    if plan.host != "this machine":
+        raise UsageError(
+            "TW-R02",
+            f"this plan was made for {plan.host}, not for this machine",
+            "Show it with `plan`, or run it there.",
+        )
+    workspace = Workspace(Path(plan.workspace))
+    with writing(workspace):
+        server = workspace.server(plan.name)
+        await _end_strays(workspace)
+        async with aclosing(_Run(plan, workspace, server, Journal(workspace.journal)).events()) as events:
+            async for event in events:
+                yield event
+
+
+async def _end_strays(workspace: Workspace) -> None:
+    """Stop what a killed wizard left running; we hold the lock, so nobody else can own it."""
+    for group in {row.group for row in proctable.marked(proctable.STEP_MARK, str(workspace.root))}:
+        if group != os.getpgrp():
+            await stop_group(group)
+
+
+@dataclass(slots=True)
+class _Run:
+    plan: Plan
+    workspace: Workspace
+    server: ServerFolder
+    journal: Journal
+    changed: bool = False
+    """Whether a step of this run did anything that the server depends on."""
+
+    async def events(self) -> AsyncIterator[Event]:
+        self._write(self.server.plan, to_json(self.plan, indent=2) + "\n")
+        finished = self.journal.finished()
+        for index, step in enumerate(self.plan.steps, 1):
+            started = StepStarted(step.id, step.title, index, len(self.plan.steps), time.time())
+            self.journal.add(self.plan.name, started)
+            yield started
+            if still_done(step, finished) or self._is_served(step):
+                event = StepFinished(
+                    step.id, "skipped", 0.0, "done before and unchanged", time.time(), step.fingerprint
+                )
+                self.journal.add(self.plan.name, event)
+                yield event
+                continue
+            async with aclosing(self._recorded(step)) as events:
+                async for event in events:
+                    yield event
+        endpoint = find.endpoint(self.workspace, self.plan.name)
+        last = Ready(endpoint, time.time())
+        self.journal.add(self.plan.name, last)
+        yield last
+
+    def _is_served(self, step: Step) -> bool:
+        """Whether the step is to start a server that runs already, made from exactly this plan."""
+        endpoint = find.running(self.server) if step.done.server else None
+        if endpoint is None:
+            return False
+        return any(
+            isinstance(action, Start) and dict(action.env).get("TRITON_WIZARD_MADE_FROM") == find.made_from(endpoint)
+            for action in step.actions
+        )
+
+    async def _recorded(self, step: Step) -> AsyncIterator[Event]:
+        """The step's events, and how it ended, however it ended."""
+        began = time.monotonic()
+        try:
+            async with aclosing(self._do(step)) as events:
+                async for event in events:
+                    yield event
+        except WizardError as error:
+            yield self._end(step, "failed", began, error.what, error)
+            raise
+        except BaseException:  # the task was cancelled or the iterator closed: nothing may be yielded any more
+            self._end(step, "cancelled", began, "stopped by the user")
+            self.journal.add(self.plan.name, Cancelled(step.id, time.time()))
+            raise
+        yield self._end(step, "done", began, "")
+
+    def _end(
+        self, step: Step, outcome: str, began: float, reason: str, error: WizardError | None = None
+    ) -> StepFinished:
+        event = StepFinished(
+            step=step.id,
+            outcome=outcome,  # type: ignore[arg-type]  # one of the four, by the callers above
+            seconds=time.monotonic() - began,
+            reason=redact(reason),
+            at=time.time(),
+            fingerprint=step.fingerprint,
+            made=made(step) if outcome == "done" else None,
+            error=error.as_json() if error else None,
+        )
+        self.journal.add(self.plan.name, event)
+        return event
+
+    async def _do(self, step: Step) -> AsyncIterator[Event]:
+        self.server.logs.mkdir(parents=True, exist_ok=True)
+        clock = Clock(step.estimate.seconds, time.monotonic())
+        with (self.server.logs / f"{step.id}.log").open("wb") as log:
+            for action in step.actions:
+                log.write(f"$ {redact(action.shell())}\n".encode())
+                log.flush()
+                match action:
+                    case Command():
+                        events = self._command(step, action, log, clock)
+                    case Write():
+                        self._write(Path(action.path), action.text)
+                        continue
+                    case Start():
+                        events = self._start(step, action)
+                    case Wait():
+                        events = self._wait(step, action)
+                async with aclosing(events):
+                    async for event in events:
+                        yield event
+
+    async def _command(self, step: Step, command: Command, log: BinaryIO, clock: Clock) -> AsyncIterator[Event]:
+        environment = {**os.environ, **dict(command.env), proctable.STEP_MARK: str(self.workspace.root)}
+        environment.setdefault("PYTHONUNBUFFERED", "1")
+        try:
+            child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
+        except OSError as error:
+            raise self._failed(step, command, f"it cannot be started: {error.strerror}") from error
+        kept: list[str] = []
+        try:
+            async for data, lines in child.output():
+                log.write(redact(data.decode("utf-8", "replace")).encode())
+                log.flush()
+                for event in _shown(step, lines, clock):
+                    yield event
+                kept = [*kept, *(line.text for line in lines if not line.update)][-KEPT_LINES:]
+            status = await child.wait()
+        finally:
+            await child.stop()
+        if status:
+            raise self._failed(step, command, _why(status, kept))
+
+    def _failed(self, step: Step, command: Command, why: str) -> StepError:
+        log = self.server.logs / f"{step.id}.log"
+        return StepError(
+            "TW-R03",
+            f"step '{step.title}' failed: {redact(plain(why))}",
+            f"The whole output is in {log}; the command was: {redact(Command(command.argv).shell())}. "
+            "Mend the cause and run `up` again: it goes on from here.",
+        )
+
+    async def _start(self, step: Step, start: Start) -> AsyncIterator[Event]:
+        if await stop(self.server):
+            yield Output(step.id, ("Stopped the server that ran with older settings.",), time.time())
+        endpoint, said = launch.launch(start, self.server)
+        what = f"tritonserver runs as process {endpoint.pid}; HTTP {endpoint.http}, gRPC {endpoint.grpc}"
+        yield Output(step.id, (*said, what), time.time())
+
+    async def _wait(self, step: Step, action: Wait) -> AsyncIterator[Event]:
+        endpoint = find.endpoint(self.workspace, self.plan.name)
+        try:
+            async with aclosing(ready.wait(endpoint, action.seconds)) as batches:
+                async for lines in batches:
+                    yield Output(step.id, tuple(redact(plain(line)) for line in lines), time.time())
+        except ServerError:
+            await stop(self.server)  # a server that will never be ready helps nobody
+            raise
+
+    def _write(self, path: Path, text: str) -> None:
+        """Write a file whole: a reader, or the next run, sees the old one or the new one."""
+        temporary = path.with_name(path.name + ".new")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            raise WorkspaceError(
+                "TW-R04",
+                f"{path} cannot be written: {error.strerror}",
+                "Free some space or mend its rights, then run `up` again.",
+            ) from error
+
+
+def _shown(step: Step, lines: list[Line], clock: Clock) -> list[Event]:
+    """A batch of lines as events: the whole lines, and the progress that the last telling line shows."""
+    events: list[Event] = []
+    texts = tuple(redact(plain(line.text)) for line in lines if not line.update and line.text.strip())
+    if texts:
+        events.append(Output(step.id, texts, time.time()))
+    for line in reversed(lines):
+        done = fraction(line.text)
+        if done is not None:
+            text = redact(plain(line.text)).strip()
+            events.append(Progress(step.id, done, clock.left(done), text, time.time()))
+            break
+    return events
+
+
+def _why(status: int, lines: list[str]) -> str:
+    """One sentence on why a command failed: what it printed last, in its own words."""
+    said = [line.strip() for line in lines if line.strip()]
+    errors = [line for line in said if line.lower().startswith(("error", "fatal", "tw-"))]
+    last = (errors or said or ["it printed nothing"])[-1]
+    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    return f"{how}: {last}"

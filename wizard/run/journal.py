@@ -1,0 +1,97 @@
+"""The journal: what was done, as JSON lines that are only appended to. A run that was killed is resumed from it.
+
+One journal for a workspace, because environments and weights are shared by its servers: a step is known by its
+fingerprint, whichever server it was done for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.secrets import redact
+from wizard.plan.plan import Step
+from wizard.run.events import Event, Output, Progress, StepFinished, event_data, read_event
+
+
+class Journal:
+    """The journal in ``path``; made when the first event is added."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, server: str, event: Event) -> None:
+        """Append one event and bring it to the disk; output and progress are left to the step's log.
+
+        Raises:
+            WorkspaceError: TW-R01 if it cannot be written.
+        """
+        if isinstance(event, (Output, Progress)):
+            return
+        line = redact(json.dumps({"server": server, **event_data(event)}, ensure_ascii=False)) + "\n"
+        try:
+            with self._path.open("a+b") as file:
+                if file.tell() and not _ends_with_newline(file.fileno(), file.tell()):
+                    file.write(b"\n")  # a killed writer left half a line; it stays, and is skipped when read
+                file.write(line.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise WorkspaceError(
+                "TW-R01",
+                f"the journal {self._path} cannot be written: {error.strerror}",
+                "Free some space or mend its rights; what is done stays done, and `up` goes on from there.",
+            ) from error
+
+    def events(self, server: str | None = None) -> list[Event]:
+        """All events, or those of one server, oldest first; a half-written or foreign line is skipped."""
+        try:
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
+            return []
+        found: list[Event] = []
+        for line in lines:
+            try:
+                data = json.loads(line)
+                if server in (None, data.pop("server", None)):
+                    found.append(read_event(data, where=str(self._path)))
+            except (ValueError, AttributeError, UsageError):
+                continue
+        return found
+
+    def finished(self) -> dict[str, StepFinished]:
+        """Step fingerprint → how it last ended well, for every step that ever did."""
+        return {
+            event.fingerprint: event
+            for event in self.events()
+            if isinstance(event, StepFinished) and event.outcome == "done"
+        }
+
+
+def _ends_with_newline(descriptor: int, size: int) -> bool:
+    return os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def made(step: Step) -> dict[str, tuple[int, int]]:
+    """Path → (size, modification time in ns) of the files that ``step`` promises; a missing one is left out."""
+    found: dict[str, tuple[int, int]] = {}
+    for name in step.done.files:
+        try:
+            stat = os.stat(name)
+        except OSError:
+            continue
+        found[name] = (stat.st_size, stat.st_mtime_ns)
+    return found
+
+
+def still_done(step: Step, finished: dict[str, StepFinished]) -> bool:
+    """Whether ``step`` was finished as it is now and what it made is still there, untouched."""
+    before = finished.get(step.fingerprint)
+    return (
+        before is not None
+        and bool(step.done.files)
+        and before.made == made(step)
+        and len(before.made) == len(step.done.files)
+    )

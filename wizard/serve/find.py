@@ -1,0 +1,64 @@
+"""Find a server again, whoever started it and however long ago: the note it left, checked against the process table."""
+
+from __future__ import annotations
+
+from wizard.kernel import proctable
+from wizard.kernel.errors import ServerError, UsageError
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.values import from_json, to_json
+from wizard.plan.plan import MADE_FROM
+from wizard.serve.endpoint import Endpoint
+
+
+def note(server: ServerFolder) -> Endpoint | None:
+    """What was written down when the server was last started, alive or not; None if it was stopped or never started."""
+    try:
+        text = server.endpoint.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        return from_json(Endpoint, text, where=str(server.endpoint))
+    except UsageError:
+        return None  # a damaged note is no note; the process, if any, is found by its mark
+
+
+def write(server: ServerFolder, endpoint: Endpoint) -> None:
+    """Leave the note, atomically."""
+    temporary = server.endpoint.with_suffix(".new")
+    temporary.write_text(to_json(endpoint, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(server.endpoint)
+
+
+def alive(endpoint: Endpoint) -> bool:
+    """Whether the very process of ``endpoint`` lives (its pid alone may have been given to another)."""
+    row = proctable.read(endpoint.pid)
+    return row is not None and row.started == endpoint.started
+
+
+def running(server: ServerFolder) -> Endpoint | None:
+    """The endpoint of the server if its process lives."""
+    endpoint = note(server)
+    return endpoint if endpoint is not None and alive(endpoint) else None
+
+
+def made_from(endpoint: Endpoint) -> str | None:
+    """What the running process was made from, as it was told when it was started."""
+    return proctable.environment(endpoint.pid).get(MADE_FROM)
+
+
+def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
+    """The running server ``name``, or the only running one.
+
+    Raises:
+        UsageError: TW-S01 if there are several and no name was given.
+        ServerError: TW-S02 if none runs.
+    """
+    names = [name] if name else workspace.names()
+    found = [one for one in (running(workspace.server(each)) for each in names) if one is not None]
+    if len(found) > 1:
+        which = ", ".join(one.name for one in found)
+        raise UsageError("TW-S01", f"several servers are running: {which}", "Name one of them.")
+    if not found:
+        what = f"no server named {name} is running" if name else "no server is running"
+        raise ServerError("TW-S02", f"{what} in {workspace.root}", "Start one: `triton-wizard up demo`.")
+    return found[0]

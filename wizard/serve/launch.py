@@ -1,0 +1,57 @@
+"""Start Triton in the background so that it outlives the wizard, and leave a note of where it answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from wizard.kernel import proctable
+from wizard.kernel.errors import ServerError
+from wizard.kernel.paths import ServerFolder
+from wizard.plan.plan import Start
+from wizard.plan.ports import free
+from wizard.serve import find
+from wizard.serve.endpoint import Endpoint
+
+
+def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
+    """Start the server; return its endpoint and what the user should be told.
+
+    Raises:
+        ServerError: TW-S03 if the program cannot be executed.
+    """
+    ports, said = free(start.ports, start.host)
+    command = start.command(ports)
+    server.logs.mkdir(parents=True, exist_ok=True)
+    log = server.logs / "triton.log"
+    environment = {name: value for name, value in os.environ.items() if name != proctable.STEP_MARK}
+    environment |= {**dict(command.env), proctable.SERVER_MARK: str(server.root)}
+    with log.open("wb") as output:
+        try:
+            process = subprocess.Popen(
+                command.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+                cwd=server.root,
+            )
+        except OSError as error:
+            raise ServerError(
+                "TW-S03",
+                f"{command.argv[0]} cannot be started: {error.strerror}",
+                "Make the server environment again: remove its folder under environments/ and run `up` once more.",
+            ) from error
+    row = proctable.read(process.pid)
+    endpoint = Endpoint(
+        name=server.name,
+        model=start.model,
+        host=start.host,
+        ports=ports,
+        pid=process.pid,
+        started=row.started if row else "",
+        log=str(log),
+    )
+    find.write(server, endpoint)
+    return endpoint, said

@@ -1,0 +1,67 @@
+"""Wait until the model is ready, and notice at once when it never will be."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from wizard.kernel.errors import ServerError
+from wizard.kernel.process import LineSplitter
+from wizard.kernel.units import duration
+from wizard.serve import find, health, log
+from wizard.serve.endpoint import Endpoint
+
+POLL_SECONDS = 0.05
+
+
+async def wait(endpoint: Endpoint, seconds: float) -> AsyncIterator[tuple[str, ...]]:
+    """Yield the server's new log lines until its model is ready.
+
+    Raises:
+        ServerError: TW-S04 if the process ended, TW-S05 if it hangs for lack of a library, TW-S06 after ``seconds``.
+    """
+    until = time.monotonic() + seconds
+    path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, list[str]()
+    while True:
+        living = find.alive(endpoint)
+        ready = living and await asyncio.to_thread(health.is_ready, endpoint)
+        data = _read_from(path, offset)
+        offset += len(data)
+        lines = tuple(line.text for line in splitter.feed(data, end=not living) if not log.NOISE.search(line.text))
+        seen += lines
+        if lines:
+            yield lines
+        if ready and find.alive(endpoint):  # a conflict on the metrics port answers ready once and then exits
+            return
+        _check(endpoint, living, seen, time.monotonic() > until, seconds)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _read_from(path: Path, offset: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read()
+
+
+def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, seconds: float) -> None:
+    why = log.cause(seen)
+    if not living:
+        raise ServerError(
+            "TW-S04",
+            f"Triton ended before the model was ready: {why or 'its log names no cause'}",
+            f"Look at the whole log, {endpoint.log}, mend the cause and run `up` again.",
+        )
+    if any(log.HOPELESS.search(line) for line in seen):
+        raise ServerError(
+            "TW-S05",
+            f"the model's process cannot start: {why}",
+            "A library is missing: install Python's shared library (libpython3.X) and run `up` again.",
+        )
+    if late:
+        raise ServerError(
+            "TW-S06",
+            f"the model was not ready within {duration(seconds)}",
+            f"Look at {endpoint.log}; a large model on a slow disk may need another try, now that it is in the cache.",
+        )

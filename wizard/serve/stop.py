@@ -1,0 +1,40 @@
+"""Stop a server, wait until its ports are free, and remove what it left in shared memory."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from wizard.kernel import proctable
+from wizard.kernel.errors import ServerError
+from wizard.kernel.paths import ServerFolder
+from wizard.kernel.process import stop_group
+from wizard.plan.runtimes.native import EXIT_TIMEOUT_S, shm_prefix
+from wizard.serve import find
+
+LADDER = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0), (signal.SIGKILL, 5.0))
+"""Triton finishes running requests on SIGTERM and then exits; it looks once a second."""
+
+
+async def stop(server: ServerFolder) -> bool:
+    """Stop every process of the server; True if any ran.
+
+    Found by their mark too, so that a server whose note was lost or never written is not forgotten.
+
+    Raises:
+        ServerError: TW-S07 if a process outlives SIGKILL.
+    """
+    groups = {row.group for row in proctable.marked(proctable.SERVER_MARK, str(server.root))}
+    if endpoint := find.running(server):
+        groups.add(endpoint.pid)
+    for group in groups:
+        if not await stop_group(group, LADDER):
+            raise ServerError(
+                "TW-S07",
+                f"process group {group} of server {server.name} cannot be stopped",
+                "It may belong to another user; stop it by hand and run `down` again.",
+            )
+    server.endpoint.unlink(missing_ok=True)
+    for leftover in Path("/dev/shm").glob(shm_prefix(server) + "*"):  # noqa: S108 -- the kernel's own path
+        leftover.unlink(missing_ok=True)
+    return bool(groups)
