@@ -1,20 +1,20 @@
 """The façade that the three doors share: one function per stage, values in and values out. No user interface, no SDK.
 
-Blocking functions take well under a second unless they say otherwise; asynchronous ones stream.
+Blocking functions say how long they may take; asynchronous ones stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from wizard.kernel.paths import Workspace
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.catalog.journeys import Journey
+    from wizard.catalog.models import SmallModel
     from wizard.chat.conversation import Chunk, Conversation
+    from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def probe(workspace: Workspace, *, hardware: str | None = None) -> Host:
-    """Stage 1. Describe this machine, or the one that ``hardware`` names: ``host.json``, ``4xA6000``."""
+    """Stage 1. Describe this machine, or the one that ``hardware`` names: ``host.json``, ``4xA6000`` (about a second)."""
     from wizard.probe.hardware import find
 
     return find(hardware, workspace.root)
@@ -38,15 +38,10 @@ def journeys() -> list[Journey]:
 
 
 def model(ref: str, *, offline: bool = False) -> ModelFacts:
-    """Stage 2. Describe the model that ``ref`` names: a journey, a folder, a .gguf file or a hub id. May ask the hub (≤ 10 s)."""
+    """Stage 2. Describe the model ``ref``: a journey, a folder, a .gguf file or a hub id. May ask the hub (≤ 10 s)."""
     from wizard.model.source import find
 
     return find(ref, offline=offline)
-
-
-def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
-    """Models to offer on this machine, best first; asks the hub whether it answers (≤ 3 s) unless ``offline``."""
-    raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +58,51 @@ class Suggestion:
     why_not: str | None = None
 
 
+def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
+    """Models to offer on this machine, the recommended one first.
+
+    Where the hub answers, that is a small real instruct model (its size is asked for, ≤ 10 s); else the offline demo.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from wizard.catalog.models import cpu_models
+    from wizard.model.hub import reachable
+
+    online = not offline and reachable()
+
+    def look(one: SmallModel) -> Suggestion:
+        return _suggestion(host, one.ref, one.title, one.about, one.licence, offline=not online)
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        real = list(pool.map(look, cpu_models()))
+    ready = [_suggestion(host, one.name, one.title, one.about, None, offline=not online) for one in journeys()]
+    usable = [one for one in real if one.usable]
+    return [*usable, *ready, *(one for one in real if not one.usable)]
+
+
+def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, *, offline: bool) -> Suggestion:
+    from wizard.advise.advice import Wishes
+    from wizard.kernel.errors import WizardError
+
+    try:
+        facts = model(ref, offline=offline)
+    except WizardError as error:
+        return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=error.what)
+    advice = advise(host, facts, Wishes())
+    return Suggestion(
+        ref=ref,
+        title=title,
+        about=about,
+        licence=facts.licence or licence,
+        download_bytes=0 if facts.local else facts.weight_bytes,
+        needs_network=not facts.local,
+        usable=advice.feasible,
+        why_not=None if advice.feasible else advice.rejections[0].text,
+    )
+
+
 def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
-    """Stage 3. What to run here and why; pure."""
+    """Stage 3. What to run here and why; pure and immediate."""
     from wizard.advise.ranking import advise as rank
 
     return rank(host, facts, wishes)
@@ -79,30 +117,56 @@ def plan(
     name: str | None = None,
     http_port: int | None = None,
 ) -> Plan:
-    """Stage 4. Everything that will be done; checks what can be checked beforehand and touches nothing."""
-    raise NotImplementedError
+    """Stage 4. Everything that will be done; checks what can be checked beforehand and touches nothing (immediate)."""
+    from wizard.kernel.paths import suggest_name
+    from wizard.plan.build import build
+    from wizard.serve.find import running
+
+    name = name or suggest_name(facts.ref)
+    mine = running(workspace.server(name))
+    keep = mine.ports if mine else None
+    return build(host, facts, choice, workspace, name=name, http_port=http_port, keep_ports=keep)
 
 
-def run(plan: Plan) -> AsyncIterator[Event]:
-    """Stage 5. Carry the plan out. Closing the iterator (or cancelling its task) stops the running step gracefully."""
-    raise NotImplementedError
+def run(plan: Plan) -> AsyncGenerator[Event, None]:
+    """Stage 5. Carry the plan out. Closing the generator (or cancelling its task) stops the running step."""
+    from wizard.run.engine import run as carry_out
+
+    return carry_out(plan)
 
 
 def statuses(workspace: Workspace) -> list[Status]:
-    """Stage 6. Every server of the workspace and whether it runs and is ready."""
-    raise NotImplementedError
+    """Stage 6. Every server of the workspace and whether it runs and is ready (≤ 2 s each)."""
+    from wizard.serve.status import statuses as look
+
+    return look(workspace)
 
 
 def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     """The running server ``name``, or the only one that runs."""
-    raise NotImplementedError
+    from wizard.serve.find import endpoint as find
+
+    return find(workspace, name)
 
 
 def stop(workspace: Workspace, name: str | None = None) -> Status:
-    """Stop a server and wait until its ports are free (a few seconds)."""
-    raise NotImplementedError
+    """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
+
+    Not to be called where an event loop runs: hand it to a thread there.
+    """
+    import asyncio
+
+    from wizard.serve.find import endpoint as find
+    from wizard.serve.status import status
+    from wizard.serve.stop import stop as end
+
+    server = workspace.server(name or find(workspace).name)
+    asyncio.run(end(server))
+    return status(server)
 
 
-def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc") -> AsyncIterator[Chunk]:
-    """Stage 7. Stream the answer to the conversation's last message. Closing the iterator cancels it in the server."""
-    raise NotImplementedError
+def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc") -> AsyncGenerator[Chunk, None]:
+    """Stage 7. Stream the answer to the conversation's last message. Closing the generator cancels it in the server."""
+    from wizard.chat.stream import answer
+
+    return answer(endpoint, conversation, protocol=protocol)

@@ -35,7 +35,7 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
         found.append(
             Obstacle(
                 "machine",
-                f"The server environment is tested on {environment.machine} only; this machine is {host.cpu.architecture}.",
+                f"The server environment is for {environment.machine}; this machine is {host.cpu.architecture}.",
                 f"Use a {environment.machine} Linux machine.",
             )
         )
@@ -70,5 +70,5 @@ def _no_interpreter(host: Host, environment: Environment) -> tuple[str, str]:
     low, high = environment.python_min, environment.python_max
     return (
         f"Triton's Python backend needs a Python {low} to {high} with its shared library.{seen}",
-        f"Install one, e.g. `apt-get install libpython3.11 python3.11-venv` or `uv python install {high}`, and try again.",
+        f"Install one, e.g. `apt-get install libpython3.11 python3.11-venv` or `uv python install {high}`.",
     )

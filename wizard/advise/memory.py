@@ -34,7 +34,7 @@ def activation_bytes(facts: ModelFacts) -> int:
 
 
 def bill(facts: ModelFacts, *, tokens: int, kv_dtype: str, server_bytes: int, budget: int) -> Memory | None:
-    """The memory bill on the host for ``tokens`` tokens of context over all users; None if the model's shape is unknown.
+    """The memory bill on the host for ``tokens`` tokens of context in all; None if the model's shape is unknown.
 
     Args:
         facts: The model; its weights count as their files' size, which llama.cpp maps into memory.

@@ -158,9 +158,6 @@ def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, contex
             "users",
             f"{users} are worked on at the same time, {context} tokens of prompt plus answer for each.",
         ),
-        Note(
-            "memory",
-            f"{size(bill.total_bytes)} are needed; {size(bill.budget_bytes)} may be used (nine tenths of what is free).",
-        ),
+        Note("memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."),
         Note("release", f"Triton {env.triton} comes in a wheel, so neither Docker nor a GPU is needed."),
     ]

@@ -12,7 +12,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wizard.kernel import proctable
@@ -88,7 +88,7 @@ class Child:
         )
         return cls(process)
 
-    async def output(self) -> AsyncIterator[tuple[bytes, list[Line]]]:
+    async def output(self) -> AsyncGenerator[tuple[bytes, list[Line]], None]:
         """Batches of (raw bytes, lines) until the program closes its output; at most one per `FLUSH_SECONDS`."""
         stdout = self._process.stdout
         if stdout is None:

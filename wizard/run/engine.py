@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ from wizard.kernel.process import Child, Line, stop_group
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
-from wizard.plan.plan import Action, Command, Plan, Start, Step, Wait, Write
-from wizard.run.events import Cancelled, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
+from wizard.run.events import Cancelled, Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Clock, fraction
 from wizard.serve import find, launch, ready
@@ -29,7 +29,7 @@ KEPT_LINES = 200
 """Lines of a failed command that are looked through for its cause."""
 
 
-async def run(plan: Plan) -> AsyncIterator[Event]:
+async def run(plan: Plan) -> AsyncGenerator[Event, None]:
     """Do every step that is not done yet and yield what happens; the last event is `Ready`.
 
     Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
@@ -70,9 +70,9 @@ class _Run:
     server: ServerFolder
     journal: Journal
     changed: bool = False
-    """Whether a step of this run did anything that the server depends on."""
+    """Whether this run made anything anew that the server is made from."""
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         self._write(self.server.plan, to_json(self.plan, indent=2) + "\n")
         finished = self.journal.finished()
         for index, step in enumerate(self.plan.steps, 1):
@@ -80,12 +80,9 @@ class _Run:
             self.journal.add(self.plan.name, started)
             yield started
             if still_done(step, finished) or self._is_served(step):
-                event = StepFinished(
-                    step.id, "skipped", 0.0, "done before and unchanged", time.time(), step.fingerprint
-                )
-                self.journal.add(self.plan.name, event)
-                yield event
+                yield self._end(step, "skipped", time.monotonic(), "done before and unchanged")
                 continue
+            self.changed = self.changed or bool(step.done.files)
             async with aclosing(self._recorded(step)) as events:
                 async for event in events:
                     yield event
@@ -96,15 +93,11 @@ class _Run:
 
     def _is_served(self, step: Step) -> bool:
         """Whether the step is to start a server that runs already, made from exactly this plan."""
-        endpoint = find.running(self.server) if step.done.server else None
-        if endpoint is None:
-            return False
-        return any(
-            isinstance(action, Start) and dict(action.env).get("TRITON_WIZARD_MADE_FROM") == find.made_from(endpoint)
-            for action in step.actions
-        )
+        endpoint = find.running(self.server) if step.done.server and not self.changed else None
+        starts = [dict(action.env).get(MADE_FROM) for action in step.actions if isinstance(action, Start)]
+        return endpoint is not None and find.made_from(endpoint) in starts
 
-    async def _recorded(self, step: Step) -> AsyncIterator[Event]:
+    async def _recorded(self, step: Step) -> AsyncGenerator[Event, None]:
         """The step's events, and how it ended, however it ended."""
         began = time.monotonic()
         try:
@@ -121,11 +114,11 @@ class _Run:
         yield self._end(step, "done", began, "")
 
     def _end(
-        self, step: Step, outcome: str, began: float, reason: str, error: WizardError | None = None
+        self, step: Step, outcome: Outcome, began: float, reason: str, error: WizardError | None = None
     ) -> StepFinished:
         event = StepFinished(
             step=step.id,
-            outcome=outcome,  # type: ignore[arg-type]  # one of the four, by the callers above
+            outcome=outcome,
             seconds=time.monotonic() - began,
             reason=redact(reason),
             at=time.time(),
@@ -136,7 +129,7 @@ class _Run:
         self.journal.add(self.plan.name, event)
         return event
 
-    async def _do(self, step: Step) -> AsyncIterator[Event]:
+    async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
         self.server.logs.mkdir(parents=True, exist_ok=True)
         clock = Clock(step.estimate.seconds, time.monotonic())
         with (self.server.logs / f"{step.id}.log").open("wb") as log:
@@ -157,7 +150,7 @@ class _Run:
                     async for event in events:
                         yield event
 
-    async def _command(self, step: Step, command: Command, log: BinaryIO, clock: Clock) -> AsyncIterator[Event]:
+    async def _command(self, step: Step, command: Command, log: BinaryIO, clock: Clock) -> AsyncGenerator[Event, None]:
         environment = {**os.environ, **dict(command.env), proctable.STEP_MARK: str(self.workspace.root)}
         environment.setdefault("PYTHONUNBUFFERED", "1")
         try:
@@ -187,14 +180,14 @@ class _Run:
             "Mend the cause and run `up` again: it goes on from here.",
         )
 
-    async def _start(self, step: Step, start: Start) -> AsyncIterator[Event]:
+    async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
             yield Output(step.id, ("Stopped the server that ran with older settings.",), time.time())
         endpoint, said = launch.launch(start, self.server)
         what = f"tritonserver runs as process {endpoint.pid}; HTTP {endpoint.http}, gRPC {endpoint.grpc}"
         yield Output(step.id, (*said, what), time.time())
 
-    async def _wait(self, step: Step, action: Wait) -> AsyncIterator[Event]:
+    async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
         endpoint = find.endpoint(self.workspace, self.plan.name)
         try:
             async with aclosing(ready.wait(endpoint, action.seconds)) as batches:

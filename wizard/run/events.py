@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from wizard.kernel.values import from_data, to_data
 from wizard.serve.endpoint import Endpoint
+
+
+Outcome: TypeAlias = Literal["done", "skipped", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class StepFinished:
     """A step ends. ``skipped`` means: done earlier and unchanged since."""
 
     step: str
-    outcome: Literal["done", "skipped", "failed", "cancelled"]
+    outcome: Outcome
     seconds: float
     reason: str
     at: float
@@ -88,6 +91,5 @@ def read_event(data: dict[str, Any], *, where: str) -> Event:
     """Read one event back; see `wizard.kernel.values.from_data` for the errors."""
     kind = _KINDS.get(str(data.get("event")))
     fields = {key: value for key, value in data.items() if key != "event"}
-    return from_data(
-        kind or StepStarted, fields, where=where
-    )  # an unknown kind fails as a StepStarted lacking its fields
+    # An unknown kind fails as a StepStarted that lacks its fields.
+    return cast("Event", from_data(kind or StepStarted, fields, where=where))

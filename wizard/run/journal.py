@@ -79,7 +79,7 @@ def made(step: Step) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for name in step.done.files:
         try:
-            stat = os.stat(name)
+            stat = Path(name).stat()
         except OSError:
             continue
         found[name] = (stat.st_size, stat.st_mtime_ns)

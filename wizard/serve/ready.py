@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from wizard.kernel.errors import ServerError
@@ -16,7 +16,7 @@ from wizard.serve.endpoint import Endpoint
 POLL_SECONDS = 0.05
 
 
-async def wait(endpoint: Endpoint, seconds: float) -> AsyncIterator[tuple[str, ...]]:
+async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, ...], None]:
     """Yield the server's new log lines until its model is ready.
 
     Raises:
