@@ -1,0 +1,61 @@
+"""Ready answers: each file of ``profiles/journeys`` is a whole journey with its model and its choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wizard.catalog.profiles import files, load_toml
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_data
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """A journey whose answers are given beforehand; any of them can still be changed."""
+
+    name: str
+    """The file's name without ``.toml``, and what the user types."""
+    title: str
+    about: str
+    model: str
+    """A path inside ``profiles/`` (it begins with ``models/``) or a hub id."""
+    source: str
+    """Where the journey comes from: a tutorial, the wizard itself."""
+    stack: str | None = None
+    """Serving stack; None lets the advice choose."""
+    answers: dict[str, str | int | float | bool] = field(default_factory=dict)
+    """Name of a question → its answer."""
+    first_question: str | None = None
+    """Asked as soon as the model is ready."""
+    needs_network: bool = True
+    """Whether anything beyond the package index must be reachable."""
+
+    @property
+    def model_in_profiles(self) -> bool:
+        """Whether the model is shipped with the wizard."""
+        return self.model.startswith("models/")
+
+
+def journeys() -> list[Journey]:
+    """All journeys, those that need no network first, then by name.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
+    """
+    found = [
+        from_data(Journey, {**load_toml(path), "name": name}, where=str(path))
+        for name, path in files("journeys").items()
+    ]
+    return sorted(found, key=lambda journey: (journey.needs_network, journey.name))
+
+
+def journey(name: str) -> Journey:
+    """The journey ``name``.
+
+    Raises:
+        UsageError: TW-D03 if there is none of that name.
+    """
+    known = {found.name: found for found in journeys()}
+    if name not in known:
+        raise UsageError("TW-D03", f"there is no journey {name[:60]!r}", f"There are: {', '.join(known) or 'none'}.")
+    return known[name]

@@ -1,0 +1,85 @@
+"""How messages become a prompt: the model's own template and the texts that end an answer.
+
+Read from what ``transformers`` writes beside a model (``tokenizer_config.json``, ``chat_template.jinja`` since
+transformers 4.51, ``special_tokens_map.json``, ``generation_config.json``) or from a GGUF file's ``tokenizer.*`` keys.
+The template is only text here; nothing renders it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wizard.model import gguf
+from wizard.model.checked import optional_object, read_bytes
+from wizard.model.facts import ChatFormat
+
+FILES = (
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "hf_quant_config.json",
+)
+"""Small files beside config.json that are worth fetching."""
+
+
+def of_folder(folder: Path) -> ChatFormat | None:
+    """The chat format of a model folder; None if it has no template.
+
+    Raises:
+        ModelError: TW-M04 if a file is too large or not JSON; TW-M17 if it cannot be read.
+    """
+    settings = optional_object(folder / "tokenizer_config.json")
+    template = _template(folder, settings)
+    if template is None:
+        return None
+    special = {**optional_object(folder / "special_tokens_map.json"), **settings}
+    eos = _token(special.get("eos_token"))
+    generation = optional_object(folder / "generation_config.json")
+    turn_ends = _texts(generation.get("eos_token_id"), settings.get("added_tokens_decoder"))
+    return ChatFormat(template, _token(special.get("bos_token")), eos, _unique(eos, *turn_ends))
+
+
+def of_gguf(header: gguf.Header) -> ChatFormat | None:
+    """The chat format of a GGUF file; None if it has no template."""
+    template = header.metadata.get("tokenizer.chat_template")
+    if not isinstance(template, str) or not template:
+        return None
+    tokens = header.tokens
+    stop = _unique(tokens.get("eos"), tokens.get("eot"), tokens.get("eom"))
+    return ChatFormat(template, tokens.get("bos"), tokens.get("eos"), stop)
+
+
+def _template(folder: Path, settings: Mapping[str, Any]) -> str | None:
+    """``chat_template.jinja`` wins over ``tokenizer_config.json``, as in transformers."""
+    if (folder / "chat_template.jinja").is_file():
+        return read_bytes(folder / "chat_template.jinja").decode("utf-8", "replace") or None
+    found = settings.get("chat_template")
+    if isinstance(found, list):  # several named templates: [{"name": "default", "template": "…"}, …]
+        named = {item.get("name"): item.get("template") for item in found if _is_named(item)}
+        found = named.get("default", next(iter(named.values()), None))
+    return found if isinstance(found, str) and found else None
+
+
+def _is_named(item: object) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("name"), str) and isinstance(item.get("template"), str)
+
+
+def _token(value: object) -> str | None:
+    """A special token is text, or an object with its ``content``."""
+    text = value.get("content") if isinstance(value, dict) else value
+    return text if isinstance(text, str) and text else None
+
+
+def _texts(ids: object, decoder: object) -> list[str | None]:
+    """Texts of token ids, as far as ``added_tokens_decoder`` knows them."""
+    wanted = ids if isinstance(ids, list) else [ids]
+    if not isinstance(decoder, dict):
+        return []
+    return [_token(decoder.get(str(index))) for index in wanted if type(index) is int and abs(index) < 1 << 32]
+
+
+def _unique(*texts: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))

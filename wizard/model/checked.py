@@ -1,0 +1,148 @@
+"""Values out of foreign files, checked: bounded JSON objects, whole numbers in sane ranges, short texts.
+
+A model's files come from strangers. What is absent stays absent; what is there and cannot be true is an error that
+names the field, because advice computed from it would be wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wizard.kernel.errors import ModelError
+from wizard.kernel.text import plain
+
+LARGEST_JSON = 10_000_000
+"""Bytes. Real config.json files have some kilobytes, tokenizer_config.json with its template up to a megabyte."""
+
+
+class _DuplicateKeyError(ValueError):
+    pass
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _DuplicateKeyError("a key is there twice, so it has no one meaning")
+    return found
+
+
+def parse_object(raw: bytes, where: str) -> dict[str, Any]:
+    """Read one JSON object.
+
+    Raises:
+        ModelError: TW-M04 if it is no JSON object in UTF-8, nests too deep, or has a key twice.
+    """
+    try:
+        data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
+    except RecursionError as error:
+        raise _not_json(where, "it nests too deep") from error
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        raise _not_json(where, str(error)) from error
+    if not isinstance(data, dict):
+        raise _not_json(where, f"it holds {_kind(data)} where an object is expected")
+    return data
+
+
+def _not_json(where: str, why: str) -> ModelError:
+    return ModelError(
+        "TW-M04", f"{where} cannot be read as JSON: {plain(why)[:200]}", "Fetch the file again, or mend it."
+    )
+
+
+def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
+    """The whole of a small regular file.
+
+    Raises:
+        ModelError: TW-M04 if it is larger than ``limit`` bytes; TW-M17 if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(limit + 1)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if len(raw) > limit:
+        raise ModelError(
+            "TW-M04",
+            f"{path} is larger than {limit // 1_000_000} MB",
+            "No model needs such a file: check where the folder is from.",
+        )
+    return raw
+
+
+def unreadable(path: Path, error: OSError) -> ModelError:
+    """The error for a file that the system does not let us read."""
+    return ModelError("TW-M17", f"{path} cannot be read: {error.strerror or error}", "Mend its rights, then try again.")
+
+
+def read_object(path: Path, limit: int = LARGEST_JSON) -> dict[str, Any]:
+    """Read a small JSON file that holds one object; see `read_bytes` and `parse_object` for the errors."""
+    return parse_object(read_bytes(path, limit), str(path))
+
+
+def optional_object(path: Path) -> dict[str, Any]:
+    """`read_object` where the file is there, else an empty object."""
+    return read_object(path) if path.is_file() else {}
+
+
+def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int = 1) -> int | None:
+    """The whole number ``data[name]``; None if it is absent or null.
+
+    Of a list of numbers, one for each layer, the largest is returned: an estimate made with it is on the safe side.
+
+    Raises:
+        ModelError: TW-M05 if it is something else or not in ``low`` … ``high``.
+    """
+    value = data.get(name)
+    if value is None:
+        return None
+    numbers = [_integer(item) for item in value] if isinstance(value, (list, tuple)) else [_integer(value)]
+    sane = [number for number in numbers if number is not None]
+    if not sane or len(sane) < len(numbers):
+        raise _impossible(where, name, f"{_kind(value)}, where a whole number is expected")
+    largest = max(sane)
+    if min(sane) < min(low, 0 if len(sane) > 1 else low) or not low <= largest <= high:
+        raise _impossible(where, name, f"{_digits(largest if largest > high else min(sane))}, not in {low} … {high:,}")
+    return largest
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float) and value.is_integer():  # false for NaN and the infinities
+        return int(value)
+    return value if isinstance(value, int) else None
+
+
+def _digits(number: int) -> str:
+    """A number that may be absurdly long; Python refuses to print more than 4300 digits."""
+    return str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
+
+
+def _impossible(where: str, name: str, what: str) -> ModelError:
+    return ModelError(
+        "TW-M05",
+        f"{where} says that {name} is {what}",
+        "The file is damaged or made up: fetch the model again, or correct that value.",
+    )
+
+
+def _kind(value: object) -> str:
+    names = {
+        dict: "an object",
+        list: "a list",
+        tuple: "a list",
+        str: "text",
+        bool: "true or false",
+        float: "a fraction",
+    }
+    return "null" if value is None else names.get(type(value), "a number")
+
+
+def label(value: object, limit: int = 100) -> str | None:
+    """``value`` as one short, harmless line, or None if it is not text or has none."""
+    if not isinstance(value, str):
+        return None
+    return " ".join(plain(value[: 4 * limit]).split())[:limit] or None

@@ -1,0 +1,327 @@
+"""What a ``.gguf`` file holds: metadata and tensor shapes from its header; no weight is read.
+
+Own small reader, bounded by the file's size in every loop. Layout: https://github.com/ggml-org/ggml,
+docs/gguf.md; numbers of types and file types: llama.cpp, ``ggml/include/ggml.h`` and ``include/llama.h``
+(``llama_ftype``), block sizes as in gguf-py's ``GGML_QUANT_SIZES``.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from wizard.kernel.errors import ModelError
+from wizard.kernel.text import plain
+from wizard.kernel.units import size
+from wizard.model.checked import unreadable
+
+_TYPES: dict[int, tuple[str, int, int]] = {
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", 32, 18),
+    3: ("Q4_1", 32, 20),
+    6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24),
+    8: ("Q8_0", 32, 34),
+    9: ("Q8_1", 32, 40),
+    10: ("Q2_K", 256, 84),
+    11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176),
+    14: ("Q6_K", 256, 210),
+    15: ("Q8_K", 256, 292),
+    16: ("IQ2_XXS", 256, 66),
+    17: ("IQ2_XS", 256, 74),
+    18: ("IQ3_XXS", 256, 98),
+    19: ("IQ1_S", 256, 50),
+    20: ("IQ4_NL", 32, 18),
+    21: ("IQ3_S", 256, 110),
+    22: ("IQ2_S", 256, 82),
+    23: ("IQ4_XS", 256, 136),
+    24: ("I8", 1, 1),
+    25: ("I16", 1, 2),
+    26: ("I32", 1, 4),
+    27: ("I64", 1, 8),
+    28: ("F64", 1, 8),
+    29: ("IQ1_M", 256, 56),
+    30: ("BF16", 1, 2),
+    34: ("TQ1_0", 256, 54),
+    35: ("TQ2_0", 256, 66),
+    39: ("MXFP4", 32, 17),
+    40: ("NVFP4", 64, 36),
+}
+"""ggml type → name, weights in a block, bytes of a block."""
+
+_FILE_TYPES = {
+    **{0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S"},
+    **{12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K"},
+    **{19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL"},
+    **{26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16"},
+    **{36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE", 39: "NVFP4"},
+}
+
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_LONGEST_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
+_LONGEST_TEXT = 10_000_000  # a chat template has some kilobytes
+_KEPT_ITEMS = 10_000  # arrays of one number a layer are kept; merges, scores and token types are not
+_TOKENS = "tokenizer.ggml.tokens"
+_ALIGNMENT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A GGUF file's header.
+
+    Attributes:
+        metadata: Key → scalar, text or short tuple of numbers.
+        file_type: ``Q8_0``, ``Q4_K_M`` … after ``general.file_type``, else the type of most weights.
+        parameters: Weights of all tensors; None if the header was cut off (`parse` with ``partial``).
+        weight_bytes: Bytes of all tensors; None likewise, and if a tensor's type is newer than the table above.
+        vocabulary: Number of tokens, if the file has a tokenizer.
+        tokens: Special token's name (``bos``, ``eos``, ``eot``, ``eom``) → its text.
+    """
+
+    metadata: dict[str, Any]
+    file_type: str | None
+    parameters: int | None
+    weight_bytes: int | None
+    vocabulary: int | None = None
+    tokens: dict[str, str] = field(default_factory=dict)
+
+
+def read(path: Path) -> Header:
+    """Read the header of ``path`` and check that the file is as long as its tensors need.
+
+    Raises:
+        ModelError: TW-M09 if it is no GGUF model that can be used; TW-M10 if it is truncated; TW-M17 if unreadable.
+    """
+    try:
+        with path.open("rb") as file:
+            total = file.seek(0, 2)
+            file.seek(0)
+            return parse(file, total, str(path))
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> Header:
+    """Read a header from ``file``, the beginning of a GGUF file of ``total`` bytes.
+
+    With ``partial`` the bytes may end early (a ranged download): what was read till then is returned.
+
+    Raises:
+        ModelError: see `read`.
+    """
+    reader = _Reader(file, total, where)
+    metadata: dict[str, Any] = {}
+    tensors = None
+    try:
+        tensor_count, pair_count = _counts(reader)
+        for _ in range(pair_count):
+            key = reader.text(_LONGEST_KEY)
+            metadata[key] = reader.value(reader.number("I"), keep_texts=key == _TOKENS)
+        tensors = _Tensors.read(reader, tensor_count, metadata)
+    except _TooShortError as error:
+        if not partial:
+            raise _truncated(where, str(error)) from error
+    _refuse_parts(metadata, where)
+    tokens = metadata.pop(_TOKENS, None)
+    known = _FILE_TYPES.get(file_type) if isinstance(file_type := metadata.get("general.file_type"), int) else None
+    return Header(
+        metadata=metadata,
+        file_type=known or (tensors.main_type if tensors else None),
+        parameters=tensors.parameters if tensors else None,
+        weight_bytes=tensors.bytes if tensors else None,
+        vocabulary=len(tokens) if isinstance(tokens, tuple) else None,
+        tokens=_special_tokens(metadata, tokens),
+    )
+
+
+def parse_beginning(raw: bytes, total: int, where: str) -> Header:
+    """`parse` for the first bytes of a file that lies elsewhere."""
+    return parse(io.BytesIO(raw), total, where, partial=True)
+
+
+def preferred(names: Iterable[str]) -> str | None:
+    """Of a repository's GGUF files the one to take by default: Q8_0, else Q4_K_M, else the only one.
+
+    On two CPU cores Q8_0 answers like the full-precision model and is hardly slower than 4 bits at these sizes;
+    where nobody offers it, Q4_K_M is the customary middle. Parts of split files and projectors are left out.
+    """
+    whole_files = sorted(n for n in names if not re.search(r"-\d{5}-of-\d{5}\.gguf$|mmproj|imatrix", n.lower()))
+    for wanted in ("q8_0", "q4_k_m"):
+        fit = [name for name in whole_files if re.search(rf"(?<![a-z0-9]){wanted}\.gguf$", name.lower())]
+        if fit:
+            return min(fit, key=len)
+    return whole_files[0] if len(whole_files) == 1 else None
+
+
+class _TooShortError(Exception):
+    """The bytes end before the header does."""
+
+
+class _Reader:
+    """Typed reads that never go beyond the file, whatever the lengths in it say."""
+
+    def __init__(self, file: BinaryIO, total: int, where: str) -> None:
+        self.file = file
+        self.total = total
+        self.where = where
+        self.position = 0
+
+    def take(self, count: int) -> bytes:
+        if count > self.total - self.position:
+            raise _TooShortError(f"it has {self.total} bytes and its header goes on after them")
+        raw = self.file.read(count)
+        if len(raw) < count:
+            raise _TooShortError("its header goes on after the bytes that are there")
+        self.position += count
+        return raw
+
+    def number(self, code: str) -> Any:
+        return struct.unpack("<" + code, self.take(struct.calcsize(code)))[0]
+
+    def text(self, limit: int = _LONGEST_TEXT) -> str:
+        length = self.number("Q")
+        if length > limit:
+            raise refused(self.where, f"a text in its header claims {length} bytes")
+        return self.take(length).decode("utf-8", "replace")
+
+    def value(self, kind: int, *, keep_texts: bool = False) -> Any:
+        if kind == _STRING:
+            return self.text()
+        if kind == _ARRAY:
+            return self.array(keep_texts)
+        if kind not in _SCALARS:
+            raise refused(self.where, f"its header has a value of unknown type {kind}")
+        return self.number(_SCALARS[kind])
+
+    def array(self, keep_texts: bool) -> tuple[Any, ...] | None:
+        """The items of a short numeric array, or of the one text array that matters; others are passed over."""
+        kind, count = self.number("I"), self.number("Q")
+        if kind == _STRING:
+            self.expect(count, 8)
+            return self.texts(count, keep_texts)
+        if kind not in _SCALARS:
+            raise refused(self.where, f"its header has an array of unknown type {kind}")
+        each = struct.calcsize(_SCALARS[kind])
+        self.expect(count, each)
+        if count > _KEPT_ITEMS:
+            self.skip(count * each)
+            return None
+        return struct.unpack(f"<{count}{_SCALARS[kind]}", self.take(count * each))
+
+    def texts(self, count: int, keep: bool) -> tuple[Any, ...] | None:
+        kept = []
+        for _ in range(count):
+            text = self.take(self.number("Q"))
+            if keep:
+                kept.append(text)
+        return tuple(kept) if keep else None
+
+    def expect(self, count: int, least_bytes: int) -> None:
+        """Refuse a count of things that cannot all be in the rest of the file."""
+        if count * least_bytes > self.total - self.position:
+            raise _TooShortError(f"its header speaks of {count} entries, more than the file can hold")
+
+    def skip(self, count: int) -> None:
+        while count:
+            count -= len(self.take(min(count, 1 << 20)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    parameters: int
+    bytes: int | None
+    main_type: str
+
+    @classmethod
+    def read(cls, reader: _Reader, count: int, metadata: dict[str, Any]) -> _Tensors:
+        """Read all tensor descriptions; check that they lie inside the file, aligned and apart."""
+        reader.expect(count, 24)
+        weights: Counter[str] = Counter()
+        spans: list[tuple[int, int]] = []
+        for _ in range(count):
+            name = reader.text(_LONGEST_KEY)
+            dimensions = reader.number("I")
+            if dimensions > 8:  # GGML_MAX_DIMS is 4 today
+                raise refused(reader.where, f"tensor {name!r} has {dimensions} dimensions")
+            elements = math.prod(struct.unpack(f"<{dimensions}Q", reader.take(8 * dimensions)))
+            kind, offset = reader.number("I"), reader.number("Q")
+            type_name, block, block_bytes = _TYPES.get(kind, (f"type {kind}", 1, 0))
+            if elements % block:
+                raise refused(reader.where, f"tensor {name!r} does not fill its {type_name} blocks")
+            weights[type_name] += elements
+            spans.append((offset, offset + elements // block * block_bytes))
+        _check_spans(reader, spans, metadata.get("general.alignment", _ALIGNMENT))
+        main = max(weights, key=lambda kind: weights[kind], default="")
+        known = all(not name.startswith("type ") for name in weights)
+        return cls(sum(weights.values()), sum(end - begin for begin, end in spans) if known else None, main)
+
+
+def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: object) -> None:
+    if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
+        raise refused(reader.where, "its alignment is nonsense")
+    start = -(-reader.position // alignment) * alignment
+    end = 0
+    for begin, stop in sorted(spans):
+        if begin < end:
+            raise refused(reader.where, "its tensors overlap")
+        end = stop
+    if spans and start + end > reader.total:
+        raise _TooShortError(f"{size(start + end - reader.total)} of weights are missing at its end")
+
+
+def _counts(reader: _Reader) -> tuple[int, int]:
+    """Check magic and version; return the numbers of tensors and of metadata pairs."""
+    if reader.take(4) != b"GGUF":
+        raise refused(reader.where, "it does not begin with GGUF")
+    version = reader.number("I")
+    if version not in (2, 3):
+        turned = "it is for big-endian machines" if version >> 16 else f"its version is {version}, not 2 or 3"
+        raise refused(reader.where, turned)
+    tensors, pairs = reader.number("Q"), reader.number("Q")
+    reader.expect(pairs, 13)
+    return tensors, pairs
+
+
+def _refuse_parts(metadata: dict[str, Any], where: str) -> None:
+    """Adapters, projectors and parts of split files are GGUF too, but no model that can be served alone."""
+    kind = metadata.get("general.type", "model")
+    if kind != "model":
+        raise refused(where, f"it holds {plain(str(kind))[:40]!r}, not a model")
+    parts = metadata.get("split.count", 0)
+    if isinstance(parts, int) and parts > 1:
+        raise refused(where, f"it is one of {parts} parts; join them with `llama-gguf-split --merge`")
+
+
+def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) -> dict[str, str]:
+    found = {}
+    for name in ("bos", "eos", "eot", "eom"):
+        index = metadata.get(f"tokenizer.ggml.{name}_token_id")
+        if tokens and isinstance(index, int) and 0 <= index < len(tokens):
+            found[name] = tokens[index].decode("utf-8", "replace")
+    return found
+
+
+def refused(where: str, why: str) -> ModelError:
+    """The error for a file that is not a usable GGUF model."""
+    return ModelError(
+        "TW-M09", f"{where} is not a GGUF model that can be used: {plain(why)[:300]}", "Choose another .gguf file."
+    )
+
+
+def _truncated(where: str, why: str) -> ModelError:
+    return ModelError(
+        "TW-M10",
+        f"{where} is truncated: {why}",
+        "Delete it and fetch it again; an interrupted download is the usual cause.",
+    )

@@ -1,0 +1,277 @@
+"""Facts of what lies on disk: a model folder or a ``.gguf`` file. Pickle files are named, never opened."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wizard.kernel.errors import ModelError
+from wizard.kernel.values import from_json
+from wizard.model import chat_format, config, gguf, safetensors
+from wizard.model.checked import label, optional_object, read_bytes, read_object, unreadable, whole
+from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
+
+_SUFFIXES = {
+    **dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), "pickle"),
+    ".safetensors": "safetensors",
+    ".gguf": "gguf",
+}
+_NO_WEIGHTS = "there are no weights beside config.json"
+_UNQUANTISED = ("F32", "F16", "BF16", "F64")
+_GGUF_FIELDS = {
+    "layers": ("block_count", 10_000),
+    "hidden_size": ("embedding_length", 1_000_000),
+    "heads": ("attention.head_count", 100_000),
+    "kv_heads": ("attention.head_count_kv", 100_000),
+    "head_dim": ("attention.key_length", 100_000),
+    "intermediate_size": ("feed_forward_length", 100_000_000),
+    "vocabulary": ("vocab_size", 100_000_000),
+    "experts": ("expert_count", 100_000),
+    "experts_per_token": ("expert_used_count", 100_000),
+    "max_context": ("context_length", 1_000_000_000),
+}
+"""Field of `ModelFacts` → its key in a GGUF file after ``ARCHITECTURE.`` (ggml, docs/gguf.md), and its sane limit."""
+
+
+def weight_format(name: str) -> Any:
+    """``safetensors``, ``gguf``, ``pickle`` or None for a file that holds no weights, by its name."""
+    if Path(name).name in ("training_args.bin", "optimizer.bin", "scheduler.bin"):
+        return None
+    return _SUFFIXES.get(Path(name).suffix.lower())
+
+
+def of_path(path: Path, ref: str) -> ModelFacts:
+    """Facts of a folder or a ``.gguf`` file.
+
+    Raises:
+        ModelError: TW-M02 if there is no such thing; others as `of_folder` and `of_gguf` say.
+    """
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:  # no right to look, or a name longer than names can be
+        raise unreadable(path, error) from error
+    if is_folder:
+        return of_folder(path, ref)
+    if not is_file:
+        raise ModelError("TW-M02", f"there is no file or folder {path}", "Check the path; `ls` shows what is there.")
+    if path.suffix.lower() == ".gguf":
+        return of_gguf(path, ref)
+    if weight_format(path.name) == "pickle":
+        raise only_pickle(str(path))
+    raise ModelError(
+        "TW-M03",
+        f"{path} is neither a model folder nor a .gguf file",
+        "Name the folder that holds config.json, or a file whose name ends with .gguf.",
+    )
+
+
+def of_folder(folder: Path, ref: str) -> ModelFacts:
+    """Facts of a folder with ``config.json``, or of the GGUF file in it.
+
+    Raises:
+        ModelError: TW-M03 if it holds no model; TW-M04, TW-M05, TW-M07, TW-M08 if what it holds is damaged;
+            TW-M06 if its weights are pickle files only.
+    """
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    if "config.json" not in names:
+        return _folder_of_gguf(folder, names, ref)
+    facts = ModelFacts(ref, "folder", str(folder), _name(folder), None, None, licence=_licence(folder))
+    facts = config.describe(facts, read_object(folder / "config.json"), str(folder / "config.json"))
+    chat = chat_format.of_folder(folder)
+    unknown = {} if chat else {"chat": "the folder has no chat template"}
+    quantization = facts.quantization or config.modelopt(optional_object(folder / "hf_quant_config.json"))
+    facts = replace(facts, chat=chat, quantization=quantization, unknown={**facts.unknown, **unknown})
+    return _with_weights(facts, folder, names)
+
+
+def of_gguf(path: Path, ref: str) -> ModelFacts:
+    """Facts of one ``.gguf`` file and of ``questions.json`` and ``gate.json`` beside it.
+
+    Raises:
+        ModelError: TW-M09 or TW-M10 if it is damaged; TW-M05 if its metadata cannot be true.
+        UsageError: TW-K01 or TW-K02 if a file beside it does not fit.
+    """
+    header = gguf.read(path)
+    facts = describe_gguf(
+        ModelFacts(ref, "gguf", str(path), path.stem, None, None, licence=_licence(path.parent), local=True),
+        header,
+        str(path),
+    )
+    questions, gate = path.parent / "questions.json", path.parent / "gate.json"
+    return replace(
+        facts,
+        weights=(WeightFile(path.name, path.stat().st_size, "gguf"),),
+        questions=from_json(tuple[str, ...], read_bytes(questions), where=str(questions))
+        if questions.is_file()
+        else (),
+        gate=from_json(Gate, read_bytes(gate), where=str(gate)) if gate.is_file() else None,
+    )
+
+
+def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFacts:
+    """``facts`` with everything that a GGUF header says.
+
+    Raises:
+        ModelError: TW-M05 if a value cannot be true.
+    """
+    meta = header.metadata
+    architecture = label(meta.get("general.architecture"))
+    found: dict[str, Any] = {}
+    for name, (key, high) in _GGUF_FIELDS.items():
+        low = 0 if name.startswith("experts") else 1
+        found[name] = whole(meta, f"{architecture}.{key}", high, where, low=low) or None
+    found["kv_heads"] = found["kv_heads"] or found["heads"]
+    if found["head_dim"] is None and found["heads"] and found["hidden_size"]:
+        found["head_dim"] = found["hidden_size"] // found["heads"] or None
+    found["vocabulary"] = header.vocabulary or found["vocabulary"]
+    unknown = {
+        name: f"the file's header does not say {_GGUF_FIELDS[name][0]}"
+        for name, value in found.items()
+        if value is None and not name.startswith("experts")
+    }
+    chat = chat_format.of_gguf(header)
+    if chat is None:
+        unknown["chat"] = "the file has no chat template"
+    return replace(
+        facts,
+        name=label(meta.get("general.name"), 60) or facts.name,
+        architecture=architecture,
+        parameters=header.parameters,
+        **found,
+        dtype=header.file_type,
+        weight_bytes=header.weight_bytes,
+        quantization=_gguf_quantization(header),
+        licence=facts.licence or label(meta.get("general.license")),
+        chat=chat,
+        unknown={**facts.unknown, **unknown},
+    )
+
+
+def only_pickle(where: str) -> ModelError:
+    """The refusal of weights that run code when they are opened."""
+    return ModelError(
+        "TW-M06",
+        f"{where} has its weights only as pickle files (.bin, .pt), which can run any code when they are opened",
+        "Choose a repository or revision with .safetensors or .gguf files, or convert the weights in a sandbox.",
+    )
+
+
+def _gguf_quantization(header: gguf.Header) -> Quantization | None:
+    if header.file_type is None or header.file_type in _UNQUANTISED:
+        return None
+    bits = None
+    if header.parameters and header.weight_bytes:
+        bits = round(header.weight_bytes * 8 / header.parameters, 2)
+    return Quantization("gguf", bits, header.file_type)
+
+
+def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
+    files = [name for name in names if weight_format(name) == "gguf"]
+    if chosen := gguf.preferred(files):
+        return of_gguf(folder / chosen, ref)
+    if files:
+        raise ModelError("TW-M03", f"{folder} holds {len(files)} .gguf files", f"Name one of them: {folder / files[0]}")
+    if any(weight_format(name) == "pickle" for name in names):
+        raise only_pickle(str(folder))
+    raise ModelError(
+        "TW-M03",
+        f"{folder} holds no model: it has neither config.json nor a .gguf file",
+        "Name the folder that `hf download` or `save_pretrained` wrote; config.json lies in it.",
+    )
+
+
+def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFacts:
+    """Add the weight files, their sizes and, from their headers, dtype and parameters."""
+    found = loaded_files(names)
+    if index := next((name for name in names if name.endswith(".safetensors.index.json")), None):
+        found = _shards(folder / index)
+    if not found:
+        if any(weight_format(name) == "pickle" for name in names):
+            raise only_pickle(str(folder))
+        return replace(facts, unknown={**facts.unknown, "weight_bytes": _NO_WEIGHTS})
+    headers = [safetensors.read(folder / name) for name in found]
+    elements: dict[str, int] = {}
+    for header in headers:
+        for dtype, count in header.elements.items():
+            elements[dtype] = elements.get(dtype, 0) + count
+    facts = with_elements(facts, elements)
+    return replace(
+        facts,
+        weight_bytes=sum(header.bytes for header in headers),
+        weights=tuple(WeightFile(name, (folder / name).stat().st_size, "safetensors") for name in found),
+        local=True,
+    )
+
+
+def with_elements(facts: ModelFacts, elements: dict[str, int]) -> ModelFacts:
+    """``facts`` with stored dtype and, unless the weights are packed, the exact number of parameters.
+
+    Args:
+        facts: What config.json says.
+        elements: Safetensors dtype → number of elements over all files.
+    """
+    if not elements:
+        return facts
+    main = max(elements, key=lambda dtype: elements[dtype])
+    if facts.quantization is not None:  # several weights may share one stored element
+        return replace(facts, dtype=facts.dtype or safetensors.DTYPES.get(main, main.lower()))
+    unknown = {key: why for key, why in facts.unknown.items() if key != "parameters"}
+    dtype = safetensors.DTYPES.get(main, main.lower())
+    return replace(facts, parameters=sum(elements.values()), dtype=dtype, unknown=unknown)
+
+
+def loaded_files(names: list[str]) -> list[str]:
+    """Those safetensors files that an engine loads: not adapters, nor a second copy (``consolidated``)."""
+    plain_files = [name for name in names if weight_format(name) == "safetensors" and "/" not in name]
+    if "model.safetensors" in plain_files:
+        return ["model.safetensors"]
+    return [name for name in plain_files if not name.startswith(("adapter", "consolidated"))]
+
+
+def _shards(index: Path) -> list[str]:
+    """Shards that an index names, all of which must be there."""
+    shards = read_object(index, 100_000_000).get("weight_map")
+    values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
+    names = sorted(values)
+    if not names or any(Path(name).name != name for name in names):
+        raise safetensors.damaged(index, "its weight_map does not name files beside it")
+    missing = [name for name in names if not (index.parent / name).is_file()]
+    if missing:
+        raise ModelError(
+            "TW-M08",
+            f"{len(missing)} of {len(names)} weight files are missing in {index.parent}: {', '.join(missing[:3])}"
+            + (" …" if len(missing) > 3 else ""),
+            "Run the download again; `hf download` goes on where it stopped.",
+        )
+    return names
+
+
+def _all_text(values: Any) -> bool:
+    return all(isinstance(value, str) and value.endswith(".safetensors") for value in values)
+
+
+def _name(folder: Path) -> str:
+    return folder.resolve().name or str(folder)
+
+
+def _licence(folder: Path) -> str | None:
+    """The ``license`` of a model card's front matter (hub documentation, "Model Cards")."""
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    return card_licence(read_bytes(card).decode("utf-8", "replace"))
+
+
+def card_licence(text: str) -> str | None:
+    """The licence that a model card declares: ``license_name`` where ``license`` is ``other``."""
+    front = re.match(r"---\s*\n(.*?)\n---", text[:20_000], re.DOTALL)
+    if front is None:
+        return None
+    fields = dict(re.findall(r"^(license|license_name):[ \t]*['\"]?([^\s'\"#]+)", front[1], re.MULTILINE))
+    chosen = fields.get("license_name") if fields.get("license") == "other" else None
+    return label(chosen or fields.get("license"), 60)

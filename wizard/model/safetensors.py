@@ -1,0 +1,116 @@
+"""What a ``.safetensors`` file holds, from its header alone; no weight is read.
+
+Layout: 8 bytes little-endian header length N, N bytes of JSON ``{name: {dtype, shape, data_offsets}}``, then the
+tensors without gaps (https://github.com/huggingface/safetensors, README "Format"; dtypes: its
+``safetensors/src/tensor.rs``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from wizard.kernel.errors import ModelError
+from wizard.kernel.text import plain
+from wizard.kernel.units import size
+from wizard.model.checked import parse_object, unreadable
+
+LARGEST_HEADER = 100_000_000
+"""Bytes; the format's own limit (``MAX_HEADER_SIZE`` in safetensors/src/tensor.rs)."""
+
+_BITS = {
+    **dict.fromkeys(("F4",), 4),
+    **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 16),
+    **dict.fromkeys(("U32", "I32", "F32"), 32),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 64),
+}
+
+DTYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float64", "F8_E4M3": "float8_e4m3fn"}
+"""safetensors' dtype → the name that config.json uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Elements for each stored dtype, and bytes of all tensors. Packed formats count their containers as elements."""
+
+    elements: dict[str, int]
+    bytes: int
+
+
+def read(path: Path) -> Header:
+    """Read and check the header of one file.
+
+    Raises:
+        ModelError: TW-M07 if the file is truncated or its header cannot be true; TW-M17 if it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            total = file.seek(0, 2)
+            file.seek(0)
+            length = int.from_bytes(file.read(8), "little")
+            if total < 8 or length > min(LARGEST_HEADER, total - 8):
+                raise damaged(path, f"its header should have {length} bytes and the file has {total}")
+            raw = file.read(length)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        tensors = parse_object(raw, "its header")
+    except ModelError as error:
+        raise damaged(path, error.what) from error
+    return _check(path, tensors, total - 8 - length)
+
+
+def damaged(path: Path, why: str) -> ModelError:
+    """The error for a file that is cut off or was never right."""
+    return ModelError(
+        "TW-M07",
+        f"{path} is damaged or truncated: {plain(why)[:300]}",
+        f"Delete {path.name} and fetch it again; an interrupted download is the usual cause.",
+    )
+
+
+def _check(path: Path, tensors: dict[str, Any], body: int) -> Header:
+    """Add the tensors up and make sure that they fill ``body`` bytes, each where it says."""
+    elements: Counter[str] = Counter()
+    spans: list[tuple[int, int]] = []
+    for name, tensor in tensors.items():
+        if name == "__metadata__":
+            continue
+        dtype, count, span = _tensor(path, name[:100], tensor)
+        elements[dtype] += count
+        spans.append(span)
+    end = 0
+    for begin, stop in sorted(spans):
+        if begin != end:
+            raise damaged(path, f"tensors overlap or leave a gap at byte {min(begin, end)}")
+        end = stop
+    if end > body:
+        raise damaged(path, f"{size(end - body)} of weights are missing at its end")
+    if end < body:
+        raise damaged(path, f"{size(body - end)} at its end belong to no tensor")
+    return Header(dict(elements), end)
+
+
+def _tensor(path: Path, name: str, tensor: object) -> tuple[str, int, tuple[int, int]]:
+    """Dtype, element count and byte span of one entry."""
+    fields = tensor if isinstance(tensor, dict) else {}
+    dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
+    if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets) and len(offsets) == 2):
+        raise damaged(path, f"tensor {name!r} has no usable dtype, shape and offsets")
+    begin, end = offsets
+    if begin > end or len(shape) > 32:
+        raise damaged(path, f"tensor {name!r} ends before it begins")
+    count = math.prod(shape)
+    bits = _BITS.get(dtype)
+    if bits is not None and (count * bits + 7) // 8 != end - begin:
+        raise damaged(path, f"tensor {name!r} has {end - begin} bytes, which do not fit its shape")
+    return dtype[:20], count, (begin, end)
+
+
+def _naturals(value: object) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(type(item) is int and 0 <= item < 2**63 for item in value)

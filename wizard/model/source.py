@@ -1,0 +1,61 @@
+"""From what the user typed to `ModelFacts`: a journey, a path, or a hub id, in this order. Nothing is evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from wizard.catalog import profiles
+from wizard.catalog.journeys import journeys
+from wizard.kernel.errors import UsageError
+from wizard.model import hub, local
+from wizard.model.facts import ModelFacts
+
+_LONGEST = 1024
+
+
+def find(ref: str, *, offline: bool = False) -> ModelFacts:
+    """Describe the model that ``ref`` names.
+
+    Args:
+        ref: Name of a journey; a folder or ``.gguf`` file (whatever exists, and anything that begins with ``.``, ``/``
+            or ``~``); a hub id ``org/name``, ``org/name@revision`` or ``org/name:FILE.gguf``.
+        offline: Never use the network, only what is on disk.
+
+    Raises:
+        UsageError: TW-M01 if ``ref`` has none of these forms; TW-D01 if a journey's own model is not installed.
+        ModelError: The model is missing, damaged or refused (TW-M02 … TW-M12, TW-M15 … TW-M17).
+        NetworkError: The hub did not answer in time (TW-M13) or cannot answer now (TW-M14).
+    """
+    if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():
+        shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
+        raise UsageError("TW-M01", f"{shown} ({len(ref)} characters) names no model", hub.FORMS)
+    for known in journeys():
+        if known.name == ref:
+            if not known.model_in_profiles:
+                return replace(_outside(known.model, offline), ref=ref)
+            return replace(local.of_path(profiles.find(known.model), ref), source="journey")
+    return _outside(ref, offline)
+
+
+def _outside(ref: str, offline: bool) -> ModelFacts:
+    """Facts of a path or a hub id."""
+    if (path := _as_path(ref)) is not None:
+        return local.of_path(path, ref)
+    return hub.find(hub.parse_ref(ref), offline=offline)
+
+
+def _as_path(ref: str) -> Path | None:
+    """``ref`` as a path if it looks like one or is one."""
+    path = Path(ref)
+    if ref.startswith("~"):
+        try:
+            return path.expanduser()
+        except RuntimeError:  # a user who does not exist
+            return path
+    if ref.startswith(("/", "./", "../")) or ref in (".", ".."):
+        return path
+    try:
+        return path if path.exists() else None
+    except OSError:  # longer than a file name can be
+        return None
