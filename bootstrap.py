@@ -39,7 +39,7 @@ CHECKS = (
     ("lint", [str(PYTHON), "-m", "ruff", "check", "."]),
     ("format", [str(PYTHON), "-m", "ruff", "format", "--check", "."]),
     ("types", [str(PYTHON), "-m", "mypy"]),
-    ("imports", [str(VENV / "bin" / "lint-imports")]),
+    ("imports", [str(VENV / "bin" / "lint-imports"), "--no-logo"]),
 )
 """What ``check`` runs before the tests: name and command."""
 
@@ -284,13 +284,13 @@ def check(arguments: list[str]) -> int:
     tests = ("tests", [str(PYTHON), "-m", "pytest", "-q", "-n", "auto", *arguments])
     summary = []
     for name, command in (*CHECKS, tests):
-        say(f"── {name}: " + " ".join(["python", *command[1:]] if command[0] == str(PYTHON) else [name]))
+        print(f"── {name}", flush=True)
         start = time.monotonic()
         code = subprocess.run(command, cwd=str(ROOT), stdin=subprocess.DEVNULL, check=False).returncode
         summary.append((name, code, time.monotonic() - start))
-    say("")
+    print()
     for name, code, seconds in summary:
-        say("{:<8} {:<22} {:>6.1f} s".format(name, "passed" if code == 0 else f"FAILED (status {code})", seconds))
+        print("{:<8} {:<20} {:>6.1f} s".format(name, f"FAILED (status {code})" if code else "passed", seconds))
     return 1 if any(code for _, code, _ in summary) else 0
 
 

@@ -1,0 +1,92 @@
+"""Every error code means one thing, belongs to its stage, and is exercised by a test that names it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from wizard.kernel import errors
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+CODE = re.compile(r"TW-[A-Z]\d\d")
+LETTERS = {
+    "P": "probe",
+    "M": "model",
+    "A": "advise",
+    "L": "plan repository export",
+    "R": "run",
+    "S": "serve",
+    "C": "chat bench",
+    "D": "catalog",
+    "K": "kernel",
+    "U": "",
+}
+"""Letter → parts of the house whose errors have it; those of usage (U) and of the kernel (K) may come from anywhere."""
+
+
+def raised() -> dict[str, set[tuple[str, str]]]:
+    """Code → (class, part) of every place that makes an error with it."""
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for path in sorted((CHECKOUT / "wizard").rglob("*.py")):
+        part = path.relative_to(CHECKOUT / "wizard").parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+                continue
+            code = node.args[0].value
+            if isinstance(code, str) and CODE.fullmatch(code):
+                found[code].add((ast.unparse(node.func).rsplit(".", 1)[-1], part))
+    return found
+
+
+def mentions(folder: str, suffixes: tuple[str, ...]) -> dict[str, set[str]]:
+    """Code → files under ``folder`` that name it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in (CHECKOUT / folder).rglob("*"):
+        if path.suffix in suffixes and path != Path(__file__).resolve():
+            for code in CODE.findall(path.read_text(encoding="utf-8")):
+                found[code].add(path.relative_to(CHECKOUT).as_posix())
+    return found
+
+
+RAISED = raised()
+
+
+def test_there_are_codes() -> None:
+    assert len(RAISED) >= 10
+
+
+@pytest.mark.parametrize("code", sorted(RAISED))
+def test_a_code_has_one_class(code: str) -> None:
+    classes = {name for name, _ in RAISED[code]}
+    assert len(classes) == 1, f"{code} is raised as {sorted(classes)}"
+    assert issubclass(getattr(errors, classes.pop()), errors.WizardError)
+
+
+@pytest.mark.parametrize("code", sorted(RAISED))
+def test_a_code_belongs_to_the_stage_that_raises_it(code: str) -> None:
+    letter = code[3]
+    assert letter in LETTERS, f"{code}: no such letter; see wizard/kernel/errors.py"
+    if letter not in "KU":
+        assert {part for _, part in RAISED[code]} <= set(LETTERS[letter].split())
+
+
+def test_every_code_is_exercised_by_a_test() -> None:
+    tested = mentions("tests", (".py", ".toml", ".json", ".yaml"))
+    assert sorted(set(RAISED) - set(tested)) == []
+
+
+@pytest.mark.parametrize("folder", ["wizard", "profiles", "notebooks"])
+def test_no_text_names_a_code_that_nothing_raises(folder: str) -> None:
+    named = mentions(folder, (".py", ".toml", ".md", ".ipynb", ".json"))
+    assert {code: files for code, files in named.items() if code not in RAISED} == {}
+
+
+def test_every_exit_code_is_explained() -> None:
+    classes = [
+        each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.WizardError)
+    ]
+    assert {each.exit_code for each in classes} <= set(errors.EXIT_CODES)

@@ -1,0 +1,102 @@
+"""The house's rules at run time: what importing each part really loads (import-linter reads only the source)."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wizard
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+TOOLKITS = {"textual", "questionary", "prompt_toolkit", "IPython", "ipywidgets", "ipykernel"}
+SDKS = {"huggingface_hub", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
+ENGINES = {"torch", "vllm", "tensorrt_llm", "xllamacpp", "triton_python_backend_utils"}
+HEAVY = TOOLKITS | SDKS | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"}
+"""What neither ``import wizard`` nor ``triton-wizard --help`` may load."""
+
+DOORS = {"wizard.tui", "wizard.prompts", "wizard.notebook"}
+"""The parts that may load a toolkit."""
+
+
+def layers() -> list[list[str]]:
+    """The layers of the house, top first, as import-linter is told them."""
+    settings: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    rows = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return [[name.strip() for name in row.split("|")] for row in rows]
+
+
+PARTS = [part for row in layers() for part in row]
+
+
+def modules(part: str) -> list[str]:
+    """All modules of a part; not the Python-backend models that we ship, which only Triton's interpreter can import."""
+    top = Path(wizard.__file__).parent
+    folder = top.joinpath(*part.split(".")[1:])
+    names = [part]
+    if folder.is_dir():
+        names += [module.name for module in pkgutil.walk_packages([str(folder)], part + ".")]
+    return [name for name in names if "import triton_python_backend_utils" not in source(name)]
+
+
+def source(module: str) -> str:
+    path = Path(wizard.__file__).parent.joinpath(*module.split(".")[1:])
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
+
+
+def loaded_by(code: str) -> set[str]:
+    """Names in ``sys.modules`` of a fresh interpreter after ``code``."""
+    program = f"import sys\n{code}\nprint('\\n' + __import__('json').dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def of(names: set[str], wanted: set[str]) -> list[str]:
+    """Those of ``names`` that are one of ``wanted`` or lie inside one."""
+    return sorted(name for name in names if any(name == each or name.startswith(each + ".") for each in wanted))
+
+
+def test_the_layers_are_all_the_parts_there_are() -> None:
+    top = Path(wizard.__file__).parent
+    there = {
+        "wizard." + path.stem
+        for path in top.iterdir()
+        if (path / "__init__.py").exists() or (path.suffix == ".py" and not path.stem.startswith("_"))
+    }
+    assert there == set(PARTS)
+
+
+def test_import_wizard_loads_nothing_heavy() -> None:
+    assert of(loaded_by("import wizard"), HEAVY) == []
+
+
+def test_import_wizard_loads_no_part_of_it() -> None:
+    assert [name for name in loaded_by("import wizard") if name.startswith("wizard.")] == []
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "from wizard.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit as end:\n    assert not end.code"
+    assert of(loaded_by(code), HEAVY) == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_loads_no_sdk_and_nothing_above_it(part: str) -> None:
+    rows = layers()
+    row = next(index for index, names in enumerate(rows) if part in names)
+    above = {name for names in rows[:row] for name in names}
+    beside = set(rows[row]) - {part}
+    names = loaded_by("\n".join(f"import {name}" for name in modules(part)))
+    toolkits = set() if part in DOORS else TOOLKITS
+    assert of(names, toolkits | SDKS | ENGINES | above | beside) == []
