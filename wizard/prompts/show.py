@@ -1,0 +1,277 @@
+"""The journey's values and events as plain text, for any terminal, any pipe and any screen reader.
+
+Nothing here depends on colour, on box characters or on moving the cursor: those are added on a real terminal only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+from collections import deque
+from collections.abc import Iterable
+from typing import TextIO
+
+from wizard.advise.advice import Advice, Choice, Memory, Note
+from wizard.kernel.text import is_terminal, plain, table, width
+from wizard.kernel.units import duration, size
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Plan, Step, Write
+from wizard.plan.words import choice_room, choice_title, cost, model_line, one_line, stack
+from wizard.probe.host import Host
+from wizard.run.events import Cancelled, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.serve.status import Status
+
+SELDOM_S = 10.0
+"""Seconds between two lines of progress where the line cannot be written over."""
+TAIL_LINES = 10
+"""Lines of output that are shown of a step that failed."""
+SPOKEN_STEPS = frozenset({"question"})
+"""Steps whose output is an answer to the user and therefore always shown."""
+COLOURS = {"done": "32", "skipped": "33", "failed": "31", "cancelled": "33"}
+"""SGR codes (ECMA-48) by outcome; the word is always there too."""
+
+
+def columns(out: TextIO | None = None) -> int:
+    """Columns of the terminal behind ``out`` (standard output if not given), 80 if there is none; at least 20."""
+    try:
+        found = os.get_terminal_size(out.fileno()).columns if out else shutil.get_terminal_size().columns
+    except (OSError, ValueError):  # not a terminal, closed, or a file in memory (io.UnsupportedOperation)
+        found = 80
+    return max(20, found or 80)
+
+
+def clip(text: str, limit: int) -> str:
+    """``text`` cut to ``limit`` columns, with ``…`` where something is missing."""
+    if width(text) <= limit:
+        return text
+    while text and width(text) > limit - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+class Shower:
+    """Shows events as they come: one line for each step.
+
+    On a real terminal the running step's line is written over with its progress; elsewhere progress is a line of its
+    own at most every `SELDOM_S` seconds.
+
+    Args:
+        out: Where to write.
+        verbose: Show all output of the steps.
+    """
+
+    def __init__(self, out: TextIO, verbose: bool = False) -> None:
+        self._out = out
+        self._verbose = verbose
+        terminal = is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb"
+        self._in_place = terminal
+        self._coloured = terminal and not os.environ.get("NO_COLOR")
+        self._head = ""
+        """``[2/6] Get the model`` of the running step; empty between steps."""
+        self._open = False
+        """Whether the cursor stands behind a line that is not ended yet."""
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._said_at = 0.0
+
+    def show(self, event: Event) -> None:
+        """Show one event. A failed step names its error's code; the error itself is raised by the engine."""
+        match event:
+            case StepStarted():
+                self._start(event)
+            case Output():
+                self._output(event)
+            case Progress():
+                self._progress(event)
+            case StepFinished():
+                self._finish(event)
+            case Ready():
+                where = event.endpoint
+                self._line(f"{plain(where.name)} is ready: {where.http} (gRPC {where.grpc})")
+            case Cancelled():
+                self._line("Stopped; what is done stays done, and the same command goes on from here.")
+
+    def _start(self, event: StepStarted) -> None:
+        self._head = f"[{event.index}/{event.count}] {one_line(event.title)}"
+        self._tail.clear()
+        self._said_at = event.at
+        self._replace(f"{self._head} …")
+
+    def _output(self, event: Output) -> None:
+        lines = [plain(line) for line in event.lines]
+        if self._verbose or event.step in SPOKEN_STEPS:
+            for line in lines:
+                self._line(f"      {line}")
+            return
+        self._tail.extend(lines)
+        if self._in_place and lines:
+            self._replace(f"{self._head} … {lines[-1].strip()}")
+
+    def _progress(self, event: Progress) -> None:
+        if event.fraction is None:
+            done = one_line(event.text)
+        else:
+            done = f"{event.fraction:.0%}" + (f", {duration(event.eta_s)} left" if event.eta_s is not None else "")
+        if self._in_place:
+            self._replace(f"{self._head} … {done}")
+        elif event.at - self._said_at >= SELDOM_S:
+            self._said_at = event.at
+            self._line(f"{self._head} … {done}")
+
+    def _finish(self, event: StepFinished) -> None:
+        words = {
+            "done": f"done in {duration(event.seconds)}",
+            "skipped": f"skipped: {one_line(event.reason)}" if event.reason else "skipped",
+            "failed": f"failed after {duration(event.seconds)}",
+            "cancelled": f"stopped after {duration(event.seconds)}",
+        }[event.outcome]
+        if event.outcome == "failed" and event.error:
+            words += f" ({plain(event.error.get('code', ''))})"
+        if self._coloured:
+            words = f"\x1b[{COLOURS[event.outcome]}m{words}\x1b[0m"
+        if self._open and not self._in_place:
+            self._write(f" {words}\n")
+        else:
+            self._erase()
+            self._write(f"{self._head} … {words}\n")
+        self._open, self._head = False, ""
+        if event.outcome == "failed":
+            for line in self._tail:
+                self._write(f"      {line}\n")
+
+    def _line(self, text: str) -> None:
+        """A whole line; a line that is still open is written over, or ended."""
+        if self._open and not self._in_place:
+            self._write("\n")
+        self._erase()
+        self._write(text + "\n")
+        self._open = False
+
+    def _replace(self, text: str) -> None:
+        """Leave ``text`` as the open line, in no more than the terminal's width so that it can be written over."""
+        self._erase()
+        self._write(clip(one_line(text), columns(self._out) - 1) if self._in_place else text)
+        self._open = True
+
+    def _erase(self) -> None:
+        if self._open and self._in_place:
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+
+
+def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int | None = None) -> str:
+    """``text`` made harmless and broken into lines that fit a terminal (100 columns at most)."""
+    limit = limit or min(100, columns())
+    return textwrap.fill(
+        one_line(text),
+        max(limit, len(indent) + 20),
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def host_text(host: Host) -> str:
+    """A machine in a few lines."""
+    gpus = [f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus]
+    why = f"none ({one_line(host.gpu_problem.what)})" if host.gpu_problem else "none"
+    rows = [
+        ("GPU", "; ".join(gpus) or why),
+        ("CPU", f"{host.cpu.model or host.cpu.architecture}, {host.cpu.cores} cores"),
+        ("Memory", f"{size(host.memory_available_bytes)} free of {size(host.memory_total_bytes)}"),
+        ("Disk", f"{size(host.disk.free_bytes)} free at {host.disk.path}"),
+        ("System", host.system.name),
+    ]
+    return "\n".join(wrapped(value, " " * 10, first=f"{name:<10}") for name, value in rows)
+
+
+def advice_text(advice: Advice, facts: ModelFacts) -> str:
+    """The advice: the recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
+    parts = [f"{one_line(facts.name)}: {model_line(facts)}"]
+    for number, choice in enumerate(advice.choices, 1):
+        title = f"{choice_title(choice)} · {choice_room(choice)} · {one_line(choice.release)}"
+        parts.append(f"\nRecommended: {title}\n{choice_text(choice)}" if number == 1 else f"\nOr {number}: {title}")
+    if not advice.feasible:
+        parts.append("\nNothing that the wizard knows can serve this model here as asked.")
+    for rejection in advice.rejections:
+        what = one_line(rejection.quantization or "")
+        head = "Not possible: " + stack(rejection.stack) + (f" · {what}" if what else "")
+        parts += [f"\n{head}", wrapped(rejection.text, "  "), wrapped(f"→ {rejection.remedy}", "    ", first="  ")]
+    return "\n".join(parts)
+
+
+def choice_text(choice: Choice) -> str:
+    """One choice: its memory bill, its reasons and its warnings."""
+    parts = [memory_text(choice.memory)]
+    if choice.reasons:
+        parts.append("Why:\n" + _notes(choice.reasons))
+    if choice.warnings:
+        parts.append("Mind:\n" + _notes(choice.warnings))
+    return "\n".join(parts)
+
+
+def _notes(notes: Iterable[Note]) -> str:
+    return "\n".join(wrapped(note.text, "    ", first="  - ") for note in notes)
+
+
+def memory_text(memory: Memory) -> str:
+    """The memory bill: a bar of plain characters and what each of them means."""
+    rows = (
+        ("#", "weights", memory.weights_bytes),
+        ("=", "KV cache", memory.kv_bytes_per_token * memory.kv_capacity_tokens),
+        ("+", "working memory", memory.activation_bytes),
+        ("o", "server", memory.overhead_bytes),
+        (".", "left", max(0, memory.budget_bytes - memory.total_bytes)),
+    )
+    bar = memory_bar([(mark, count) for mark, _, count in rows], min(60, columns() - 4))
+    head = f"Memory: {size(memory.total_bytes)} of {size(memory.budget_bytes)} that may be used"
+    legend = table([(mark, name, size(count)) for mark, name, count in rows], indent="  ")
+    return f"{head}\n  [{bar}]\n{legend}"
+
+
+def memory_bar(parts: list[tuple[str, int]], cells: int) -> str:
+    """``cells`` characters shared out to ``parts`` (mark, amount) in proportion; each part that is there gets one."""
+    parts = [(mark, amount) for mark, amount in parts if amount > 0]
+    total = sum(amount for _, amount in parts)
+    bar = [(mark, max(1, cells * amount // total)) for mark, amount in parts]
+    largest = max(range(len(bar)), key=lambda i: bar[i][1], default=0)
+    used = sum(count for _, count in bar)
+    return "".join(mark * (count + cells - used if i == largest else count) for i, (mark, count) in enumerate(bar))
+
+
+def plan_text(plan: Plan, *, commands: bool = True) -> str:
+    """The whole plan: each step with its reason, its estimate and its exact commands, and what to know beforehand.
+
+    Args:
+        plan: The plan.
+        commands: False leaves the commands out.
+    """
+    head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {choice_title(plan.choice)}"
+    parts = [head, f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"]
+    if plan.host != "this machine":
+        parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
+    parts += [_step_text(number, step, commands=commands) for number, step in enumerate(plan.steps, 1)]
+    if plan.notes:
+        parts.append("\nTo know beforehand:\n" + "\n".join(wrapped(note, "    ", first="  - ") for note in plan.notes))
+    return "\n".join(parts)
+
+
+def _step_text(number: int, step: Step, *, commands: bool) -> str:
+    parts = [f"\n{number}. {one_line(step.title)} ({cost(step.estimate)})", wrapped(step.why, "   ")]
+    for action in step.actions if commands else ():
+        lines = plain(action.shell()).split("\n")
+        # A here-document must stay as it is, or its text would change when it is pasted.
+        indent = "" if isinstance(action, Write) else "     "
+        parts.append("\n".join([f"   $ {lines[0]}", *(indent + line for line in lines[1:])]))
+    return "\n".join(parts)
+
+
+def statuses_text(statuses: list[Status]) -> str:
+    """All servers, one line each."""
+    if not statuses:
+        return "There are no servers yet. Start one: triton-wizard up demo"
+    return table([("SERVER", "STATE", "WHERE"), *((each.name, each.state, each.detail) for each in statuses)])
