@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
+    from wizard.run.clean import Item
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
 
 
 def probe(workspace: Workspace, *, hardware: str | None = None) -> Host:
-    """Stage 1. Describe this machine, or the one that ``hardware`` names: ``host.json``, ``4xA6000`` (about a second)."""
+    """Stage 1. Describe this machine, or the one that ``hardware`` names: ``host.json``, ``4xA6000`` (≤ 2 s)."""
     from wizard.probe.hardware import find
 
     return find(hardware, workspace.root)
@@ -170,3 +171,30 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
     from wizard.chat.stream import answer
 
     return answer(endpoint, conversation, protocol=protocol)
+
+
+def logs(
+    workspace: Workspace, name: str | None = None, *, lines: int = 100, step: str | None = None, raw: bool = False
+) -> list[str]:
+    """The last lines of a server's own log, or of a step's; without ``raw`` also without Triton's noise.
+
+    Raises:
+        UsageError: TW-S08 if there is no such log.
+    """
+    from wizard.serve.log import view
+
+    return view(workspace, name, lines=lines, step=step, raw=raw)
+
+
+def made(workspace: Workspace) -> list[Item]:
+    """Everything that the wizard has made in the workspace, with sizes."""
+    from wizard.run.clean import items
+
+    return items(workspace)
+
+
+def clean(workspace: Workspace, items: list[Item]) -> None:
+    """Remove what was made; refused while a server runs."""
+    from wizard.run.clean import remove
+
+    remove(workspace, items)

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias, cast
 from wizard.kernel.values import from_data, to_data
 from wizard.serve.endpoint import Endpoint
 
-
 Outcome: TypeAlias = Literal["done", "skipped", "failed", "cancelled"]
 
 

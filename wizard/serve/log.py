@@ -6,6 +6,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.secrets import redact
+from wizard.kernel.text import plain
+
 NOISE = re.compile(
     "Unable to allocate pinned system memory|CudaDriverHelper has not been initialized|Failed to initialize NVML"
     "|DCGM unable to start|unable to create stream for ensemble|Error when calling cuInit|cudaErrorNoDevice"
@@ -44,3 +49,22 @@ def cause(lines: Iterable[str]) -> str | None:
             if match := pattern.search(line):
                 return (match.groupdict().get("cause") or match.group()).strip()
     return None
+
+
+def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None, raw: bool) -> list[str]:
+    """The last ``lines`` lines of a log; the server may be stopped, its log stays.
+
+    Raises:
+        UsageError: TW-S08 if the server or the step has no log, or no name was given and there are several servers.
+    """
+    names = [name] if name else workspace.names()
+    if len(names) != 1:
+        what = f"there are several servers: {', '.join(names)}" if names else f"there is no server in {workspace.root}"
+        raise UsageError("TW-S08", what, "Name one that `triton-wizard status` shows.")
+    folder = workspace.server(names[0]).logs
+    path = folder / f"{step or 'triton'}.log"
+    if not path.is_file() or path.parent != folder:
+        known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or "none yet"
+        raise UsageError("TW-S08", f"{names[0]} has no log {path.stem!r}", f"Logs of {names[0]}: {known}.")
+    found = tail(path, lines)
+    return [redact(plain(line)) for line in found if raw or not NOISE.search(line)]

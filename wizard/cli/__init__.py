@@ -1,0 +1,53 @@
+"""Every command: parses, calls the journey, maps errors to exit statuses. The only place that exits.
+
+Standard output is data, standard error is talk.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from wizard.cli.parser import parser
+from wizard.kernel.errors import CancelledError, WizardError
+
+__all__ = ["main", "parser"]
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit."""
+    from wizard.kernel.text import make_printable
+
+    for stream in (sys.stdout, sys.stderr):
+        make_printable(stream)
+    arguments = parser().parse_args(argv)
+    try:
+        from wizard.cli.commands import COMMANDS
+
+        if arguments.profiles:
+            from wizard.catalog.profiles import PROFILES_VARIABLE
+
+            os.environ[PROFILES_VARIABLE] = arguments.profiles
+        status = COMMANDS[arguments.command](arguments)
+        sys.stdout.flush()
+    except WizardError as error:
+        _tell(error, as_json=getattr(arguments, "json", False))
+        status = error.exit_code
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        status = CancelledError.exit_code
+    except BrokenPipeError:  # whoever read our output has gone; Python would complain once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)
+
+
+def _tell(error: WizardError, *, as_json: bool) -> None:
+    if as_json:
+        from wizard.kernel.values import to_json
+
+        print(to_json({"error": error.as_json()}), flush=True)
+    else:
+        print(error, file=sys.stderr)

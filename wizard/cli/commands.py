@@ -1,0 +1,25 @@
+"""Command name → the function that does it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from wizard.cli import serving, stages
+
+COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
+    None: serving.wizard,
+    "probe": stages.probe,
+    "model": stages.model,
+    "advise": stages.advise,
+    "plan": stages.plan,
+    "run": serving.run,
+    "up": serving.up,
+    "demo": serving.demo,
+    "status": serving.status,
+    "logs": serving.logs,
+    "down": serving.down,
+    "chat": serving.chat,
+    "journeys": serving.journeys,
+    "clean": serving.clean,
+}

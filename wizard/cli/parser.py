@@ -1,0 +1,172 @@
+"""The command line: commands, flags, help and examples. Imports nothing heavy, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from wizard import __version__
+from wizard.kernel.errors import EXIT_CODES
+
+EXAMPLES = """\
+examples:
+  triton-wizard                          the full-screen wizard
+  triton-wizard --plain                  the same questions in a plain terminal
+  triton-wizard up demo --yes            serve the offline demo model, no questions asked
+  triton-wizard chat -m "What is Triton?"
+  triton-wizard down
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    codes = "\n".join(f"  {code:>3}  {what}" for code, what in EXIT_CODES.items())
+    top = argparse.ArgumentParser(
+        prog="triton-wizard",
+        description="From a bare machine to a chat with a model that you serve yourself on NVIDIA Triton.",
+        epilog=f"{EXAMPLES}\nexit statuses:\n{codes}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"triton-wizard {__version__}")
+    top.add_argument("--plain", action="store_true", help="plain prompts instead of the full-screen wizard")
+    _common(top)
+    commands = top.add_subparsers(metavar="COMMAND", dest="command")
+    for add in (_add_stages, _add_run, _add_server, _add_rest):
+        add(commands)
+    return top
+
+
+Commands = Any  # argparse does not name the type of what add_subparsers returns
+
+
+def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
+    """Options of every command; below a command they must not overwrite what came before it."""
+    one.add_argument("--workspace", metavar="DIR", default=default, help="where everything is made and kept")
+    one.add_argument("--profiles", metavar="DIR", default=default, help="a folder of profiles that goes before ours")
+    one.add_argument(
+        "--hardware", metavar="H", default=default, help="plan for another machine: host.json, 4xA6000, cpu"
+    )
+    one.add_argument("--offline", action="store_true", default=default or False, help="never ask the hub")
+    if json:
+        one.add_argument("--json", action="store_true", help="data as JSON on standard output")
+
+
+def _command(commands: Commands, name: str, help_text: str, example: str) -> argparse.ArgumentParser:
+    one: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help_text,
+        description=help_text[0].upper() + help_text[1:] + ".",
+        epilog="examples:\n" + "\n".join(f"  triton-wizard {line}" for line in example.split("\n")),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _common(one, json=True, default=argparse.SUPPRESS)
+    return one
+
+
+def _add_wishes(one: argparse.ArgumentParser) -> None:
+    wishes = one.add_argument_group("wishes (what you say here is never changed, only refused)")
+    wishes.add_argument("--goal", choices=("chat", "throughput", "quality", "smallest"), default="chat")
+    wishes.add_argument("--users", type=_whole, default=None, metavar="N", help="people served at the same time (4)")
+    wishes.add_argument("--max-len", type=_whole, metavar="L", help="tokens of prompt plus answer for each")
+    wishes.add_argument("--max-gpus", type=_whole, metavar="N")
+    wishes.add_argument("--gpu-memory-utilization", type=float, metavar="F")
+    wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. llamacpp")
+    wishes.add_argument("--quantization", metavar="Q")
+    wishes.add_argument("--tp", type=_whole, metavar="N", help="tensor parallel size")
+    wishes.add_argument("--pp", type=_whole, metavar="N", help="pipeline parallel size")
+    wishes.add_argument("--kv-dtype", metavar="D", help="dtype of the KV cache")
+
+
+def _add_plan(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--name", metavar="NAME", help="name of the server and of the model in Triton")
+    one.add_argument("--http-port", type=_port, metavar="P", help="first port to try (8000); gRPC and metrics follow")
+    one.add_argument("--answers", metavar="FILE", help="answers from a TOML file")
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 65533:
+        raise argparse.ArgumentTypeError("must be 1 to 65533")
+    return value
+
+
+def _add_stages(commands: Commands) -> None:
+    probe = _command(commands, "probe", "describe this machine", "probe\nprobe --json\nprobe --save host.json")
+    probe.add_argument("--save", metavar="FILE", help="write the description to FILE, for --hardware elsewhere")
+    ref_help = "a journey (demo), a hub id (org/name), a folder, or a .gguf file"
+    model = _command(commands, "model", "describe a model", "model demo\nmodel ./my-model --json")
+    model.add_argument("ref", metavar="MODEL", help=ref_help)
+    advise = _command(commands, "advise", "say what to run here, and why", "advise demo --users 8 --json")
+    advise.add_argument("ref", metavar="MODEL", help=ref_help)
+    advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
+    _add_wishes(advise)
+    plan = _command(
+        commands,
+        "plan",
+        "show every step and command before anything is done",
+        "plan demo\nplan demo --json > plan.json",
+    )
+    plan.add_argument("ref", metavar="MODEL", help=ref_help)
+    _add_plan(plan)
+    _add_wishes(plan)
+
+
+def _add_run(commands: Commands) -> None:
+    run = _command(commands, "run", "carry out a plan that was saved", "run plan.json\nrun plan.json --json")
+    run.add_argument("plan", metavar="PLAN", help="what `plan --json` printed; - for standard input")
+    run.add_argument("--verbose", action="store_true", help="show all output of the steps")
+    up = _command(
+        commands, "up", "go the whole way to a served model", "up demo --yes\nup ./model.gguf --name mine --yes --json"
+    )
+    up.add_argument(
+        "ref",
+        nargs="?",
+        metavar="MODEL",
+        help="a journey (demo), a hub id, a folder or a .gguf file; the best for this machine if left out",
+    )
+    up.add_argument("--yes", action="store_true", help="accept the plan without asking")
+    up.add_argument("--verbose", action="store_true", help="show all output of the steps")
+    _add_plan(up)
+    _add_wishes(up)
+    demo = _command(commands, "demo", "serve the offline demo, ask it one question, and stop it again", "demo")
+    demo.add_argument("--verbose", action="store_true", help="show all output of the steps")
+
+
+def _add_server(commands: Commands) -> None:
+    _command(commands, "status", "show the servers and whether they are ready", "status\nstatus --json")
+    logs = _command(commands, "logs", "show a server's log", "logs\nlogs demo -n 500 --raw")
+    logs.add_argument("name", nargs="?", metavar="NAME")
+    logs.add_argument("-n", "--lines", type=_whole, default=100, metavar="N", help="the last N lines (100)")
+    logs.add_argument("--step", metavar="STEP", help="the log of a step (environment, model, question …) instead")
+    logs.add_argument("--raw", action="store_true", help="with the lines that mean nothing on a machine without a GPU")
+    down = _command(commands, "down", "stop a server and free its ports", "down\ndown demo")
+    down.add_argument("name", nargs="?", metavar="NAME")
+    chat = _command(
+        commands,
+        "chat",
+        "talk to a served model",
+        'chat\nchat -m "What is Triton?" --json\necho "What is vLLM?" | triton-wizard chat',
+    )
+    chat.add_argument("name", nargs="?", metavar="NAME")
+    chat.add_argument("-m", "--message", metavar="TEXT", help="ask this, print the answer, end")
+    chat.add_argument("--system", metavar="TEXT", help="system prompt")
+    chat.add_argument("--temperature", type=float, metavar="T", help="0 always takes the likeliest token")
+    chat.add_argument("--top-p", type=float, metavar="P")
+    chat.add_argument("--max-tokens", type=_whole, metavar="N")
+    chat.add_argument("--seed", type=int, metavar="N")
+    chat.add_argument("--protocol", choices=("grpc", "http"), default="grpc")
+
+
+def _add_rest(commands: Commands) -> None:
+    _command(commands, "journeys", "list the ready-made journeys", "journeys")
+    clean = _command(
+        commands, "clean", "list what the wizard has made, with sizes, and remove it", "clean\nclean --yes"
+    )
+    clean.add_argument("--yes", action="store_true", help="remove it all; without this it is only listed")

@@ -1,0 +1,256 @@
+"""The commands that act: up, run, demo, status, logs, down, chat, clean; and the wizard itself."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from wizard.cli.stages import make_plan, print_json, workspace_of
+from wizard.kernel.errors import CancelledError, UsageError
+
+if TYPE_CHECKING:
+    from wizard.chat.conversation import Conversation
+    from wizard.plan.plan import Plan
+    from wizard.run.events import Event
+
+
+def wizard(arguments: argparse.Namespace) -> int:
+    """`triton-wizard` alone: the full-screen wizard, or the prompts."""
+    from wizard.kernel.text import is_terminal
+
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise UsageError(
+            "TW-U02",
+            "the wizard asks questions and there is no terminal to ask them in",
+            "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
+        )
+    options = {"hardware": arguments.hardware, "offline": arguments.offline}
+    if arguments.plain or os.environ.get("TERM", "dumb") == "dumb":
+        from wizard.prompts.flow import run_prompts
+
+        return run_prompts(workspace_of(arguments), **options)
+    from wizard.tui.app import run_tui
+
+    return run_tui(workspace_of(arguments), **options)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """`triton-wizard run`."""
+    from pathlib import Path
+
+    from wizard.kernel.values import from_json
+    from wizard.plan.plan import Plan
+
+    try:
+        text = sys.stdin.read() if arguments.plan == "-" else Path(arguments.plan).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            "TW-U05", f"{arguments.plan} cannot be read: {error}", "Give what `plan --json` printed."
+        ) from error
+    carry_out(from_json(Plan, text, where=arguments.plan), arguments)
+    return 0
+
+
+def up(arguments: argparse.Namespace) -> int:
+    """`triton-wizard up`."""
+    plan = make_plan(arguments)
+    if not arguments.yes:
+        _ask_to_go(plan)
+    carry_out(plan, arguments)
+    if not arguments.json:
+        print(
+            f"\nTalk to it:  triton-wizard chat {plan.name}\nStop it:     triton-wizard down {plan.name}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _ask_to_go(plan: Plan) -> None:
+    from wizard.kernel.text import is_terminal
+    from wizard.prompts.show import plan_text
+
+    if not is_terminal():
+        raise UsageError("TW-U03", "the plan has to be accepted and there is no terminal", "Say --yes to accept it.")
+    print(plan_text(plan), file=sys.stderr)
+    print("\nGo? [Y/n] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("\n", "", "y", "yes"):
+        raise CancelledError("TW-U06", "the plan was not accepted", "Nothing was done; change it with flags.")
+
+
+def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
+    """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
+    import asyncio
+
+    from wizard.prompts.show import Shower
+    from wizard.run.events import event_data
+
+    shower = None if arguments.json else Shower(sys.stderr, arguments.verbose)
+
+    def show(event: Event) -> None:
+        if shower:
+            shower.show(event)
+        else:
+            print_json(event_data(event))
+
+    try:
+        asyncio.run(_until_signal(_events(plan, show)))
+    except asyncio.CancelledError:
+        raise CancelledError(
+            "TW-R07", "stopped; what is done stays done", f"Go on from here: `triton-wizard up {plan.facts.ref}`."
+        ) from None
+
+
+async def _events(plan: Plan, show: Callable[[Event], None]) -> None:
+    from wizard import journey
+
+    async with aclosing(journey.run(plan)) as events:
+        async for event in events:
+            show(event)
+
+
+async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
+    """Await ``work``; the first SIGINT or SIGTERM cancels it, which lets it stop its children first."""
+    import asyncio
+
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+    await task
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """`triton-wizard demo`: the whole journey on the offline model, and nothing left running."""
+    from wizard import journey
+    from wizard.prompts.chat import run_chat
+
+    arguments = argparse.Namespace(
+        **{"ref": "demo", "answers": None, "name": None, "http_port": None, **vars(arguments)}, yes=True
+    )
+    plan = make_plan(arguments)
+    workspace = workspace_of(arguments)
+    question = plan.facts.questions[0] if plan.facts.questions else "What is Triton?"
+    try:
+        carry_out(plan, arguments)
+        endpoint = journey.endpoint(workspace, plan.name)
+        if not arguments.json:
+            print(f"\nQuestion: {question}\nAnswer:   ", end="", flush=True)
+        status = run_chat(
+            endpoint, _conversation(arguments), message=question, json_output=arguments.json, protocol="grpc"
+        )
+    finally:
+        journey.stop(workspace, plan.name)
+    if not arguments.json:
+        logs = workspace.server(plan.name).logs
+        print(
+            f"\nStopped; nothing is left running. Logs: {logs}\nThe full-screen wizard: triton-wizard", file=sys.stderr
+        )
+    return status
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """`triton-wizard status`."""
+    from wizard import journey
+
+    found = journey.statuses(workspace_of(arguments))
+    if arguments.json:
+        print_json(found)
+    else:
+        from wizard.prompts.show import statuses_text
+
+        print(statuses_text(found))
+    return 0
+
+
+def logs(arguments: argparse.Namespace) -> int:
+    """`triton-wizard logs`."""
+    from wizard import journey
+
+    lines = journey.logs(
+        workspace_of(arguments), arguments.name, lines=arguments.lines, step=arguments.step, raw=arguments.raw
+    )
+    if arguments.json:
+        print_json(lines)
+    else:
+        print("\n".join(lines))
+    return 0
+
+
+def down(arguments: argparse.Namespace) -> int:
+    """`triton-wizard down`."""
+    from wizard import journey
+
+    stopped = journey.stop(workspace_of(arguments), arguments.name)
+    if arguments.json:
+        print_json(stopped)
+    else:
+        print(f"{stopped.name} is stopped", file=sys.stderr)
+    return 0
+
+
+def _conversation(arguments: argparse.Namespace) -> Conversation | None:
+    """Settings for a chat, or None where the served model's own shall count."""
+    from wizard.chat.conversation import Conversation, Message, Sampling
+
+    given = {
+        "temperature": getattr(arguments, "temperature", None),
+        "top_p": getattr(arguments, "top_p", None),
+        "max_tokens": getattr(arguments, "max_tokens", None),
+        "seed": getattr(arguments, "seed", None),
+    }
+    sampling = Sampling(**{name: value for name, value in given.items() if value is not None})
+    system = getattr(arguments, "system", None)
+    return Conversation((Message("system", system),) if system else (), sampling)
+
+
+def chat(arguments: argparse.Namespace) -> int:
+    """`triton-wizard chat`."""
+    from wizard import journey
+    from wizard.prompts.chat import run_chat
+
+    endpoint = journey.endpoint(workspace_of(arguments), arguments.name)
+    return run_chat(
+        endpoint,
+        _conversation(arguments),
+        message=arguments.message,
+        json_output=arguments.json,
+        protocol=arguments.protocol,
+    )
+
+
+def journeys(arguments: argparse.Namespace) -> int:
+    """`triton-wizard journeys`."""
+    from wizard import journey
+    from wizard.kernel.text import table
+
+    found = journey.journeys()
+    if arguments.json:
+        print_json(found)
+    else:
+        print(table([(one.name, one.title, one.about) for one in found]))
+    return 0
+
+
+def clean(arguments: argparse.Namespace) -> int:
+    """`triton-wizard clean`."""
+    from wizard import journey
+    from wizard.kernel.text import table
+    from wizard.kernel.units import size
+
+    workspace = workspace_of(arguments)
+    found = journey.made(workspace)
+    if arguments.yes:
+        journey.clean(workspace, found)
+    if arguments.json:
+        print_json({"removed": arguments.yes, "items": found})
+        return 0
+    print(table([(one.kind, one.name, size(one.bytes), one.path) for one in found]) or f"nothing in {workspace.root}")
+    if found:
+        total = size(sum(one.bytes for one in found))
+        print(f"{total} removed" if arguments.yes else f"{total} in all; remove it with --yes", file=sys.stderr)
+    return 0

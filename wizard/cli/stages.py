@@ -1,0 +1,151 @@
+"""The commands that look and plan: probe, model, advise, plan. None of them changes anything."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from wizard.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.kernel.paths import Workspace
+    from wizard.model.facts import ModelFacts
+    from wizard.plan.plan import Plan
+    from wizard.probe.host import Host
+
+
+def print_json(data: Any) -> None:
+    """One value on one line of standard output."""
+    from wizard.kernel.values import to_json
+
+    print(to_json(data), flush=True)
+
+
+def workspace_of(arguments: argparse.Namespace) -> Workspace:
+    """The workspace that the command is about."""
+    from wizard.kernel.paths import Workspace
+
+    return Workspace.at(arguments.workspace)
+
+
+def _host(arguments: argparse.Namespace) -> Host:
+    from wizard import journey
+
+    return journey.probe(workspace_of(arguments), hardware=arguments.hardware)
+
+
+def probe(arguments: argparse.Namespace) -> int:
+    """`triton-wizard probe`."""
+    from pathlib import Path
+
+    host = _host(arguments)
+    if arguments.save:
+        from wizard.probe.hardware import save
+
+        save(host, Path(arguments.save))
+        print(f"Written to {arguments.save}; use it with --hardware {arguments.save}", file=sys.stderr)
+    if arguments.json:
+        print_json(host)
+    else:
+        from wizard.probe.report import text
+
+        print(text(host))
+    return 0
+
+
+def model(arguments: argparse.Namespace) -> int:
+    """`triton-wizard model`."""
+    from wizard import journey
+
+    facts = journey.model(arguments.ref, offline=arguments.offline)
+    if arguments.json:
+        print_json(facts)
+    else:
+        from wizard.model.report import text
+
+        print(text(facts))
+    return 0
+
+
+def _wishes(arguments: argparse.Namespace) -> Wishes:
+    from dataclasses import fields
+
+    from wizard.advise.advice import Wishes
+
+    given = {field.name: getattr(arguments, field.name, None) for field in fields(Wishes)}
+    return Wishes(**{name: value for name, value in given.items() if value is not None})
+
+
+def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
+    from wizard import journey
+
+    facts = journey.model(arguments.ref, offline=arguments.offline)
+    host = _host(arguments)
+    return host, facts, journey.advise(host, facts, _wishes(arguments))
+
+
+def advise(arguments: argparse.Namespace) -> int:
+    """`triton-wizard advise`."""
+    from dataclasses import replace
+
+    from wizard.kernel.errors import InfeasibleError
+
+    _, facts, advice = _advice(arguments)
+    advice = replace(advice, choices=advice.choices[: arguments.top])
+    if arguments.json:
+        print_json(advice)
+    else:
+        from wizard.prompts.show import advice_text
+
+        print(advice_text(advice, facts))
+    return 0 if advice.feasible else InfeasibleError.exit_code
+
+
+def make_plan(arguments: argparse.Namespace) -> Plan:
+    """The plan for the arguments: a flag goes before an answers file, and that before what the wizard would choose."""
+    from wizard import journey
+
+    if arguments.answers:
+        from wizard.plan.questions import read_answers
+
+        for name, value in read_answers(arguments.answers).items():
+            if getattr(arguments, name, None) is None:  # a flag goes before the file
+                setattr(arguments, name if name != "model" else "ref", value)
+    if arguments.ref is None:
+        arguments.ref = _best_model(arguments)
+    host, facts, advice = _advice(arguments)
+    return journey.plan(
+        host, facts, _first_choice(advice), workspace_of(arguments), name=arguments.name, http_port=arguments.http_port
+    )
+
+
+def _best_model(arguments: argparse.Namespace) -> str:
+    from wizard import journey
+
+    usable = [one for one in journey.suggestions(_host(arguments), offline=arguments.offline) if one.usable]
+    if not usable:
+        raise UsageError("TW-U04", "no model can be suggested for this machine", "Name one: `triton-wizard up MODEL`.")
+    return usable[0].ref
+
+
+def _first_choice(advice: Advice) -> Choice:
+    from wizard.kernel.errors import InfeasibleError
+
+    if not advice.feasible:
+        why = advice.rejections[0]
+        raise InfeasibleError("TW-A01", why.text, why.remedy)
+    return advice.choices[0]
+
+
+def plan(arguments: argparse.Namespace) -> int:
+    """`triton-wizard plan`."""
+    plan = make_plan(arguments)
+    if arguments.json:
+        print_json(plan)
+    else:
+        from wizard.prompts.show import plan_text
+
+        print(plan_text(plan))
+    return 0
