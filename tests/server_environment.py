@@ -7,15 +7,13 @@ import fcntl
 import hashlib
 import http.client
 import os
-import platform
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +21,8 @@ from wizard.catalog import profiles
 from wizard.plan.plan import Ports
 from wizard.repository.repository import Repository
 
-GIVEN = "TRITON_WIZARD_TEST_ENV"
-"""Names a ready server environment (a virtual environment's folder), so that none is made."""
+GIVEN = os.environ.get("TRITON_WIZARD_TEST_ENV")
+"""A ready server environment (a virtual environment's folder), so that none is made."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -34,8 +32,8 @@ def server_environment() -> Path:
 
     Its name holds a hash of the pins, so a changed pin makes a new one. Several test processes may call this.
     """
-    if given := os.environ.get(GIVEN):
-        return Path(given)
+    if GIVEN:
+        return Path(GIVEN)
     pins = profiles.find("environments/llamacpp.txt")
     key = hashlib.sha256(pins.read_bytes() + sys.version.encode()).hexdigest()[:12]
     folder = CHECKOUT / ".venv-server-tests"
@@ -89,18 +87,18 @@ def running_triton(repository: Path, scratch: Path, *, ready: bool = True) -> It
         ready: Wait until the server is ready, and fail if it never is.
     """
     environment = server_environment()
-    packages = _packages(environment)
+    packages, libraries, version = _python(environment)
     ports = _free_ports()
     log = scratch / "triton.log"
     command = [
         *(str(packages / "pytriton/tritonserver/bin/tritonserver"), f"--model-repository={repository}"),
-        *(f"--backend-directory={_backends(packages, scratch)}", "--disable-auto-complete-config"),
+        *(f"--backend-directory={_backends(packages, version, scratch)}", "--disable-auto-complete-config"),
         *("--http-address=127.0.0.1", f"--http-port={ports.http}"),
         *("--grpc-address=127.0.0.1", f"--grpc-port={ports.grpc}"),
         *("--metrics-address=127.0.0.1", f"--metrics-port={ports.metrics}"),
         *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name=test-{os.getpid()}-{ports.http}-"),
     ]
-    library = f"{packages / 'nvidia_pytriton.libs'}:{sysconfig.get_config_var('LIBDIR')}"
+    library = f"{packages / 'nvidia_pytriton.libs'}:{libraries}"
     env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -125,9 +123,8 @@ def write(repository: Repository, root: Path) -> Path:
     return root
 
 
-def wait_until(condition: object, seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
     """Wait until ``condition()`` is true; fails after ``seconds``."""
-    assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s"
@@ -144,14 +141,17 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _packages(environment: Path) -> Path:
-    return next((environment / "lib").glob("python3.*")) / "site-packages"
+def _python(environment: Path) -> tuple[Path, str, str]:
+    """Of the environment's interpreter: its packages, the folder of its libpython, its version as ``3.X``."""
+    code = "import sysconfig as s; print(s.get_path('purelib'), s.get_config_var('LIBDIR'), s.get_python_version())"
+    said = subprocess.run([str(environment / "bin/python"), "-c", code], check=True, capture_output=True, text=True)
+    packages, libraries, version = said.stdout.split()
+    return Path(packages), libraries, version
 
 
-def _backends(packages: Path, scratch: Path) -> Path:
-    """The Python backend with the stub of this interpreter's version, which the wheel keeps apart."""
+def _backends(packages: Path, version: str, scratch: Path) -> Path:
+    """The Python backend with the stub of the interpreter's version, which the wheel keeps apart."""
     source = packages / "pytriton/tritonserver"
-    version = ".".join(platform.python_version_tuple()[:2])
     backend = scratch / "backends" / "python"
     backend.mkdir(parents=True, exist_ok=True)
     for file in ("libtriton_python.so", "triton_python_backend_utils.py"):

@@ -1,27 +1,56 @@
-"""A conversation and the pieces of an answer, as values."""
+"""A conversation and the pieces of an answer, as values.
+
+`wizard.kernel.values.to_json` writes a conversation and `from_json` reads it; `to_markdown` is for people.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
+
+from wizard.kernel.errors import UsageError
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Role
     content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are chosen. Temperature 0 takes the likeliest token each time."""
+    """How tokens are chosen. Temperature 0 takes the likeliest token each time; None is the served model's default."""
 
-    temperature: float = 0.7
+    temperature: float | None = None
     top_p: float = 0.95
     max_tokens: int = 512
     seed: int | None = None
+
+    def check(self) -> None:
+        """Check that every value is in the range that the server takes.
+
+        Raises:
+            UsageError: TW-C08, naming the first that is not.
+        """
+        checks = (
+            (
+                "temperature",
+                self.temperature,
+                self.temperature is None or 0 <= self.temperature < math.inf,
+                "0 or more",
+            ),
+            ("top-p", self.top_p, 0 < self.top_p <= 1, "over 0 and at most 1"),
+            ("max tokens", self.max_tokens, 1 <= self.max_tokens < 2**31, "1 or more"),
+            ("seed", self.seed, self.seed is None or 0 <= self.seed < 2**64, "from 0 to 2^64 - 1"),
+        )
+        for name, value, good, wanted in checks:
+            if not good:
+                raise UsageError("TW-C08", f"{name} {value} is out of range", f"Give {name} as a number {wanted}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +60,21 @@ class Conversation:
     messages: tuple[Message, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
 
-    def said(self, role: Literal["system", "user", "assistant"], content: str) -> Conversation:
+    def said(self, role: Role, content: str) -> Conversation:
         """The conversation with one more message."""
         return replace(self, messages=(*self.messages, Message(role, content)))
+
+    def without_oldest_turn(self) -> Conversation | None:
+        """The conversation up to its second question left out, its system prompt kept; None if one question is left."""
+        kept = self.messages[:1] if self.messages and self.messages[0].role == "system" else ()
+        for index in range(len(kept) + 1, len(self.messages)):
+            if self.messages[index].role == "user":
+                return replace(self, messages=(*kept, *self.messages[index:]))
+        return None
+
+    def to_markdown(self) -> str:
+        """The messages under headings."""
+        return "\n".join(f"## {message.role.title()}\n\n{message.content.strip()}\n" for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +103,16 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of the answer; the last one has ``stats`` and may have no text."""
+    """A piece of the answer; the last one has ``stats`` and may have no text.
+
+    Attributes:
+        text: What to append to the answer; whole characters.
+        stats: Only in the last one.
+        note: Something that the user should know about this answer (and no part of it): a turn that was left out.
+        tokens: Generated so far, as the server counts them.
+    """
 
     text: str
     stats: Stats | None = None
+    note: str | None = None
+    tokens: int = 0

@@ -1,0 +1,69 @@
+"""One real tritonserver for all tests of the chat, with models whose answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tests.chain_model import CHAT, write_chain_model
+from tests.server_environment import RunningTriton, running_triton, write
+from wizard.advise.advice import Choice, Memory
+from wizard.model.facts import Gate, ModelFacts
+from wizard.repository.llamacpp import repository
+from wizard.serve.endpoint import Endpoint
+
+REFUSAL = "I do not know that."
+SHORT_CONTEXT = 256
+"""Tokens of the models ``short`` and ``begun``, which have one slot."""
+
+_CHOICE = Choice(
+    stack="llamacpp",
+    runtime="native",
+    dtype="float32",
+    quantization=None,
+    kv_cache_dtype="f16",
+    tp=1,
+    pp=1,
+    max_batch_size=8,
+    max_seq_len=16384,
+    release="triton 2.51.0",
+    memory=Memory(0, 0, 0, 0, 0, 0, 0),
+)
+_SHORT = replace(_CHOICE, max_batch_size=1, max_seq_len=SHORT_CONTEXT)
+_FACTS = ModelFacts("chain", "gguf", "chain.gguf", "chain", "llama", 1000, chat=CHAT, questions=("is it?",))
+
+
+@dataclass(frozen=True)
+class Served:
+    """The server and how to name its models."""
+
+    triton: RunningTriton
+
+    def endpoint(self, model: str = "chain") -> Endpoint:
+        process = self.triton.process.pid
+        return Endpoint("test", model, "127.0.0.1", self.triton.ports, process, "0", str(self.triton.log))
+
+
+def chain_repository(root: Path) -> Path:
+    """Write the repository of all models; ``begun`` adds a begin token by itself, ``base`` has no template."""
+    gguf = write_chain_model(root.parent / "chain.gguf")
+    begun = write_chain_model(root.parent / "begun.gguf", add_bos=True)
+    for name, path, facts, choice in (
+        ("chain", gguf, _FACTS, _CHOICE),
+        ("gated", gguf, replace(_FACTS, gate=Gate(0.9, REFUSAL)), _CHOICE),
+        ("short", gguf, _FACTS, _SHORT),
+        ("begun", begun, _FACTS, _SHORT),
+        ("base", gguf, replace(_FACTS, chat=None, questions=()), _SHORT),
+    ):
+        write(repository(name, gguf_path=str(path), facts=facts, choice=choice, threads=1), root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    scratch = tmp_path_factory.mktemp("triton")
+    with running_triton(chain_repository(scratch / "repository"), scratch) as triton:
+        yield Served(triton)
