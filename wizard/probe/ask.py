@@ -1,0 +1,81 @@
+"""Asking other programs short questions: all at once, each with a time limit, and none outlives its question."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+SECONDS = 3.0
+"""How long a program may take; a healthy one answers in well under half a second."""
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program said. ``status`` is None if it could not be started or did not answer in time; ``err`` says so."""
+
+    status: int | None
+    out: str
+    err: str
+
+
+class Asked:
+    """A program that has been started and not been heard yet."""
+
+    def __init__(self, argv: Sequence[str], seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._failure = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._failure = f"{argv[0]} cannot be started: {error.strerror or error}"
+
+    def answer(self) -> Answer:
+        """Wait for the answer, at most until the time limit that began when the program was started."""
+        if self._process is None:
+            return Answer(None, "", self._failure)
+        try:
+            out, err = self._process.communicate(timeout=max(0.01, self._until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.stop()
+            return Answer(None, "", f"no answer within {self._seconds:g} s")
+        return Answer(self._process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def stop(self) -> None:
+        """Kill the program and its children, if it still runs."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        # Not communicate(): a grandchild in a session of its own may hold the pipes for ever.
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+@contextlib.contextmanager
+def asking(questions: Mapping[K, Sequence[str]], seconds: float = SECONDS) -> Iterator[dict[K, Asked]]:
+    """Start all ``questions`` (key → program and arguments) at once; on leaving, whatever still runs is killed."""
+    asked = {key: Asked(argv, seconds) for key, argv in questions.items()}
+    try:
+        yield asked
+    finally:
+        for each in asked.values():
+            each.stop()

@@ -1,0 +1,110 @@
+"""Container engines: docker and podman, as far as this user can use them.
+
+They are asked through their own command lines, because those are what a plan would run: contexts, ``DOCKER_HOST``,
+rights and rootless set-ups are then the same. ``--version`` never talks to the daemon; ``info`` does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from wizard.kernel.secrets import redact
+from wizard.kernel.text import plain
+from wizard.probe.ask import Answer
+from wizard.probe.host import ContainerEngine
+
+Question = tuple[str, Literal["version", "info"]]
+_INFO = {"docker": "{{json .}}", "podman": "json"}
+"""Formats that old releases know too (docker's plain ``json`` came with 23.0)."""
+CDI_FOLDERS = ("etc/cdi", "var/run/cdi")
+"""Where CDI specifications lie (Container Device Interface specification; podman's ``--device nvidia.com/gpu=all``)."""
+
+
+def questions() -> dict[Question, tuple[str, ...]]:
+    """What to ask of the engines that are on PATH."""
+    asked: dict[Question, tuple[str, ...]] = {}
+    for name, format_ in _INFO.items():
+        if path := shutil.which(name):
+            asked[name, "version"] = (path, "--version")
+            asked[name, "info"] = (path, "info", "--format", format_)
+    return asked
+
+
+def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[ContainerEngine, ...]:
+    """Engines from what they answered; ``root`` is where CDI specifications are looked for."""
+    engines: list[ContainerEngine] = []
+    for name in _INFO:
+        if (name, "version") not in answers:
+            continue
+        version, info = answers[name, "version"], answers[name, "info"]
+        if name == "docker" and version.out.startswith("podman"):
+            continue  # the package podman-docker: podman under another name
+        found = re.search(r"version (\d[^\s,]*)", version.out)
+        client = found.group(1) if found else None
+        engines.append(_docker(client, info) if name == "docker" else _podman(client, info, root))
+    return tuple(engines)
+
+
+def _docker(client: str | None, info: Answer) -> ContainerEngine:
+    data = _json(info.out)
+    server = str(data.get("ServerVersion") or "") or None
+    if server is None:
+        said = "\n".join([info.err, *map(str, data.get("ServerErrors") or ())])
+        return ContainerEngine("docker", client, None, None, _docker_problem(said))
+    devices = [str(device.get("ID", "")) for device in data.get("DiscoveredDevices") or () if isinstance(device, dict)]
+    nvidia = (
+        "nvidia" in (data.get("Runtimes") or {})
+        or any(device.startswith("nvidia.com/gpu") for device in devices)
+        # dockerd itself looks for this hook when asked for --gpus, registered runtime or not
+        or shutil.which("nvidia-container-runtime-hook") is not None
+    )
+    return ContainerEngine("docker", client, server, nvidia)
+
+
+def _docker_problem(said: str) -> str:
+    where = f" (DOCKER_HOST={redact(os.environ['DOCKER_HOST'])})" if os.environ.get("DOCKER_HOST") else ""
+    if "permission denied" in said.lower():
+        return (
+            f"permission denied on Docker's socket{where}: "
+            "run `sudo usermod -aG docker $USER` and log in again, or use podman"
+        )
+    if "cannot connect" in said.lower() or "is the docker daemon running" in said.lower():
+        return f"the Docker daemon does not answer{where}: start it with `sudo systemctl start docker`"
+    return _last_line(said) + where
+
+
+def _podman(client: str | None, info: Answer, root: Path) -> ContainerEngine:
+    version = _json(info.out).get("version")
+    if info.status != 0 or not isinstance(version, dict) or not version.get("Version"):
+        return ContainerEngine("podman", client, None, None, _last_line(info.err))
+    return ContainerEngine("podman", client, str(version["Version"]), _has_nvidia_cdi(root))
+
+
+def _has_nvidia_cdi(root: Path) -> bool:
+    for folder in CDI_FOLDERS:
+        for path in (root / folder).glob("*"):
+            try:
+                if path.suffix in (".yaml", ".json") and "nvidia.com/gpu" in path.read_text(errors="replace"):
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _last_line(said: str) -> str:
+    lines = [line.strip() for line in plain(redact(said)).splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it gave no answer that can be read"

@@ -1,0 +1,102 @@
+"""``--hardware``: this machine, a recorded one, or one that exists only as a phrase; and recording it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.values import from_json, to_data, to_json
+from wizard.probe import machine, shorthand
+from wizard.probe.host import Host
+
+_LARGEST_FILE = 4 << 20
+_LARGEST_NUMBER = 1 << 60
+_LINK = re.compile(r"NV[1-9]\d?|PIX|PXB|PHB|NODE|SYS")
+
+
+def find(hardware: str | None, workspace: Path) -> Host:
+    """The machine that ``hardware`` names.
+
+    Args:
+        hardware: None for this machine, the path of a recorded host (it has a ``/`` or ends in ``.json``), or a
+            shorthand such as ``4xA6000``, ``A100`` or ``cpu``.
+        workspace: Where the disk of this machine is measured.
+
+    Raises:
+        UsageError: TW-P05 no such GPU, TW-P06 no such file, TW-P07 a recorded value that cannot be,
+            TW-P10 too many GPUs, TW-K01 or TW-K02 if the file is not a recorded host.
+    """
+    if hardware is None:
+        return machine.describe(workspace)
+    if hardware.endswith(".json") or "/" in hardware:
+        return _recorded(hardware)
+    return shorthand.host(hardware)
+
+
+def save(host: Host, path: Path) -> None:
+    """Record ``host`` as JSON; the file is replaced whole or not at all.
+
+    Raises:
+        WorkspaceError: TW-P08 if it cannot be written.
+    """
+    path = path.expanduser()
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(to_json(host, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise WorkspaceError(
+            "TW-P08", f"{path} cannot be written: {error.strerror or error}", "Choose another place for --save."
+        ) from error
+
+
+def _recorded(name: str) -> Host:
+    path = Path(name).expanduser()
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            "TW-P06",
+            f"the recorded host {name!r} cannot be read: {reason}",
+            "Record one with `triton-wizard probe --save`.",
+        ) from error
+    if len(data) > _LARGEST_FILE:
+        raise UsageError("TW-P06", f"{name!r} is too large to be a recorded host", "Give a file that --save wrote.")
+    host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
+    fault = _impossible(to_data(host), "host") or _inconsistent(host)
+    if fault:
+        raise UsageError("TW-P07", f"{name} does not describe a machine: {fault}", "Mend that field, or record again.")
+    return host
+
+
+def _impossible(data: Any, where: str) -> str | None:
+    """The first number that no machine can have (negative, not finite, beyond 2^60) and where it stands, or None."""
+    if isinstance(data, (int, float)):
+        good = math.isfinite(data) and 0 <= data < _LARGEST_NUMBER
+        return None if good else f"{where} is {str(data)[:40]}"
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return next((fault for key, item in items if (fault := _impossible(item, f"{where}.{key}"))), None)
+
+
+def _inconsistent(host: Host) -> str | None:
+    if host.cpu.cores < 1:
+        return "host.cpu.cores is 0"
+    indices = [gpu.index for gpu in host.gpus]
+    if len(set(indices)) != len(indices):
+        return "host.gpus has an index twice"
+    for position, link in enumerate(host.gpu_links):
+        if link.a >= link.b or not {link.a, link.b} <= set(indices):
+            return f"host.gpu_links.{position} joins {link.a} and {link.b}"
+        if not _LINK.fullmatch(link.kind):
+            return f"host.gpu_links.{position}.kind is {link.kind[:20]!r}"
+    return None

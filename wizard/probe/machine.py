@@ -1,0 +1,47 @@
+"""This machine as a `Host`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wizard.probe import engines, gpus, interpreters, ports, processor, system
+from wizard.probe.ask import asking
+from wizard.probe.host import Host
+
+
+def describe(workspace: Path) -> Host:
+    """Describe this machine and the disk at ``workspace``.
+
+    Other programs (docker, podman, interpreters) are started first and heard last, each with its time limit, so that
+    everything else is found out meanwhile. Whatever fails is noted in the value; nothing is raised.
+    """
+    with asking(engines.questions()) as asked_engines, asking(interpreters.questions()) as asked_interpreters:
+        memory = processor.memory()
+        part = gpus.find(memory)
+        cpu = processor.cpu()
+        busy = tuple(port for port in ports.TRITON_PORTS if not ports.is_free(port))
+        pythons, silent = interpreters.read({path: asked.answer() for path, asked in asked_interpreters.items()})
+        container_engines = engines.read({key: asked.answer() for key, asked in asked_engines.items()})
+    unknown = dict(part.unknown)
+    if cpu.model is None:
+        unknown["cpu.model"] = "/proc/cpuinfo does not name it"
+    if None in memory:
+        unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = "/proc/meminfo cannot be read"
+    if silent:
+        unknown["interpreters"] = silent
+    return Host(
+        cpu=cpu,
+        memory_total_bytes=memory[0],
+        memory_available_bytes=memory[1],
+        disk=system.disk(workspace),
+        system=system.system(),
+        gpus=part.gpus,
+        gpu_links=part.links,
+        gpu_problem=part.problem,
+        driver_version=part.driver_version,
+        cuda_driver_version=part.cuda_driver_version,
+        engines=container_engines,
+        interpreters=pythons,
+        busy_ports=busy,
+        unknown=unknown,
+    )

@@ -1,0 +1,42 @@
+"""Which TCP ports are free here."""
+
+from __future__ import annotations
+
+import socket
+
+from wizard.kernel.errors import HostError
+
+TRITON_PORTS = (8000, 8001, 8002)
+"""Triton's defaults: HTTP, gRPC, metrics."""
+_LAST = 65535
+
+
+def is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether a server could listen on ``port`` of ``host`` now.
+
+    SO_REUSEADDR lets connections that are only fading away (TIME_WAIT) not count, as servers do.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError):
+            return False
+    return True
+
+
+def choose(wanted: int, host: str, taken: set[int]) -> int:
+    """The first free port from ``wanted`` upwards that is not in ``taken``.
+
+    Raises:
+        HostError: TW-P09 if there is none up to 65535.
+    """
+    for port in range(wanted, _LAST + 1):
+        if port not in taken and is_free(port, host):
+            return port
+    raise HostError(
+        "TW-P09",
+        f"no port from {wanted} to {_LAST} is free on {host}",
+        "Ask for a lower port with --http-port, or stop what holds them.",
+    )

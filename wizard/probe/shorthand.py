@@ -1,0 +1,99 @@
+"""Machines that exist only as a phrase: ``4xA6000``, ``8xh200``, ``A100``, ``cpu``, made from ``profiles/gpus``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from itertools import combinations
+
+from wizard.catalog.gpus import GpuProfile, gpus, plain_name
+from wizard.kernel.errors import UsageError
+from wizard.kernel.units import GIB, MIB
+from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, System
+
+MOST_GPUS = 16
+"""More are never joined in one host (HGX and DGX-2 end here)."""
+RESERVED_BYTES = 615 * MIB
+"""What the driver keeps for itself of a GPU that nobody uses (measured with NVML on an H200, driver 580.159.04)."""
+HOST_BYTES = 2 * GIB
+"""What an idle server without a desktop uses of its memory, roughly."""
+_COUNTED = re.compile(r"\s*(?:(\d+)\s*[x×*]\s*)?(.*?)\s*", re.IGNORECASE)
+
+
+def host(text: str) -> Host:
+    """The machine that ``text`` names, with a plain server around the GPUs.
+
+    Raises:
+        UsageError: TW-P05 if no profile has that name, TW-P10 if the number of GPUs cannot be.
+    """
+    if plain_name(text) == "cpu":
+        return _around((), (), cores=8, memory=32 * GIB, architecture="x86_64", source=text)
+    count, profile = _parse(text)
+    if not 1 <= count <= MOST_GPUS:
+        raise UsageError("TW-P10", f"{text!r} asks for {count} GPUs in one machine", f"Ask for 1 to {MOST_GPUS}.")
+    devices = tuple(_gpu(index, profile) for index in range(count))
+    links = tuple(GpuLink(a, b, _kind(profile, a, b)) for a, b in combinations(range(count), 2))
+    shared = profile.memory.shared_with_host
+    memory = profile.memory.bytes if shared else max(64 * GIB, 2 * count * profile.memory.bytes)
+    return _around(devices, links, 16 * count, memory, profile.host_architecture, text)
+
+
+def _parse(text: str) -> tuple[int, GpuProfile]:
+    match = _COUNTED.fullmatch(text)
+    count, name = (match.group(1), match.group(2)) if match else (None, text)
+    by_name = {plain_name(each): profile for profile in gpus().values() for each in (*profile.names, *profile.aliases)}
+    profile = by_name.get(plain_name(name))
+    if profile is not None:
+        return int((count or "1")[:9]), profile
+    shown = {plain_name(alias): alias for each in gpus().values() for alias in each.aliases}
+    near = [shown[key] for key in difflib.get_close_matches(plain_name(name), shown, n=4, cutoff=0.4)]
+    raise UsageError(
+        "TW-P05",
+        f"no GPU is known as {name[:60]!r}",
+        f"Did you mean {', '.join(near)}? " * bool(near)
+        + "Write a number, an x and a GPU (4xA6000), `cpu`, or the path of a recorded host (host.json).",
+    )
+
+
+def _gpu(index: int, profile: GpuProfile) -> Gpu:
+    shared = profile.memory.shared_with_host
+    return Gpu(
+        index=index,
+        name=profile.names[0],
+        memory_total_bytes=profile.memory.bytes,
+        memory_free_bytes=profile.memory.bytes - (HOST_BYTES if shared else RESERVED_BYTES),
+        memory_is_shared_with_host=shared,
+        compute_capability=profile.compute_capability,
+        pcie_generation=profile.link.pcie_generation,
+        pcie_width=16 if profile.link.pcie_generation else None,
+        mig_enabled=False,
+    )
+
+
+def _kind(profile: GpuProfile, a: int, b: int) -> str:
+    """Bridges are not assumed; on PCIe four GPUs share a processor, as in two-socket servers."""
+    if profile.link.nvlinks:
+        return f"NV{profile.link.nvlinks}"
+    return "NODE" if a // 4 == b // 4 else "SYS"
+
+
+def _around(
+    devices: tuple[Gpu, ...], links: tuple[GpuLink, ...], cores: int, memory: int, architecture: str, source: str
+) -> Host:
+    """An idle server with Ubuntu 22.04, Docker with NVIDIA's runtime and a current driver."""
+    folder = f"/usr/lib/{architecture}-linux-gnu"
+    return Host(
+        cpu=Cpu(None, architecture, cores, ("avx2", "fma", "f16c") if architecture == "x86_64" else ("asimd",)),
+        memory_total_bytes=memory,
+        memory_available_bytes=memory - HOST_BYTES,
+        disk=Disk("/", 2048 * GIB, 1024 * GIB),
+        system=System("Ubuntu 22.04 LTS", "5.15.0", "glibc 2.35"),
+        gpus=devices,
+        gpu_links=links,
+        driver_version="580.95.05" if devices else None,
+        cuda_driver_version="13.0" if devices else None,
+        engines=(ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=bool(devices)),),
+        interpreters=(Interpreter("/usr/bin/python3.10", (3, 10, 12), folder, has_venv=True, usable=True),),
+        source=source,
+        unknown={"all but the GPUs": f"assumed: an ordinary server, because the machine was given as {source!r}"},
+    )
