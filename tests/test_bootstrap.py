@@ -1,0 +1,305 @@
+"""bootstrap.py, run for real in a small checkout: real virtual environments and installers, no network.
+
+The checkout's project and its tools are tiny wheels made here; `FakeTools` stand in for ruff, mypy, pytest and
+import-linter, and print what they were called with.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+UV = shutil.which("uv")
+INSTALLERS = [
+    pytest.param(
+        "pip",
+        marks=pytest.mark.skipif(not importlib.util.find_spec("ensurepip"), reason="this Python has no ensurepip"),
+    ),
+    pytest.param("uv", marks=pytest.mark.skipif(not UV, reason="uv is not on PATH")),
+]
+
+FAKE_TOOLS = {
+    "fake_tools.py": """
+        import os, sys
+
+        def run(name):
+            print("called:", name, *sys.argv[1:], flush=True)
+            sys.exit(int(os.environ.get("FAKE_" + name.upper(), "0")))
+
+        def imports():
+            run("imports")
+        """,
+    "ruff/__main__.py": "import fake_tools, sys\nfake_tools.run('lint' if sys.argv[1] == 'check' else 'format')\n",
+    "mypy/__main__.py": "import fake_tools\nfake_tools.run('types')\n",
+    "pytest/__main__.py": "import fake_tools\nfake_tools.run('tests')\n",
+}
+BACKEND = """
+import shutil
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    return shutil.copy("triton_wizard-1.0-py3-none-any.whl", wheel_directory).rpartition("/")[2]
+"""
+FAKE_WIZARD = "import sys\ndef main():\n    print('wizard:', sys.argv[1:])\n    sys.exit(7)\n"
+PROJECT = """\
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "triton-wizard"
+version = "1.0"
+"""
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small checkout with bootstrap.py in it."""
+
+    root: Path
+    env: dict[str, str]
+
+    def start(self, *arguments: str, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(self.root / "bootstrap.py"), *arguments],
+            env={**self.env, **more},
+            cwd=self.root.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments, **more)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    @property
+    def venv(self) -> Path:
+        return self.root / ".venv"
+
+
+def write_wheel(folder: Path, name: str, files: dict[str, str], scripts: str = "") -> str:
+    """Write a wheel; returns its line of a requirements file."""
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    info = f"{name}-1.0.dist-info"
+    files = {
+        **files,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": scripts,
+    }
+    records = []
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, text in files.items():
+            data = textwrap.dedent(text).encode()
+            wheel.writestr(file, data)
+            hashed = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            records.append(f"{file},sha256={hashed},{len(data)}\n")
+        wheel.writestr(f"{info}/RECORD", "".join(records) + f"{info}/RECORD,,\n")
+    return f"{name.replace('_', '-')}==1.0 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+def make_small(folder: Path, installer: str) -> Small:
+    root, wheels, programs = folder / "a check out", folder / "wheels", folder / "bin"
+    for each in (root / "requirements", wheels, programs):
+        each.mkdir(parents=True)
+    shutil.copy(CHECKOUT / "bootstrap.py", root)
+    (root / "pyproject.toml").write_text(PROJECT)
+    (root / "backend.py").write_text(BACKEND)
+    command = "[console_scripts]\ntriton-wizard = fake_wizard:main\n"
+    write_wheel(root, "triton_wizard", {"fake_wizard.py": FAKE_WIZARD}, command)
+    offline = f"--no-index\n--find-links {wheels}\n"
+    tiny = write_wheel(wheels, "tiny", {"tiny.py": ""})
+    tools = write_wheel(wheels, "fake_tools", FAKE_TOOLS, "[console_scripts]\nlint-imports = fake_tools:imports\n")
+    (root / "requirements" / "wizard.txt").write_text(offline + tiny)
+    (root / "requirements" / "dev.txt").write_text(offline + tiny + tools)
+    if installer == "uv":
+        assert UV
+        (programs / "uv").symlink_to(UV)
+    env = {"PATH": str(programs), "HOME": str(folder), "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1"}
+    return Small(root, env)
+
+
+@pytest.fixture(scope="module", params=INSTALLERS)
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Small:
+    """A small checkout after ``check``, so with everything installed. Tests leave it as it is."""
+    made = make_small(tmp_path_factory.mktemp(request.param), request.param)
+    done = made.run("check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return made
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bootstrap", CHECKOUT / "bootstrap.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_older_python_can_read_it() -> None:
+    source = (CHECKOUT / "bootstrap.py").read_text(encoding="utf-8")
+    ast.parse(source, feature_version=(3, 8))
+    imported = {name for name in sys.stdlib_module_names if f"import {name}\n" in source}
+    lines = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
+    assert {line.split()[1].split(".")[0] for line in lines} <= sys.stdlib_module_names
+    assert "tomllib" not in imported  # new in 3.11
+
+
+@pytest.mark.parametrize(
+    ("found", "uv", "chosen"),
+    [
+        ([("run", (3, 11, 7), True), ("other", (3, 12, 1), True)], None, "run"),
+        ([("old", (3, 9, 2), True), ("other", (3, 12, 1), True)], None, "other"),
+        ([("new", (3, 13, 0), True), ("other", (3, 10, 0), True)], None, "other"),
+        ([("debian", (3, 11, 2), False), ("other", (3, 12, 1), True)], None, "other"),
+        ([("debian", (3, 11, 2), False)], "/bin/uv", "debian"),
+        ([("new", (3, 14, 0), True)], "/bin/uv", ">=3.10,<3.13"),
+        ([], "/bin/uv", ">=3.10,<3.13"),
+    ],
+)
+def test_the_interpreter_is_the_first_that_can_be_used(
+    bootstrap: ModuleType, found: list[tuple[str, tuple[int, int, int], bool]], uv: str | None, chosen: str
+) -> None:
+    assert bootstrap.choose([bootstrap.Interpreter(*each) for each in found], uv) == chosen
+
+
+def test_debian_without_venv_is_told_what_to_install(bootstrap: ModuleType) -> None:
+    found = [bootstrap.Interpreter("/usr/bin/python3", (3, 11, 2), False)]
+    with pytest.raises(bootstrap.SetupError, match=r"3\.11\.2 \(/usr/bin/python3\).*ensurepip") as caught:
+        bootstrap.choose(found, None)
+    assert "python3-venv" in caught.value.ways[0]
+    assert "uv" in caught.value.ways[1]
+
+
+def test_unfit_versions_are_named(bootstrap: ModuleType) -> None:
+    found = [bootstrap.Interpreter("/a", (3, 9, 2), True), bootstrap.Interpreter("/b", (3, 13, 0), True)]
+    with pytest.raises(
+        bootstrap.SetupError, match=r"3\.10 to 3\.12; found Python 3\.9\.2 \(/a\), Python 3\.13\.0 \(/b\)"
+    ):
+        bootstrap.choose(found, None)
+
+
+def test_an_interpreter_that_does_not_run_is_passed_over(
+    bootstrap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python3.12").write_text("#!/bin/sh\necho 'pyenv: python3.12: command not found' >&2\nexit 127\n")
+    (tmp_path / "python3.10").write_text("#!/bin/sh\necho '[\"/opt/ten\", [3, 10, 4], true]'\n")
+    for name in ("python3.12", "python3.10"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    here = (sys.executable, tuple(sys.version_info[:3]))
+    assert [(each.path, each.version) for each in bootstrap.candidates()] == [here, ("/opt/ten", (3, 10, 4))]
+
+
+def test_a_second_run_does_nothing(small: Small) -> None:
+    before = (small.venv / "bootstrap.log").read_bytes()
+    done = small.run("setup")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [f"Ready. Open the wizard: '{small.venv}/bin/triton-wizard'"]
+    assert (small.venv / "bootstrap.log").read_bytes() == before
+
+
+def test_the_wizard_gets_its_arguments_and_its_status_is_ours(small: Small) -> None:
+    done = small.run("wizard", "--plain", "a b", "-x")
+    assert (done.stdout, done.returncode) == ("wizard: ['--plain', 'a b', '-x']\n", 7)
+
+
+def test_the_demo_works_in_a_folder_of_its_own(small: Small) -> None:
+    done = small.run("demo", "--verbose")
+    assert done.stdout == f"wizard: {['demo', '--workspace', str(small.root / '.demo'), '--verbose']}\n"
+
+
+def test_check_calls_every_tool(small: Small) -> None:
+    done = small.run("check", "-k", "some")
+    called = [line.removeprefix("called: ") for line in done.stdout.splitlines() if line.startswith("called: ")]
+    assert called == [
+        "lint check .",
+        "format format --check .",
+        "types",
+        "imports --no-logo",
+        "tests -q -n auto -k some",
+    ]
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("failing", ["lint", "format", "types", "imports", "tests"])
+def test_check_goes_on_after_a_failure_and_fails(small: Small, failing: str) -> None:
+    done = small.run("check", **{f"FAKE_{failing.upper()}": "5"})
+    assert done.stdout.count("called: ") == 5
+    summary = dict(line.split()[:2] for line in done.stdout.splitlines()[-5:])
+    assert summary == {name: "FAILED" if name == failing else "passed" for name in summary}
+    assert (len(summary), done.returncode) == (5, 1)
+
+
+@pytest.mark.parametrize("arguments", [(), ("no-such",), ("setup", "--now"), ("clean", "all")])
+def test_wrong_usage_is_refused(small: Small, arguments: tuple[str, ...]) -> None:
+    done = small.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert small.venv.exists()
+
+
+def test_two_set_ups_take_turns(small: Small) -> None:
+    with (small.root / "bootstrap.py").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = small.start("setup")
+        assert process.stderr
+        assert process.stderr.readline() == "Waiting for another set-up of this checkout to finish …\n"
+    _, err = process.communicate()
+    assert (process.returncode, err.startswith("Ready.")) == (0, True)
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_set_up_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: str) -> None:
+    small = make_small(tmp_path, installer)
+    pins = small.root / "requirements" / "wizard.txt"
+    good = pins.read_text()
+    pins.write_text(good.rpartition(":")[0] + ":" + "0" * 64 + "\n")
+    failed = small.run("setup")
+    assert failed.returncode == 3
+    assert "failed\n" in failed.stderr
+    assert str(small.venv / "bootstrap.log") in failed.stderr
+    assert "0" * 64 in (small.venv / "bootstrap.log").read_text()
+    pins.write_text(good)
+    mended = small.run("setup")
+    assert mended.returncode == 0, mended.stderr
+    assert "Making .venv" not in mended.stderr  # what was done is kept
+
+    changed = tmp_path / "moved"
+    small.root.rename(changed)
+    moved = Small(changed, small.env)
+    assert "Making .venv" in moved.run("setup").stderr  # its scripts pointed to where it was
+    assert moved.run("wizard").returncode == 7
+
+    pins = changed / "requirements" / "dev.txt"
+    pins.write_text("# a new pin\n" + pins.read_text())
+    assert moved.run("setup").stderr.count("Installing") == 2
+
+    (moved.venv / "bin" / "python").unlink()
+    assert "Making .venv" in moved.run("setup").stderr
+
+    (changed / ".demo").mkdir()
+    assert moved.run("clean").returncode == 0
+    assert (changed / "bootstrap.py").exists()
+    assert not (changed / ".demo").exists()
+    assert not moved.venv.exists()

@@ -1,0 +1,155 @@
+"""What is pinned, and what a built wheel holds. Nothing here needs a network."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from wizard.catalog import profiles
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PINS = sorted([*(CHECKOUT / "requirements").glob("*.txt"), *(CHECKOUT / "profiles" / "environments").glob("*.txt")])
+PROJECT: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+TARGETS = [
+    {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": "linux",
+        "platform_machine": machine,
+    }
+    for python in ("3.10", "3.11", "3.12")
+    for machine in ("x86_64", "aarch64")
+]
+"""The environments that the pins are for, as variables of environment markers."""
+
+
+def pinned(name: str) -> list[Requirement]:
+    """The requirements of ``requirements/NAME.txt``, hashes left out."""
+    text = (CHECKOUT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    return [Requirement(line.rstrip("\\ ")) for line in text.splitlines() if re.match(r"[a-z0-9]", line)]
+
+
+def tracked() -> list[str]:
+    done = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
+def test_every_pin_is_exact_and_hashed(path: Path) -> None:
+    text = re.sub(r"(?m)^#.*\n", "", path.read_text(encoding="utf-8")).replace("\\\n", "")
+    lines = text.splitlines()
+    assert lines
+    for line in lines:
+        assert re.match(r"[a-z0-9-]+==\S+( ; [^-]*)?\s+--hash=sha256:[0-9a-f]{64}", line), line
+
+
+@pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
+def test_pins_name_no_host(path: Path) -> None:
+    assert "://" not in path.read_text(encoding="utf-8")
+    assert "--index-url" not in path.read_text(encoding="utf-8")
+
+
+def test_no_lock_file_with_hosts_is_tracked() -> None:
+    assert [name for name in tracked() if name.endswith(("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"))] == []
+
+
+@pytest.mark.parametrize(
+    "target", TARGETS, ids=lambda target: f"{target['python_version']}-{target['platform_machine']}"
+)
+@pytest.mark.parametrize("name", ["wizard", "dev"])
+def test_the_pins_are_what_the_project_declares(name: str, target: dict[str, str]) -> None:
+    versions = {
+        pin.name: next(iter(pin.specifier)).version
+        for pin in pinned(name)
+        if not pin.marker or pin.marker.evaluate(target)
+    }
+    wanted = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], "editables"]
+    if name == "dev":
+        wanted += PROJECT["project"]["optional-dependencies"]["dev"]
+    for text in wanted:
+        wish = Requirement(text)
+        if not wish.marker or wish.marker.evaluate(target):
+            found = versions.get(canonicalize_name(wish.name))
+            assert found, f"{text} is not pinned; see requirements/README.md"
+            assert wish.specifier.contains(found), f"{text}: pinned is {found}; see requirements/README.md"
+
+
+def test_dev_holds_the_pins_of_wizard() -> None:
+    wizard, dev = ({(pin.name, str(pin.specifier)) for pin in pinned(name)} for name in ("wizard", "dev"))
+    assert wizard <= dev
+
+
+def test_no_server_package_is_among_the_pins() -> None:
+    names = {pin.name for pin in pinned("dev")}
+    assert names & {"torch", "vllm", "tensorrt-llm", "nvidia-pytriton", "xllamacpp"} == set()
+
+
+def test_an_editable_install_finds_the_profiles_of_the_checkout() -> None:
+    assert profiles.find("environments/llamacpp.txt") == CHECKOUT / "profiles" / "environments" / "llamacpp.txt"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's wheel, built by the backend that is installed here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(build, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_all_profiles_and_the_demo_model(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name.removeprefix("wizard/_profiles/") for name in archive.namelist() if "/_profiles/" in name}
+    there = {name.removeprefix("profiles/") for name in tracked() if name.startswith("profiles/")}
+    assert there <= shipped
+    assert any(name.startswith("models/triton-wizard-demo/") and name.endswith(".gguf") for name in shipped)
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "wizard",
+        f"triton_wizard-{PROJECT['project']['version']}.dist-info",
+    }
+    assert "wizard/py.typed" in names
+    assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
+
+
+def test_the_wheel_weighs_little(wheel: Path) -> None:
+    assert wheel.stat().st_size < 20e6  # the demo model may take 16 MB of it
+
+
+def test_the_wheel_works_apart_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    target = tmp_path / "site packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    code = (
+        f"import sys; sys.path.insert(0, {str(target)!r})\n"
+        "import wizard\n"
+        "from importlib.metadata import distribution\n"
+        "from wizard.catalog import profiles\n"
+        "script = next(e for e in distribution('triton-wizard').entry_points if e.name == 'triton-wizard')\n"
+        "assert callable(script.load())\n"
+        "print(wizard.__file__, wizard.__version__, profiles.find('environments/llamacpp.txt'), sep='\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    module, version, pins = done.stdout.splitlines()
+    assert Path(module) == target / "wizard" / "__init__.py"
+    assert version == PROJECT["project"]["version"]
+    assert Path(pins) == target / "wizard" / "_profiles" / "environments" / "llamacpp.txt"
