@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.lock import writing
+from wizard.kernel.paths import Workspace, server_name, suggest_name
+
+
+@pytest.mark.parametrize("name", ["", ";rm -rf ~", "../x", "a/b", "a\nb", "'", "${x}", "A", "-a", "a..b", "x" * 64])
+def test_odd_server_names_are_refused(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        server_name(name)
+    assert caught.value.code == "TW-U01"
+
+
+@given(st.text(max_size=200))
+def test_a_suggested_name_is_always_usable(text: str) -> None:
+    assert server_name(suggest_name(text))
+
+
+@pytest.mark.parametrize(
+    ("ref", "name"),
+    [("HuggingFaceTB/SmolLM2-360M-Instruct-GGUF", "smollm2-360m-instruct-gguf"), ("./my model.gguf", "my-model")],
+)
+def test_a_suggested_name_can_be_recognised(ref: str, name: str) -> None:
+    assert suggest_name(ref) == name
+
+
+def test_the_default_workspace_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRITON_WIZARD_HOME", str(tmp_path / "mine"))
+    assert Workspace.at(None).root == tmp_path / "mine"
+    monkeypatch.delenv("TRITON_WIZARD_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert Workspace.at(None).root == tmp_path / "data" / "triton-wizard"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative/is/ignored")
+    assert Workspace.at(None).root == Path.home() / ".local" / "share" / "triton-wizard"
+
+
+def test_a_workspace_that_cannot_be_made_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(WorkspaceError) as caught:
+        Workspace.at(tmp_path / "file" / "workspace").make()
+    assert caught.value.code == "TW-K03"
+
+
+def test_the_second_writer_is_told_who_holds_the_workspace(tmp_path: Path) -> None:
+    workspace = Workspace.at(tmp_path)
+    with writing(workspace), pytest.raises(WorkspaceError, match=str(os.getpid())) as caught, writing(workspace):
+        pass
+    assert caught.value.code == "TW-K04"
+    with writing(workspace):  # and it is free again afterwards
+        pass

@@ -1,0 +1,153 @@
+"""The plan of the default journey: given these facts, exactly these commands."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.values import CHOICE, CPU_HOST, GGUF
+from wizard.kernel.errors import HostError, UsageError, WorkspaceError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_json, to_json
+from wizard.plan import build as build_module
+from wizard.plan.build import build
+from wizard.plan.plan import Command, Plan, Ports, Start, Write
+
+HOSTILE = "/models/a;rm -rf ~ $(x) ${y} 'q' \"d\" ü.gguf"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "w")
+
+
+def steps_of(plan: Plan) -> dict[str, tuple[object, ...]]:
+    return {step.id: step.actions for step in plan.steps}
+
+
+def test_the_steps_are_the_journey(workspace: Workspace) -> None:
+    plan = build(CPU_HOST, GGUF, CHOICE, workspace)
+    assert [step.id for step in plan.steps] == ["environment", "model", "repository", "start", "ready", "question"]
+    assert all(step.title and step.why and step.actions for step in plan.steps)
+    assert plan.estimate.download_bytes > 0
+    assert not workspace.root.exists()  # planning touches nothing
+
+
+def test_the_server_environment_by_pip(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    first, install, *_, check = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["environment"]
+    assert isinstance(first, Command)
+    assert first.argv[:4] == ("/opt/python3.11/bin/python3.11", "-m", "venv", "--clear")
+    assert isinstance(install, Command)
+    assert {"pip", "install", "--require-hashes", "--no-deps"} <= set(install.argv)
+    assert isinstance(check, Command)
+    assert "import numpy, xllamacpp" in check.argv[-1]
+
+
+def test_uv_is_used_when_it_is_there(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    uv = tmp_path / "bin" / "uv"
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\n")
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", str(uv.parent))
+    first, install, *_ = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["environment"]
+    assert isinstance(first, Command)
+    assert isinstance(install, Command)
+    assert first.argv[:2] == (str(uv), "venv")
+    assert install.argv[:3] == (str(uv), "pip", "install")
+
+
+def test_triton_is_started_as_the_wheel_needs_it(workspace: Workspace) -> None:
+    (start,) = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["start"]
+    assert isinstance(start, Start)
+    env = dict(start.env)
+    libraries = env["LD_LIBRARY_PATH"].split(":")
+    assert libraries[0].endswith("nvidia_pytriton.libs")
+    assert libraries[1] == "/opt/python3.11/lib"
+    assert env["PATH"].startswith(str(workspace.environments))
+    argv = start.command().argv
+    assert "--disable-auto-complete-config" in argv
+    assert {"--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1"} <= set(argv)
+
+
+def test_a_local_file_is_linked_not_copied(workspace: Workspace) -> None:
+    _, link = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["model"]
+    assert isinstance(link, Command)
+    assert link.argv[:2] == ("ln", "-sfn")
+    assert link.argv[2] == GGUF.location
+
+
+def test_hostile_names_stay_single_arguments(workspace: Workspace) -> None:
+    facts = replace(GGUF, ref=HOSTILE, location=HOSTILE)
+    plan = build(CPU_HOST, facts, CHOICE, workspace)
+    for step in plan.steps:
+        for action in step.actions:
+            if isinstance(action, Command):
+                assert HOSTILE not in " ".join(action.argv) or HOSTILE in action.argv
+                words = shlex.split(action.shell())
+                assert words[-len(action.argv) :] == list(action.argv)
+    assert plan.name == "a-rm--rf-x-y-q-d"
+
+
+def test_a_plan_can_be_written_and_read_back(workspace: Workspace) -> None:
+    plan = build(CPU_HOST, GGUF, CHOICE, workspace)
+    again = from_json(Plan, to_json(plan), where="plan.json")
+    assert again == plan
+    assert again.fingerprint == plan.fingerprint
+
+
+def test_the_same_question_gives_the_same_plan_and_another_choice_another(workspace: Workspace) -> None:
+    plan = build(CPU_HOST, GGUF, CHOICE, workspace)
+    assert build(CPU_HOST, GGUF, CHOICE, workspace) == plan
+    other = build(CPU_HOST, GGUF, replace(CHOICE, max_seq_len=512), workspace)
+    changed = {a.id for a, b in zip(plan.steps, other.steps, strict=True) if a.fingerprint != b.fingerprint}
+    assert changed == {"repository", "start"}  # the server must be started anew, the environment stays
+
+
+def test_a_held_port_is_moved_and_said(workspace: Workspace) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        plan = build(CPU_HOST, GGUF, CHOICE, workspace, http_port=port)
+    (start,) = steps_of(plan)["start"]
+    assert isinstance(start, Start)
+    assert port not in (start.ports.http, start.ports.grpc, start.ports.metrics)
+    assert any(str(port) in note for note in plan.notes)
+
+
+def test_the_ports_of_the_server_itself_are_kept(workspace: Workspace) -> None:
+    ports = Ports(9100, 9101, 9102)
+    (start,) = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace, keep_ports=ports))["start"]
+    assert isinstance(start, Start)
+    assert start.ports == ports
+
+
+def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(workspace: Workspace) -> None:
+    with pytest.raises(HostError) as caught:
+        build(replace(CPU_HOST, interpreters=()), GGUF, CHOICE, workspace)
+    assert caught.value.code == "TW-L01"
+
+
+def test_a_full_disk_is_found_out_before_anything(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_module, "HEADROOM_BYTES", 2**62)
+    with pytest.raises(WorkspaceError) as caught:
+        build(CPU_HOST, GGUF, CHOICE, workspace)
+    assert caught.value.code == "TW-L02"
+
+
+def test_an_odd_name_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(UsageError) as caught:
+        build(CPU_HOST, GGUF, CHOICE, workspace, name="../up")
+    assert caught.value.code == "TW-U01"
+
+
+def test_the_repository_is_files_with_their_whole_text(workspace: Workspace) -> None:
+    files = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["repository"]
+    assert all(isinstance(file, Write) for file in files)
+    names = [Path(file.path).name for file in files if isinstance(file, Write)]
+    assert names == ["config.pbtxt", "model.py"]
