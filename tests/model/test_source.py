@@ -8,7 +8,7 @@ import pytest
 
 from tests.model.gguf_bytes import folder, tiny
 from wizard.kernel.errors import UsageError, WizardError
-from wizard.model.hub import HubRef, parse_ref
+from wizard.model.refs import HubRef, parse_ref
 from wizard.model.source import find
 
 HOSTILE = [
@@ -63,6 +63,7 @@ def test_refs_of_no_known_form_are_refused_and_nothing_is_evaluated(ref: str) ->
 )
 def test_hub_ids(ref: str, expected: HubRef) -> None:
     assert parse_ref(ref) == expected
+    assert str(expected) == ref
 
 
 @pytest.mark.parametrize("ref", ["./nothing", "../nothing", "/nothing/here", "~/nothing", "~nobody-here/x", "./a b;c"])

@@ -59,13 +59,14 @@ _TYPES: dict[int, tuple[str, int, int]] = {
 }
 """ggml type → name, weights in a block, bytes of a block."""
 
-_FILE_TYPES = {
+FILE_TYPES = {
     **{0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S"},
     **{12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K"},
     **{19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL"},
     **{26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16"},
     **{36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE", 39: "NVFP4"},
 }
+"""``general.file_type`` → llama.cpp's name without ``MOSTLY_``."""
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -134,7 +135,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
             raise _truncated(where, str(error)) from error
     _refuse_parts(metadata, where)
     tokens = metadata.pop(_TOKENS, None)
-    known = _FILE_TYPES.get(file_type) if isinstance(file_type := metadata.get("general.file_type"), int) else None
+    known = FILE_TYPES.get(file_type) if isinstance(file_type := metadata.get("general.file_type"), int) else None
     return Header(
         metadata=metadata,
         file_type=known or (tensors.main_type if tensors else None),

@@ -1,45 +1,267 @@
-"""The Hugging Face hub: the only file that imports ``huggingface_hub``, and only inside its functions."""
+"""The Hugging Face hub: the only file that imports ``huggingface_hub``, and only inside its functions.
+
+What is on disk is used first. Everything that asks the hub ends within `DEADLINE` seconds, also where a name server,
+a connection or an answer hangs: it is done by a thread that is left behind (the system offers no time limit for a
+name look-up). A token comes from ``HF_TOKEN`` or an earlier ``hf auth login``; it is never an argument of anything.
+"""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from wizard.kernel.errors import UsageError
-from wizard.model.facts import ModelFacts
+from wizard.kernel.errors import ModelError, NetworkError, WizardError
+from wizard.model import cache, chat_format, gguf, local
+from wizard.model.cache import endpoint
+from wizard.model.checked import LARGEST_JSON, label
+from wizard.model.facts import ChatFormat, ModelFacts, WeightFile
+from wizard.model.hub_errors import offline_error, silent, translated
+from wizard.model.refs import HubRef
 
-FORMS = "Give a journey (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a hub id such as ORG/NAME."
-"""What names a model, in one sentence for error messages."""
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import ModelInfo
 
-_REF = re.compile(
-    r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})"
-    r"(?:@(?P<revision>[A-Za-z0-9][\w./-]{0,127}))?"
-    r"(?::(?P<file>[A-Za-z0-9][\w.+/ -]{0,191}\.gguf))?",
-    re.ASCII,
-)
+T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class HubRef:
-    """A repository on the hub, ``ORG/NAME[@REVISION][:FILE.gguf]``."""
-
-    repo: str
-    revision: str | None = None
-    file: str | None = None
-
-
-def parse_ref(ref: str) -> HubRef:
-    """Take a hub id apart (the rules of ``huggingface_hub.utils.validate_repo_id``).
-
-    Raises:
-        UsageError: TW-M01 if it is none.
-    """
-    match = _REF.fullmatch(ref)
-    if match is None or ".." in ref or "--" in match["repo"] or match["repo"].endswith((".git", "-", ".")):
-        raise UsageError("TW-M01", f"{ref[:100]!r} is neither a journey nor a path nor a hub id", FORMS)
-    return HubRef(match["repo"], match["revision"], match["file"])
+DEADLINE = 9.0
+"""Seconds for everything that one look-up asks of the hub."""
+REQUEST = 4.0
+"""Seconds for a connection, and for each wait for bytes."""
+LARGEST_BEGINNING = 16 << 20
+"""Bytes of a remote GGUF file that are read at most; vocabularies of 150,000 tokens take about 6 MB."""
+BEGINNING_SECONDS = 4.0
+"""After this long what has come of a GGUF header must do: the model's shape is at its very beginning."""
+_MOST_HEADERS = 8  # shards whose headers are fetched one by one when the hub does not count parameters itself
 
 
 def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
-    """Facts of a repository."""
-    raise NotImplementedError
+    """Facts of a repository: from the cache if its weights are there, else from the hub, else what was known before.
+
+    Raises:
+        ModelError: TW-M11 no such repository or revision; TW-M12 gated or forbidden; TW-M15 offline and not on this
+            disk; TW-M16 no file in it can be used; TW-M06 only pickle files; TW-M04, TW-M05, TW-M09 damaged.
+        NetworkError: TW-M13 the hub does not answer; TW-M14 it answers with an error.
+    """
+    if facts := cache.complete(ref):
+        return facts
+    if offline or _told_to_be_offline():
+        if facts := cache.kept(ref, "the hub was not asked, being offline"):
+            return facts
+        raise offline_error(ref)
+    try:
+        facts = _within(DEADLINE, lambda: _ask(ref), ref)
+    except NetworkError as error:
+        if facts := cache.kept(ref, "the hub does not answer"):
+            return facts
+        raise error
+    cache.keep(ref, facts)
+    return facts
+
+
+def reachable(timeout: float = 3.0) -> bool:
+    """Whether the hub answers at all within ``timeout`` seconds; False when told to be offline."""
+    if _told_to_be_offline():
+        return False
+
+    def ask() -> bool:
+        from huggingface_hub.utils import get_session
+
+        return int(get_session().head(endpoint(), timeout=timeout).status_code) < 500
+
+    try:
+        return _within(timeout, ask, None)
+    except WizardError:
+        return False
+
+
+def download_command(repo: str, file: str | None, revision: str | None, folder: str) -> tuple[str, ...]:
+    """The argv that downloads one file, or all of a repository but its pickle files, into ``folder``.
+
+    It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter, and goes on
+    where an earlier one stopped. It finds its token in ``HF_TOKEN`` or the existing login.
+    """
+    command = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", repo]
+    if file:
+        command.append(file)
+    else:
+        for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*"):
+            command += ["--exclude", pattern]
+    if revision:
+        command += ["--revision", revision]
+    return (*command, "--local-dir", folder)
+
+
+def _told_to_be_offline() -> bool:
+    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
+
+
+def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:
+    """Do ``work`` in a thread of its own and wait for it no longer than ``seconds``.
+
+    Raises:
+        WizardError: What the work raised, in the wizard's terms; TW-M13 if it is not done in time.
+    """
+    done: list[T] = []
+    failed: list[WizardError] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as error:
+            failed.append(error if isinstance(error, WizardError) else translated(error, ref))
+
+    thread = threading.Thread(target=run, name="hub", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if done:
+        return done[0]
+    raise failed[0] if failed else silent(f"it did not answer within {seconds:.0f} s")
+
+
+def _ask(ref: HubRef) -> ModelFacts:
+    """Ask the hub; raises whatever its client raises."""
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.utils import disable_progress_bars, logging
+
+    logging.set_verbosity_error()  # warnings of a library have no place in a full-screen program
+    if constants.HF_HUB_DISABLE_PROGRESS_BARS is None:
+        disable_progress_bars()
+    api = HfApi(endpoint=endpoint())
+    info = api.model_info(ref.repo, revision=ref.revision, files_metadata=True, timeout=REQUEST)
+    sizes = {str(file.rfilename): file.size for file in info.siblings or ()}
+    facts = ModelFacts(
+        str(ref),
+        "hub",
+        ref.repo,
+        ref.repo.split("/")[1],
+        None,
+        None,
+        revision=label(info.sha),
+        licence=_licence(info),
+        gated=bool(info.gated),
+    )
+    if (file := _gguf_file(ref, sizes)) is not None:
+        return _gguf_facts(facts, ref, file, sizes[file], info)
+    return _safetensors_facts(facts, ref, sizes, info, api)
+
+
+def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
+    """The GGUF file to take; None if the repository has safetensors weights.
+
+    Raises:
+        ModelError: TW-M16 if there is nothing to take; TW-M06 if there are only pickle files.
+    """
+    if ref.file:
+        if ref.file not in sizes:
+            raise _nothing(ref, f"has no file {ref.file}", sizes)
+        return ref.file
+    if "config.json" in sizes and local.loaded_files(list(sizes)):
+        return None
+    files = [name for name in sizes if local.weight_format(name) == "gguf"]
+    if chosen := gguf.preferred(files):
+        return chosen
+    if not files and any(local.weight_format(name) == "pickle" for name in sizes):
+        raise local.only_pickle(str(ref))
+    raise _nothing(ref, f"holds {len(files)} .gguf files" if files else "holds no weights that can be used", sizes)
+
+
+def _nothing(ref: HubRef, what: str, sizes: dict[str, int | None]) -> ModelError:
+    names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
+    named = f"Name one of its files: {', '.join(f'{ref.repo}:{n}' for n in names)}." if names else "Choose another one."
+    return ModelError("TW-M16", f"{ref.repo} {what}", named)
+
+
+def _safetensors_facts(
+    facts: ModelFacts, ref: HubRef, sizes: dict[str, int | None], info: ModelInfo, api: HfApi
+) -> ModelFacts:
+    """Facts from config.json and its companions, the hub's file list and the headers of the weights."""
+    folder = _fetch_small_files(ref, sizes, api)
+    facts = local.described(facts, folder)
+    names = local.loaded_files(sorted(sizes))
+    elements = dict(info.safetensors.parameters) if info.safetensors else _elements(api, ref, names)
+    total = [sizes[name] for name in names]
+    return replace(
+        local.with_elements(facts, elements),
+        weight_bytes=None if None in total else sum(size for size in total if size is not None),
+        weights=tuple(WeightFile(name, sizes[name], "safetensors") for name in names),
+    )
+
+
+def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) -> Path:
+    """Get config.json and what lies beside it into the Hugging Face cache; return the snapshot's folder."""
+    if (sizes["config.json"] or 0) > LARGEST_JSON:
+        raise ModelError("TW-M04", f"config.json of {ref} is larger than 10 MB", "Choose another repository.")
+    wanted = [name for name in chat_format.FILES if name in sizes and (sizes[name] or 0) <= LARGEST_JSON]
+    paths = [
+        api.hf_hub_download(
+            ref.repo, name, revision=ref.revision, cache_dir=str(cache.hub_cache()), etag_timeout=REQUEST
+        )
+        for name in ("config.json", *wanted)
+    ]
+    return Path(paths[0]).parent
+
+
+def _elements(api: HfApi, ref: HubRef, names: list[str]) -> dict[str, int]:
+    """Elements for each dtype from the shards' headers, by ranged reads; empty where that would be too many."""
+    elements: dict[str, int] = {}
+    for name in names if len(names) <= _MOST_HEADERS else ():
+        found = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
+        for dtype, count in found.parameter_count.items():
+            elements[dtype] = elements.get(dtype, 0) + count
+    return elements
+
+
+def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, info: ModelInfo) -> ModelFacts:
+    """Facts from the beginning of a remote GGUF file, and from what the hub itself read in it."""
+    header = _beginning(ref, file, size if size is not None else sys.maxsize)
+    facts = local.describe_gguf(replace(facts, name=Path(file).stem), header, f"{ref.repo}:{file}")
+    said: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
+    unknown = dict(facts.unknown)
+    if facts.parameters is None and isinstance(said.get("total"), int):
+        facts = replace(facts, parameters=said["total"])
+        unknown.pop("parameters", None)
+    if facts.chat is None and (template := said.get("chat_template")) and isinstance(template, str):
+        bos, eos = (said[key] if isinstance(said.get(key), str) else None for key in ("bos_token", "eos_token"))
+        facts = replace(facts, chat=ChatFormat(template, bos, eos, (eos,) if eos else ()))
+        unknown.pop("chat", None)
+    weights = (WeightFile(file, size, "gguf"),)
+    return replace(facts, weights=weights, weight_bytes=facts.weight_bytes or size, unknown=unknown)
+
+
+def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:
+    """Read as much of a remote GGUF file's header as comes in time."""
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+
+    url = hf_hub_url(ref.repo, file, revision=ref.revision, endpoint=endpoint())
+    headers = {**build_hf_headers(), "Range": f"bytes=0-{LARGEST_BEGINNING - 1}", "Accept-Encoding": "identity"}
+    where, raw, enough, started = f"{ref.repo}:{file}", bytearray(), 1 << 19, time.monotonic()
+    with get_session().stream("GET", url, headers=headers, timeout=REQUEST) as response:
+        hf_raise_for_status(response)
+        for chunk in response.iter_bytes(1 << 16):
+            raw += chunk
+            late = time.monotonic() - started > BEGINNING_SECONDS or len(raw) >= LARGEST_BEGINNING
+            if late or len(raw) >= enough:
+                header = gguf.parse_beginning(bytes(raw), total, where)
+                if late or header.parameters is not None:
+                    return header
+                enough = 2 * len(raw)
+    return gguf.parse_beginning(bytes(raw), total, where)
+
+
+def _licence(info: ModelInfo) -> str | None:
+    """The card's licence, or the name that it gives where its licence is none of the known ones."""
+    card = info.card_data
+    licence = label(getattr(card, "license", None), 60)
+    if licence == "other":
+        return label(getattr(card, "license_name", None), 60) or licence
+    tags = (tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:"))
+    return licence or label(next(tags, None), 60)

@@ -18,6 +18,7 @@ _SUFFIXES = {
     ".safetensors": "safetensors",
     ".gguf": "gguf",
 }
+_FRONT_MATTER = 20_000  # bytes of a model card in which its fields are looked for
 _NO_WEIGHTS = "there are no weights beside config.json"
 _UNQUANTISED = ("F32", "F16", "BF16", "F64")
 _GGUF_FIELDS = {
@@ -81,12 +82,20 @@ def of_folder(folder: Path, ref: str) -> ModelFacts:
     if "config.json" not in names:
         return _folder_of_gguf(folder, names, ref)
     facts = ModelFacts(ref, "folder", str(folder), _name(folder), None, None, licence=_licence(folder))
+    return _with_weights(described(facts, folder), folder, names)
+
+
+def described(facts: ModelFacts, folder: Path) -> ModelFacts:
+    """``facts`` with what config.json and the small files beside it say.
+
+    Raises:
+        ModelError: TW-M04 or TW-M05 if one of them is damaged.
+    """
     facts = config.describe(facts, read_object(folder / "config.json"), str(folder / "config.json"))
     chat = chat_format.of_folder(folder)
-    unknown = {} if chat else {"chat": "the folder has no chat template"}
+    unknown = {} if chat else {"chat": "there is no chat template beside config.json"}
     quantization = facts.quantization or config.modelopt(optional_object(folder / "hf_quant_config.json"))
-    facts = replace(facts, chat=chat, quantization=quantization, unknown={**facts.unknown, **unknown})
-    return _with_weights(facts, folder, names)
+    return replace(facts, chat=chat, quantization=quantization, unknown={**facts.unknown, **unknown})
 
 
 def of_gguf(path: Path, ref: str) -> ModelFacts:
@@ -137,6 +146,8 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
     chat = chat_format.of_gguf(header)
     if chat is None:
         unknown["chat"] = "the file has no chat template"
+    if header.parameters is None:
+        unknown["parameters"] = "only the beginning of the file was read"
     return replace(
         facts,
         name=label(meta.get("general.name"), 60) or facts.name,
@@ -261,15 +272,16 @@ def _name(folder: Path) -> str:
 
 def _licence(folder: Path) -> str | None:
     """The ``license`` of a model card's front matter (hub documentation, "Model Cards")."""
-    card = folder / "README.md"
-    if not card.is_file():
+    try:
+        with (folder / "README.md").open("rb") as card:
+            return card_licence(card.read(_FRONT_MATTER).decode("utf-8", "replace"))
+    except OSError:  # most folders have no card
         return None
-    return card_licence(read_bytes(card).decode("utf-8", "replace"))
 
 
 def card_licence(text: str) -> str | None:
     """The licence that a model card declares: ``license_name`` where ``license`` is ``other``."""
-    front = re.match(r"---\s*\n(.*?)\n---", text[:20_000], re.DOTALL)
+    front = re.match(r"---\s*\n(.*?)\n---", text, re.DOTALL)
     if front is None:
         return None
     fields = dict(re.findall(r"^(license|license_name):[ \t]*['\"]?([^\s'\"#]+)", front[1], re.MULTILINE))

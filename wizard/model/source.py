@@ -10,6 +10,7 @@ from wizard.catalog.journeys import journeys
 from wizard.kernel.errors import UsageError
 from wizard.model import hub, local
 from wizard.model.facts import ModelFacts
+from wizard.model.refs import FORMS, parse_ref
 
 _LONGEST = 1024
 
@@ -29,7 +30,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     """
     if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
-        raise UsageError("TW-M01", f"{shown} ({len(ref)} characters) names no model", hub.FORMS)
+        raise UsageError("TW-M01", f"{shown} ({len(ref)} characters) names no model", FORMS)
     for known in journeys():
         if known.name == ref:
             if not known.model_in_profiles:
@@ -42,7 +43,7 @@ def _outside(ref: str, offline: bool) -> ModelFacts:
     """Facts of a path or a hub id."""
     if (path := _as_path(ref)) is not None:
         return local.of_path(path, ref)
-    return hub.find(hub.parse_ref(ref), offline=offline)
+    return hub.find(parse_ref(ref), offline=offline)
 
 
 def _as_path(ref: str) -> Path | None:

@@ -1,0 +1,170 @@
+"""A hub on the loopback interface: the endpoints that huggingface_hub 2.4 uses for facts and small downloads.
+
+``/api/models/ID[/revision/REV]`` and ``/ID/resolve/REV/FILE`` with HEAD, Range, ETag, X-Repo-Commit and, for files that
+the real hub keeps in LFS, a redirect with X-Linked-Size to another path; and the ways in which a hub can fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class FakeRepo:
+    """Files, and what ``/api/models`` says beside them."""
+
+    files: dict[str, bytes]
+    info: dict[str, Any] = field(default_factory=dict)
+    gated_files: bool = False
+
+
+class FakeHub:
+    """Start with ``with FakeHub({...}) as hub``; ``hub.url`` is its address and ``hub.requests`` what was asked.
+
+    ``trouble`` is an HTTP status that every request gets, ``silent`` (accepts, never answers), ``drip`` (sends a byte
+    now and then for ever) or ``foreign`` (HTML, as from a captive portal).
+    """
+
+    def __init__(self, repos: dict[str, FakeRepo], trouble: int | str | None = None) -> None:
+        self.repos = repos
+        self.trouble = trouble
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self.closing = threading.Event()
+        hub = self
+
+        class Handler(_Handler):
+            fake = hub
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.cdn = f"http://localhost:{port}"  # another host, as the real hub's storage is
+
+    def __enter__(self) -> FakeHub:
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.closing.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def paths(self, method: str) -> list[str]:
+        return [path for asked, path, _ in self.requests if asked == method]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    fake: FakeHub
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.answer()
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    def answer(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.fake.requests.append((self.command, self.path, dict(self.headers)))
+        trouble = "silent" if self.fake.closing.is_set() else self.fake.trouble  # kept-alive connections end as well
+        if trouble == "silent":
+            self.fake.closing.wait()
+            self.close_connection = True
+        elif trouble == "drip":
+            self.drip()
+        elif trouble == "foreign":
+            self.send(200, b"<html>Please log in to the airport's network</html>", {"Content-Type": "text/html"})
+        elif trouble is not None:
+            self.send(int(trouble), b"{}")
+        elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
+            self.repository(match[1], match[2])
+        elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/(.+)", path):
+            self.tree(match[1], match[2])
+        elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/([^/]+)", path):
+            self.file(match[1], match[2], match[3])
+        elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/([^/]+)", path):
+            self.body(self.fake.repos[match[1]].files[match[2]])
+        else:
+            self.send(200, b"hub")
+
+    def drip(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        while not self.fake.closing.wait(0.05):
+            try:
+                self.wfile.write(b" ")
+                self.wfile.flush()
+            except OSError:
+                return
+
+    def repository(self, name: str, revision: str | None) -> None:
+        repo = self.known(name, revision)
+        if repo is not None:
+            siblings = [{"rfilename": n, "size": len(raw), "blobId": "0" * 40} for n, raw in repo.files.items()]
+            data = {"id": name, "sha": COMMIT, "siblings": siblings, "gated": False, "tags": [], **repo.info}
+            self.send(200, json.dumps(data).encode(), {"Content-Type": "application/json"})
+
+    def tree(self, name: str, revision: str) -> None:
+        if (repo := self.known(name, revision)) is not None:
+            files = [{"type": "file", "path": n, "size": len(r), "oid": "0" * 40} for n, r in repo.files.items()]
+            self.send(200, json.dumps(files).encode(), {"Content-Type": "application/json"})
+
+    def file(self, name: str, revision: str, file: str) -> None:
+        repo = self.known(name, revision)
+        if repo is None:
+            return
+        commit = {"X-Repo-Commit": COMMIT}
+        if repo.gated_files and "Bearer right" not in (self.headers.get("Authorization") or ""):
+            self.send(401, b"{}", {"X-Error-Code": "GatedRepo", **commit})
+        elif file not in repo.files:
+            self.send(404, b"{}", {"X-Error-Code": "EntryNotFound", **commit})
+        elif file.endswith((".gguf", ".safetensors")):
+            raw = repo.files[file]
+            linked = {"X-Linked-Size": str(len(raw)), "X-Linked-ETag": f'"{hashlib.sha256(raw).hexdigest()}"'}
+            self.send(302, b"", {"Location": f"{self.fake.cdn}/cdn/{name}/{file}", **linked, **commit})
+        else:
+            self.body(repo.files[file], {"ETag": f'"{hashlib.sha1(repo.files[file]).hexdigest()}"', **commit})
+
+    def known(self, name: str, revision: str | None) -> FakeRepo | None:
+        repo = self.fake.repos.get(name)
+        if repo is None:
+            self.send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+        elif revision not in (None, "main", "v1", COMMIT):
+            self.send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            return None
+        return repo
+
+    def body(self, raw: bytes, headers: dict[str, str] | None = None) -> None:
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        if asked is None:
+            self.send(200, raw, headers)
+            return
+        first, last = int(asked[1]), min(int(asked[2] or len(raw)), len(raw) - 1)
+        span = {"Content-Range": f"bytes {first}-{last}/{len(raw)}"}
+        self.send(206, raw[first : last + 1], {**(headers or {}), **span})
+
+    def send(self, status: int, raw: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, item in (headers or {}).items():
+            self.send_header(name, item)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(raw)

@@ -1,0 +1,107 @@
+"""What earlier look-ups and downloads left on this disk, so that they work without the network.
+
+Two places: the Hugging Face cache with its snapshots of repositories (huggingface_hub documentation, "Understand
+caching"), and the wizard's own note of what the hub said of a repository (sizes and licence are in no snapshot).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.values import from_json, to_json
+from wizard.model import local
+from wizard.model.facts import ModelFacts
+from wizard.model.refs import HubRef
+
+
+def endpoint() -> str:
+    """The hub's address: ``$HF_ENDPOINT`` as it is now, or the public hub."""
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+
+
+def hub_cache() -> Path:
+    """The Hugging Face cache as the environment names it now (``huggingface_hub/constants.py`` for the order)."""
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if found := os.environ.get(name):
+            return Path(os.path.expandvars(found)).expanduser()
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(os.path.expandvars(home)).expanduser() / "hub"
+
+
+def snapshot(ref: HubRef) -> Path | None:
+    """The folder of the cached snapshot of a repository's revision (``main`` if it names none)."""
+    repo = hub_cache() / f"models--{ref.repo.replace('/', '--')}"
+    revision = ref.revision or "main"
+    try:
+        if (repo / "refs" / revision).is_file():
+            revision = (repo / "refs" / revision).read_text(encoding="utf-8", errors="replace").strip()
+        folder = repo / "snapshots" / revision
+        return folder if folder.parent == repo / "snapshots" and folder.is_dir() else None
+    except OSError:
+        return None
+
+
+def complete(ref: HubRef) -> ModelFacts | None:
+    """Facts of a cached snapshot whose weights are all on disk and whole; None if there is none."""
+    facts = _of_snapshot(ref)
+    if facts is None or not facts.local:
+        return None
+    noted = _noted(ref)
+    return replace(facts, licence=facts.licence or noted.licence, gated=noted.gated) if noted else facts
+
+
+def kept(ref: HubRef, why: str) -> ModelFacts | None:
+    """The best that is known without the hub; None if nothing is.
+
+    Args:
+        ref: The repository.
+        why: Why the hub's own answer is not used, for `ModelFacts.unknown`.
+    """
+    if noted := _noted(ref):
+        day = time.strftime("%Y-%m-%d", time.gmtime(_note(ref).stat().st_mtime))
+        return replace(noted, unknown={**noted.unknown, "hub": f"{why}; this is what it said on {day}"})
+    if facts := _of_snapshot(ref):
+        return replace(facts, unknown={**facts.unknown, "hub": f"{why}; this is from the files in the cache"})
+    return None
+
+
+def keep(ref: HubRef, facts: ModelFacts) -> None:
+    """Note what the hub said; a cache that cannot be written is no reason to fail."""
+    path = _note(ref)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text(to_json(facts), encoding="utf-8")
+        fresh.replace(path)
+    except OSError:
+        return
+
+
+def _of_snapshot(ref: HubRef) -> ModelFacts | None:
+    folder = snapshot(ref)
+    if folder is None:
+        return None
+    try:
+        facts = local.of_gguf(folder / ref.file, str(ref)) if ref.file else local.of_folder(folder, str(ref))
+    except WizardError:  # not all of it is there, or it is damaged: the hub can say what it should be
+        return None
+    name = facts.name if facts.source == "gguf" else ref.repo.split("/")[1]
+    return replace(facts, source="hub", name=name, revision=folder.name)
+
+
+def _note(ref: HubRef) -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    digest = hashlib.sha256(f"{endpoint()}\n{ref}".encode()).hexdigest()[:16]
+    return base / "triton-wizard" / "hub" / f"{ref.repo.replace('/', '--')}-{digest}.json"
+
+
+def _noted(ref: HubRef) -> ModelFacts | None:
+    try:
+        return from_json(ModelFacts, _note(ref).read_bytes(), where=str(_note(ref)))
+    except (OSError, WizardError):
+        return None

@@ -1,0 +1,43 @@
+"""How a model on the hub is named: ``ORG/NAME``, ``ORG/NAME@REVISION``, ``ORG/NAME:FILE.gguf``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wizard.kernel.errors import UsageError
+
+FORMS = "Give a journey (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a hub id such as ORG/NAME."
+"""What names a model, in one sentence for error messages."""
+
+_REF = re.compile(
+    r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})"
+    r"(?:@(?P<revision>[A-Za-z0-9][\w./-]{0,127}))?"
+    r"(?::(?P<file>[A-Za-z0-9][\w.+/ -]{0,191}\.gguf))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HubRef:
+    """A repository on the hub, perhaps at a revision, perhaps one file of it."""
+
+    repo: str
+    revision: str | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        at = f"@{self.revision}" if self.revision else ""
+        return f"{self.repo}{at}" + (f":{self.file}" if self.file else "")
+
+
+def parse_ref(ref: str) -> HubRef:
+    """Take a hub id apart (the rules of ``huggingface_hub.utils.validate_repo_id``).
+
+    Raises:
+        UsageError: TW-M01 if it is none.
+    """
+    match = _REF.fullmatch(ref)
+    if match is None or ".." in ref or "--" in match["repo"] or match["repo"].endswith((".git", "-", ".")):
+        raise UsageError("TW-M01", f"{ref[:100]!r} is neither a journey nor a path nor a hub id", FORMS)
+    return HubRef(match["repo"], match["revision"], match["file"])
