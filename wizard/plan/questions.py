@@ -1,0 +1,341 @@
+"""Every question of the wizard, declared once. The doors render them; flags and ``--answers FILE.toml`` answer them.
+
+A question knows nothing about screens: it has a text, a default, a check and the flag that answers it without asking.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from wizard.advise.advice import Wishes
+from wizard.catalog.profiles import load_toml
+from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.paths import Workspace, server_name
+
+Value: TypeAlias = str | int | float | bool
+Answers: TypeAlias = dict[str, object]
+"""Name of a question → its answer. A question that was left to the wizard is not in it."""
+Kind: TypeAlias = Literal["text", "choice", "int", "float", "confirm", "secret"]
+
+KINDS: dict[Kind, tuple[type[Value], str]] = {
+    "text": (str, "a text"),
+    "choice": (str, "one of the choices"),
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "confirm": (bool, "yes or no (in TOML: true or false)"),
+    "secret": (str, "a text"),
+}
+YES, NO = ("y", "yes", "true"), ("n", "no", "false")
+
+
+def _always(_: Mapping[str, object]) -> bool:
+    return True
+
+
+def _anything(_: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question.
+
+    Attributes:
+        name: Its key in an answers file.
+        kind: What an answer is.
+        text: What is asked, in a few words.
+        flag: What answers it without asking: a flag, an argument or an environment variable.
+        default: What an empty answer means; None lets the wizard choose.
+        required: The journey cannot go on without an answer.
+        choices: What can be chosen, for the kind ``choice``.
+        when: Whether it matters, given the answers so far.
+        validate: What is wrong with an answer of the right kind; an empty text if nothing is.
+        help: One sentence for a learner.
+    """
+
+    name: str
+    kind: Kind
+    text: str
+    flag: str
+    default: Value | None = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    when: Callable[[Mapping[str, object]], bool] = _always
+    validate: Callable[[Any], str] = _anything
+    help: str = ""
+
+    @property
+    def secret(self) -> bool:
+        """Whether the answer is typed unseen and never written."""
+        return self.kind == "secret"
+
+    def check(self, value: object) -> Value:
+        """``value`` if it is an answer to this question.
+
+        Raises:
+            UsageError: TW-U31 if it is of another type, TW-U32 if it cannot be used.
+        """
+        kind, words = KINDS[self.kind]
+        if kind is float and type(value) is int:
+            value = float(value)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise UsageError("TW-U31", f"{self.name} must be {words}, not {_shown(self, value)}", self._todo())
+        wrong = self.validate(value)
+        if self.choices and value not in self.choices:
+            wrong = f"it is none of {', '.join(self.choices)}"
+        if wrong:
+            raise UsageError("TW-U32", f"{self.name} cannot be {_shown(self, value)}: {wrong}", self._todo())
+        return value
+
+    def parse(self, text: str) -> Value | None:
+        """What the typed ``text`` answers; the default if it is empty.
+
+        Raises:
+            UsageError: TW-U31 or TW-U32; see `check`.
+        """
+        text = text.strip()
+        if not text:
+            return self.check("") if self.required else self.default
+        value: object = text
+        try:
+            if self.kind == "int":
+                value = int(text)
+            elif self.kind == "float":
+                value = float(text)
+            elif self.kind == "confirm" and text.lower() in YES + NO:
+                value = text.lower() in YES
+        except ValueError:
+            pass  # still a text, which check refuses with the right words
+        return self.check(value)
+
+    def unanswered(self) -> UsageError:
+        """The error for a question that nobody can be asked: TW-U33, naming the flag that answers it."""
+        todo = f"Give the answer with {self.flag}, or in --answers FILE.toml, or run the wizard in a terminal."
+        return UsageError("TW-U33", f"there is no terminal to ask in: {self.text}", todo)
+
+    def _todo(self) -> str:
+        return f"{self.help} Give it as {self.flag}.".strip()
+
+
+def _shown(question: Question, value: object) -> str:
+    text = repr(value)
+    return "what was given" if question.secret else text if len(text) <= 60 else text[:57] + "…"
+
+
+def _between(low: float, high: float) -> Callable[[Any], str]:
+    def problem(value: float) -> str:
+        return "" if low <= value <= high else f"it must be from {low:,} to {high:,}"
+
+    return problem
+
+
+def _share(value: float) -> str:
+    return "" if 0 < value <= 1 else "it must be above 0 and at most 1"
+
+
+def _reference(value: str) -> str:
+    if not value.strip():
+        return "it is empty"
+    return "" if value.isprintable() else "it holds a line break or a control character"
+
+
+def _server(value: str) -> str:
+    try:
+        server_name(value)
+    except WizardError as error:
+        return error.todo.rstrip(".").lower()
+    return ""
+
+
+def _samples(known: Mapping[str, object]) -> bool:
+    """Whether chance has any part in the answers; with temperature 0 it has not."""
+    return known.get("temperature") != 0
+
+
+MODEL = Question(
+    "model",
+    "text",
+    "Which model?",
+    "MODEL",
+    required=True,
+    validate=_reference,
+    help="A journey (demo), a hub id (org/name), a folder, or a .gguf file.",
+)
+GOAL = Question(
+    "goal",
+    "choice",
+    "What matters most?",
+    "--goal",
+    default="chat",
+    choices=("chat", "throughput", "quality", "smallest"),
+    help="chat answers each user quickly, throughput serves the most tokens, quality keeps the most precision.",
+)
+USERS = Question(
+    "users",
+    "int",
+    "How many people at the same time?",
+    "--users",
+    default=4,
+    validate=_between(1, 10_000),
+    help="Each gets a share of the KV cache, so more people need more memory.",
+)
+MAX_LEN = Question(
+    "max_len",
+    "int",
+    "How many tokens of prompt plus answer for each? (empty: the wizard chooses)",
+    "--max-len",
+    validate=_between(1, 10_000_000),
+    help="About three quarters of a word are one token; the KV cache grows with it.",
+)
+HF_TOKEN = Question(
+    "hf_token",
+    "secret",
+    "Your Hugging Face token",
+    "the environment variable HF_TOKEN",
+    required=True,
+    when=lambda known: known.get("gated") is True,
+    validate=_reference,
+    help="The model is gated: accept its licence on its page, then make a token at https://huggingface.co/settings/tokens.",
+)
+NAME = Question(
+    "name",
+    "text",
+    "Name of the server (empty: made from the model's name)",
+    "--name",
+    validate=_server,
+    help="Lower-case letters, digits, '.', '_' and '-'; it is the model's name in Triton too.",
+)
+HTTP_PORT = Question(
+    "http_port",
+    "int",
+    "First port to try (gRPC and metrics follow it)",
+    "--http-port",
+    default=8000,
+    validate=_between(1, 65_533),
+    help="A port that somebody holds is moved upwards, and said.",
+)
+ACCEPT = Question("accept", "confirm", "Go?", "--yes", default=True, required=True, help="Carry the plan out.")
+SYSTEM = Question(
+    "system", "text", "System prompt (empty: none)", "--system", help="Tells the model how to behave in every answer."
+)
+TEMPERATURE = Question(
+    "temperature",
+    "float",
+    "Temperature",
+    "--temperature",
+    default=0.7,
+    validate=_between(0, 2),
+    help="0 always takes the likeliest token; above 1 answers get wild.",
+)
+TOP_P = Question(
+    "top_p",
+    "float",
+    "Top-p",
+    "--top-p",
+    default=0.95,
+    when=_samples,
+    validate=_share,
+    help="Only the likeliest tokens that together have this probability are considered.",
+)
+MAX_TOKENS = Question(
+    "max_tokens",
+    "int",
+    "Longest answer, in tokens",
+    "--max-tokens",
+    default=512,
+    validate=_between(1, 1_000_000),
+    help="An answer that gets this long is cut.",
+)
+SEED = Question(
+    "seed",
+    "int",
+    "Seed (empty: another answer each time)",
+    "--seed",
+    when=_samples,
+    validate=_between(0, 2**63 - 1),
+    help="The same seed and question give the same answer.",
+)
+
+WISHES = (GOAL, USERS, MAX_LEN)
+SERVER = (NAME, HTTP_PORT)
+CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
+QUESTIONS = (MODEL, HF_TOKEN, *WISHES, *SERVER, ACCEPT, *CHAT)
+"""All questions, in the order in which they are asked."""
+BY_NAME = {question.name: question for question in QUESTIONS}
+
+
+def missing(questions: Iterable[Question], answers: Mapping[str, object]) -> list[Question]:
+    """The questions without which the journey cannot go on, that matter and are not answered."""
+    return [one for one in questions if one.required and one.when(answers) and one.name not in answers]
+
+
+def wishes(answers: Mapping[str, object]) -> Wishes:
+    """The answers that the advice is asked with."""
+    return Wishes(**{one.name: one.check(answers[one.name]) for one in WISHES if one.name in answers})  # type: ignore[arg-type]  # checked
+
+
+def read_answers(path: str | os.PathLike[str]) -> Answers:
+    """Read a file that was given with ``--answers``.
+
+    Raises:
+        UsageError: TW-D02 if it is not TOML, TW-U30 if it answers something that is not asked, TW-U31 or TW-U32 if
+            an answer does not fit, TW-U34 if it holds a secret.
+    """
+    answers: Answers = {}
+    for name, value in load_toml(Path(path)).items():
+        question = BY_NAME.get(name)
+        if question is None:
+            near = difflib.get_close_matches(name, BY_NAME, 1)
+            todo = f"Did you mean {near[0]}? " if near else ""
+            known = ", ".join(one.name for one in QUESTIONS if not one.secret)
+            raise UsageError("TW-U30", f"{path} answers {name[:60]!r}, which is not asked", f"{todo}Known: {known}.")
+        if question.secret:
+            todo = f"Remove it there and use {question.flag}."
+            raise UsageError("TW-U34", f"{path} holds a secret, {name}", todo)
+        answers[name] = question.check(value)
+    return answers
+
+
+def answers_file(workspace: Workspace) -> Path:
+    """Where answers are kept when the wizard is left before it is done."""
+    return workspace.root / "answers.toml"
+
+
+def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
+    """Keep ``answers`` without the secrets in the workspace; returns the file.
+
+    Raises:
+        WorkspaceError: TW-K03 if the workspace cannot be written.
+    """
+    workspace.make()
+    path = answers_file(workspace)
+    lines = [
+        f"{name} = {_toml(value)}\n"
+        for name, value in answers.items()
+        if name in BY_NAME and not BY_NAME[name].secret and value is not None
+    ]
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text("# Answers to triton-wizard; use them with --answers.\n" + "".join(lines), encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+def load_answers(workspace: Workspace) -> Answers:
+    """The answers that `save_answers` kept; none if there are none or the file was damaged."""
+    if not answers_file(workspace).is_file():
+        return {}
+    try:
+        return read_answers(answers_file(workspace))
+    except UsageError:
+        return {}  # they only spare typing; nothing is lost that cannot be asked again
+
+
+def _toml(value: object) -> str:
+    """A scalar in TOML 1.0; its basic strings have JSON's escapes, and DEL must be escaped too."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
