@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wizard.catalog.journeys import Journey
     from wizard.catalog.models import SmallModel
     from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.template import ServedModel
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -171,6 +172,13 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
     from wizard.chat.stream import answer
 
     return answer(endpoint, conversation, protocol=protocol)
+
+
+def served(endpoint: Endpoint) -> ServedModel:
+    """What the served model says of itself: the questions that it knows, its context, its settings (≤ 5 s)."""
+    from wizard.chat.template import served_model
+
+    return served_model(endpoint.http, endpoint.model)
 
 
 def logs(
