@@ -1,0 +1,313 @@
+"""The journey's functions with fixed answers: nothing is probed, fetched, started or asked."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
+from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.journey import Suggestion
+from wizard.kernel.errors import ModelError, WizardError
+from wizard.kernel.paths import Workspace
+from wizard.model.facts import ModelFacts, Quantization
+from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
+from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
+from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.serve.endpoint import Endpoint
+from wizard.serve.status import Status
+
+HOME = "/home/ada/.local/share/triton-wizard"
+WORKSPACE = Workspace(Path(HOME))
+MIB, GIB = 1024**2, 1024**3
+
+CPU_HOST = Host(
+    cpu=Cpu("AMD EPYC 7B13 64-Core Processor", "x86_64", 2, ("avx2", "bmi2", "f16c", "fma")),
+    memory_total_bytes=24 * GIB,
+    memory_available_bytes=21 * GIB + 300 * MIB,
+    disk=Disk(HOME, 250 * GIB, 121 * GIB),
+    system=System("Debian GNU/Linux 12 (bookworm)", "6.1.0-18-amd64", "glibc 2.36"),
+    gpu_problem=Problem("TW-P03", "The NVIDIA driver is not loaded", "Nothing to do if there is no NVIDIA GPU."),
+    engines=(ContainerEngine("docker", "27.1.1", None, None, "the daemon does not answer"),),
+    interpreters=(
+        Interpreter("/usr/bin/python3.11", (3, 11, 7), "/usr/lib/x86_64-linux-gnu", True, True),
+        Interpreter("/usr/local/bin/python3.13", (3, 13, 0), None, True, False, "Triton's stub needs 3.10 to 3.12"),
+    ),
+    busy_ports=(8000,),
+)
+NO_PYTHON = replace(CPU_HOST, interpreters=(replace(CPU_HOST.interpreters[1]),))
+GPU_HOST = replace(
+    CPU_HOST,
+    gpus=tuple(
+        Gpu(i, "NVIDIA H100 80GB HBM3", memory_total_bytes=80 * GIB, compute_capability=(9, 0)) for i in range(4)
+    ),
+    gpu_links=(GpuLink(0, 1, "NV18"),),
+    gpu_problem=None,
+    driver_version="550.54.15",
+    cuda_driver_version="12.4",
+    engines=(ContainerEngine("docker", "27.1.1", "27.1.1", True),),
+    busy_ports=(),
+)
+
+SUGGESTIONS = (
+    Suggestion(
+        "Qwen/Qwen2.5-0.5B-Instruct-GGUF",
+        "Qwen2.5 0.5B Instruct",
+        "Small and quick; good for first steps in many languages",
+        "apache-2.0",
+        491 * MIB,
+        True,
+        True,
+    ),
+    Suggestion(
+        "demo", "Offline demo", "Comes with the wizard; knows about Triton and its neighbours", "Apache-2.0", 0, False, True
+    ),
+    Suggestion(
+        "HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF",
+        "SmolLM2 [bold]1.7B[/] Instruct",
+        "Better answers, slower on two cores",
+        "apache-2.0",
+        1_060 * MIB,
+        True,
+        True,
+    ),
+    Suggestion(
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "Llama 3.1 8B Instruct",
+        "A large model",
+        None,
+        None,
+        True,
+        False,
+        "access is gated: accept its licence on the hub and log in",
+    ),
+)
+FACTS = ModelFacts(
+    ref="demo",
+    source="journey",
+    location="/opt/wizard/models/demo.gguf",
+    name="triton-wizard-demo",
+    architecture="llama",
+    parameters=3_100_000,
+    max_context=1024,
+    dtype="Q8_0",
+    weight_bytes=round(6.2 * MIB),
+    quantization=Quantization("gguf", 8.5, "Q8_0"),
+    licence="Apache-2.0",
+    questions=("What is Triton?", "What does [bold]dynamic batching[/] do?", "Why quantise a model?"),
+    local=True,
+)
+
+
+def choice(**changes: object) -> Choice:
+    memory = Memory(round(6.2 * MIB), 6 * 1024, 4096, 30 * MIB, 80 * MIB, round(140.2 * MIB), 21 * GIB)
+    first = Choice(
+        stack="llamacpp",
+        runtime="native",
+        dtype="q8_0",
+        quantization="Q8_0",
+        kv_cache_dtype="f16",
+        tp=1,
+        pp=1,
+        max_batch_size=4,
+        max_seq_len=1024,
+        release="triton 2.51.0",
+        memory=memory,
+        reasons=(
+            Note("engine", "llama.cpp is the quickest way to serve a GGUF file on a CPU", "Triton Python backend"),
+            Note("fits", "Everything takes 0.7 % of the memory that is free here"),
+            Note("context", "1,024 tokens is all that the model was trained for", "GGUF header"),
+        ),
+        warnings=(Note("small", "A model of this size knows little beyond its own subject"),),
+    )
+    return replace(first, **changes)  # type: ignore[arg-type]
+
+
+ADVICE = Advice(
+    True,
+    (
+        choice(),
+        choice(
+            max_batch_size=1,
+            memory=Memory(6 * GIB, 128 * 1024, 32768, 3 * GIB, GIB, 14 * GIB, 16 * GIB),
+            speed=Speed(20.0, 50.0, 120.0, 40.0, 60.0, "a measurement on 2 cores"),
+        ),
+    ),
+    (
+        Rejection(
+            "vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU and there is none", "Use a machine with an NVIDIA GPU"
+        ),
+    ),
+)
+INFEASIBLE = Advice(
+    False,
+    (),
+    (
+        Rejection(
+            "llamacpp", "Q8_0", 1, 1, "memory", "It needs 40.2 GiB and 21.3 GiB are free", "Take a smaller quantisation"
+        ),
+    ),
+)
+ENDPOINT = Endpoint("demo", "demo", "127.0.0.1", Ports(8010, 8011, 8012), 4711, "99", f"{HOME}/servers/demo/logs/triton.log")
+
+
+def plan(host: str = "this machine") -> Plan:
+    server = f"{HOME}/servers/demo"
+    steps = (
+        Step(
+            "environment",
+            "Create the server environment",
+            "Triton and its engine get a virtual environment of their own, so that their versions never meet yours.",
+            (
+                Command(("uv", "venv", "--python", "/usr/bin/python3.11", f"{HOME}/environments/llamacpp-1f2e")),
+                Command(("uv", "pip", "install", "--require-hashes", "-r", "llamacpp.txt"), env=(("UV_LINK_MODE", "hardlink"),)),
+            ),
+            Done(),
+            Estimate(25, 180 * MIB, 540 * MIB),
+        ),
+        Step("model", "Get the model", "The weights are here already.", (Command(("ln", "-sfn", "a", "b")),), Done(), Estimate(0.1)),
+        Step(
+            "repository",
+            "Write the model repository",
+            "Triton serves what it finds in a folder: [bold]config.pbtxt[/] and a numbered version.",
+            (Write(f"{server}/repository/demo/config.pbtxt", 'name: "demo"\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n'),),
+            Done(),
+            Estimate(0.1),
+        ),
+        Step(
+            "start",
+            "Start Triton",
+            "It listens on 127.0.0.1 only and keeps running when you close the wizard.",
+            (Start(("tritonserver", f"--model-repository={server}/repository"), (), ENDPOINT.ports, "demo"),),
+            Done(server=True),
+            Estimate(0.5),
+        ),
+        Step("ready", "Wait until it is ready", "Loading takes a moment.", (Wait("demo", ENDPOINT.ports, 60),), Done(), Estimate(2)),
+        Step("question", "Ask a first question", "Only an answer proves it.", (Command(("triton-wizard", "chat")),), Done(), Estimate(1)),
+    )
+    notes = ("Port 8000 is in use: the server takes 8010, 8011 and 8012.", "Python 3.11.7 at /usr/bin/python3.11 was chosen.")
+    return Plan("demo", HOME, "demo", FACTS, choice(), steps, notes, host)
+
+
+def events(made: Plan, *, until: str | None = None, error: WizardError | None = None) -> list[Event]:
+    """What a run says: all of it, or up to the middle of step ``until``, where ``error`` may happen."""
+    said: list[Event] = []
+    for index, step in enumerate(made.steps, 1):
+        said.append(StepStarted(step.id, step.title, index, len(made.steps), 0.0))
+        said.append(Output(step.id, (f"$ {step.actions[0].shell().splitlines()[0]}", "\x1b[32m[bold]fine[/]\x1b[0m so far"), 0.0))
+        if step.id == until:
+            if error is not None:
+                said.append(StepFinished(step.id, "failed", 3.0, error.what, 0.0, error=error.as_json()))
+            else:
+                said.append(Progress(step.id, 0.43, 12.0, "78 of 180 MiB", 0.0))
+            return said
+        outcome = "skipped" if step.id == "environment" else "done"
+        said.append(StepFinished(step.id, outcome, 0.2 + index, "", 0.0))  # type: ignore[arg-type]
+    return [*said, Ready(ENDPOINT, 0.0)]
+
+
+ANSWER = (
+    "**Triton** is NVIDIA's inference server. It serves models from a *model repository*:\n\n"
+    "- many frameworks, one protocol\n- dynamic batching\n\n```python\nprint('[bold]hello[/]')\n```\n\n"
+    "It shows `[/]` and <b>tags</b> as they are."
+)
+
+
+@dataclass
+class FakeJourney:
+    """Set a field to change an answer; an exception in place of an answer is raised."""
+
+    host: Host | WizardError = CPU_HOST
+    offered: tuple[Suggestion, ...] | WizardError = SUGGESTIONS
+    facts: ModelFacts = FACTS
+    advice: Advice | WizardError = ADVICE
+    planned: Plan | WizardError = field(default_factory=plan)
+    script: Callable[[Plan], list[Event]] = events
+    run_error: WizardError | None = None
+    hold_run: bool = False
+    """Whether a run stays in its last event until it is stopped."""
+    running: tuple[Endpoint, ...] = ()
+    answer: str = ANSWER
+    hold_chat: bool = False
+    """Whether an answer never ends by itself."""
+    chat_error: WizardError | None = None
+    stop_error: WizardError | None = None
+    gate: threading.Event | None = None
+    """If set, probing and reading a model wait for it."""
+    asked: list[Conversation] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    """Names of the generators that were closed before their end."""
+    stopped: list[str | None] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    runs: int = 0
+
+    def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
+        self._wait()
+        host = _or_raise(self.host)
+        return replace(host, source=hardware) if hardware else host
+
+    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
+        return list(_or_raise(self.offered))
+
+    def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
+        self.read.append(ref)
+        self._wait()
+        if ref.startswith("no/"):
+            raise ModelError("TW-M01", f"no model {ref!r} on the hub", "Check the spelling, or name a folder or a .gguf file.")
+        return replace(self.facts, ref=ref)
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+        return _or_raise(self.advice)
+
+    def plan(self, host: Host, facts: ModelFacts, choice: Choice, workspace: Workspace) -> Plan:
+        made = _or_raise(self.planned)
+        return replace(made, facts=facts, choice=choice, host=host.source)
+
+    async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
+        self.runs += 1
+        try:
+            for event in self.script(plan):
+                yield event
+            if self.run_error is not None:
+                raise self.run_error
+            if self.hold_run:
+                await asyncio.Event().wait()
+        except (GeneratorExit, asyncio.CancelledError):
+            self.closed.append("run")
+            raise
+
+    def statuses(self, workspace: Workspace) -> list[Status]:
+        return [Status(one.name, "ready", one, "") for one in self.running]
+
+    def stop(self, workspace: Workspace, name: str | None = None) -> Status:
+        if self.stop_error is not None:
+            raise self.stop_error
+        self.stopped.append(name)
+        return Status(name or "demo", "stopped", None, "")
+
+    async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
+        self.asked.append(conversation)
+        try:
+            if self.chat_error is not None:
+                raise self.chat_error
+            for start in range(0, len(self.answer), 7):
+                yield Chunk(self.answer[start : start + 7])
+            if self.hold_chat:
+                await asyncio.Event().wait()
+            yield Chunk("", Stats(48, 0.031, 0.531, "stop"))
+        except (GeneratorExit, asyncio.CancelledError):
+            self.closed.append("chat")
+            raise
+
+    def _wait(self) -> None:
+        if self.gate is not None:
+            assert self.gate.wait(30)
+
+
+def _or_raise(answer):  # type: ignore[no-untyped-def]
+    if isinstance(answer, WizardError):
+        raise answer
+    return answer

@@ -1,0 +1,113 @@
+"""How the tests drive the app: with keys, waiting for conditions and never for time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Input, TextArea
+
+from tests.tui.fake_journey import WORKSPACE, FakeJourney
+from wizard.kernel.paths import Workspace
+from wizard.tui.app import WizardApp
+from wizard.tui.build_view import Phase
+from wizard.tui.screens.advice import AdviceScreen
+from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.machine import MachineScreen
+from wizard.tui.screens.model import ModelScreen
+from wizard.tui.screens.review import ReviewScreen
+
+S = TypeVar("S", bound=Screen[Any])
+Walk = Pilot[int]
+
+
+class StillApp(WizardApp):
+    """The app without a blinking cursor, an animation or a running clock."""
+
+    def __init__(self, journey: FakeJourney, workspace: Workspace = WORKSPACE, **options: Any) -> None:
+        super().__init__(workspace, journey=journey, clock=lambda: 0.0, **options)
+        self.animation_level = "none"
+
+    def on_descendant_focus(self) -> None:
+        if isinstance(self.focused, (Input, TextArea)):
+            self.focused.cursor_blink = False
+
+
+async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, what: str = "") -> None:
+    """Let the app work until ``condition`` holds (pytest's own timeout ends a wait in vain)."""
+    async with asyncio.timeout(30) if hasattr(asyncio, "timeout") else _forever():
+        while not condition():
+            await pilot.pause()
+            await asyncio.sleep(0)
+
+
+class _forever:
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+async def screen(pilot: Pilot[Any], kind: type[S]) -> S:
+    """Wait until a screen of this kind is on top and settled, and return it."""
+    await wait_for(pilot, lambda: isinstance(pilot.app.screen, kind) and pilot.app.screen.is_mounted)
+    await pilot.pause()
+    found = pilot.app.screen
+    assert isinstance(found, kind)
+    return found
+
+
+async def to_machine(pilot: Pilot[Any]) -> MachineScreen:
+    found = await screen(pilot, MachineScreen)
+    await wait_for(pilot, lambda: found.view.host or found.view.error)
+    await pilot.pause()
+    return found
+
+
+async def to_model(pilot: Pilot[Any]) -> ModelScreen:
+    await to_machine(pilot)
+    await pilot.press("enter")
+    found = await screen(pilot, ModelScreen)
+    await wait_for(pilot, lambda: found.view.suggestions is not None)
+    await pilot.pause()
+    return found
+
+
+async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
+    await to_model(pilot)
+    await pilot.press("enter")
+    found = await screen(pilot, AdviceScreen)
+    await wait_for(pilot, lambda: found.view.advice or found.view.error)
+    await pilot.pause()
+    return found
+
+
+async def to_review(pilot: Pilot[Any]) -> ReviewScreen:
+    await to_advice(pilot)
+    await pilot.press("enter")
+    found = await screen(pilot, ReviewScreen)
+    await wait_for(pilot, lambda: found.view.plan or found.view.error)
+    await pilot.pause()
+    return found
+
+
+async def to_build(pilot: Pilot[Any]) -> BuildScreen:
+    await to_review(pilot)
+    await pilot.press("enter")
+    return await screen(pilot, BuildScreen)
+
+
+async def to_chat(pilot: Pilot[Any]) -> ChatScreen:
+    built = await to_build(pilot)
+    await wait_for(pilot, lambda: built.view.phase is Phase.READY)
+    await pilot.press("enter")
+    return await screen(pilot, ChatScreen)
+
+
+async def answered(pilot: Pilot[Any], chat: ChatScreen) -> None:
+    """Wait until the answer under way is complete."""
+    await wait_for(pilot, lambda: not chat.view.busy and (chat.view.stats or chat.view.error or chat.view.stopped))
+    await pilot.pause()

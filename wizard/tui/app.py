@@ -1,0 +1,110 @@
+"""The full-screen wizard: wiring only. The screens are in ``screens/``, their order is in ``flow.py``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static
+
+from wizard.kernel.paths import Workspace
+from wizard.tui.flow import Flow
+from wizard.tui.port import JourneyPort
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.theme import WIZARD
+from wizard.tui.widgets.chrome import JourneyBar
+
+
+class WizardApp(App[int]):
+    """Door 1. Its result is the exit status.
+
+    Args:
+        workspace: Where servers are made and found.
+        journey: The functions of `wizard.journey`, or others with the same names and meanings.
+        model_ref: A model named on the command line: its question is answered already.
+        hardware: Plan for this machine instead of the present one (see `wizard.journey.probe`).
+        offline: Ask no hub.
+        clock: Seconds that only go forward.
+    """
+
+    TITLE = "triton-wizard"
+    CSS_PATH = Path(__file__).with_name("wizard.tcss")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "Help"),
+        Binding("ctrl+q", "quit", "Quit", priority=True),
+        Binding("ctrl+c", "interrupt", "Quit", priority=True, show=False),
+    ]
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        journey: JourneyPort | None = None,
+        model_ref: str | None = None,
+        hardware: str | None = None,
+        offline: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        if journey is None:
+            from wizard import journey as real
+
+            journey = real
+        self.workspace, self.journey = workspace, journey
+        self.model_ref, self.hardware, self.offline, self.clock = model_ref, hardware, offline, clock
+
+    def compose(self) -> ComposeResult:
+        """What is seen until the first screen comes."""
+        yield JourneyBar(-1)
+        yield Static("◌ Looking around …", classes="heading")
+
+    def on_mount(self) -> None:
+        """Put the colours on and begin to walk."""
+        self.register_theme(WIZARD)
+        self.theme = WIZARD.name
+        self._walk()
+
+    @work
+    async def _walk(self) -> None:
+        await Flow(self, self.journey, self.workspace).walk()
+
+    async def action_quit(self) -> None:
+        """Leave; the stage may ask first. Asked already, the answer under the cursor is taken."""
+        if isinstance(self.screen, AskScreen):
+            self.screen.action_accept()
+            return
+        stage = next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
+        if stage is None:
+            self.exit(0)
+        else:
+            stage.leave()
+
+    async def action_interrupt(self) -> None:
+        """Ctrl+C: copy what is selected; if nothing is, leave."""
+        selected = self.screen.get_selected_text() or getattr(self.focused, "selected_text", "")
+        if selected:
+            self.copy_to_clipboard(selected)
+        else:
+            await self.action_quit()
+
+    def action_help(self) -> None:
+        """Explain the present screen."""
+        from wizard.tui.screens.help import help_screen
+
+        if not isinstance(self.screen, ReaderScreen):
+            self.push_screen(help_screen(self, self.screen))
+
+
+def run_tui(
+    workspace: Workspace, *, model_ref: str | None = None, hardware: str | None = None, offline: bool = False
+) -> int:
+    """Run the full-screen wizard and return the exit status."""
+    app = WizardApp(workspace, model_ref=model_ref, hardware=hardware, offline=offline)
+    result = app.run()
+    return (app.return_code or 0) if result is None else result

@@ -1,0 +1,40 @@
+"""What the screens need of the journey, as a type: the module `wizard.journey`, or a fake one in the tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.chat.conversation import Chunk, Conversation
+    from wizard.journey import Suggestion
+    from wizard.kernel.paths import Workspace
+    from wizard.model.facts import ModelFacts
+    from wizard.plan.plan import Plan
+    from wizard.probe.host import Host
+    from wizard.run.events import Event
+    from wizard.serve.endpoint import Endpoint
+    from wizard.serve.status import Status
+
+
+class JourneyPort(Protocol):
+    """The functions of `wizard.journey` that this door calls; see there for what they do."""
+
+    def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
+
+    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]: ...  # noqa: D102
+
+    def model(self, ref: str, *, offline: bool = False) -> ModelFacts: ...  # noqa: D102
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice: ...  # noqa: D102
+
+    def plan(self, host: Host, facts: ModelFacts, choice: Choice, workspace: Workspace) -> Plan: ...  # noqa: D102
+
+    def run(self, plan: Plan) -> AsyncGenerator[Event, None]: ...  # noqa: D102
+
+    def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102
+
+    def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102
+
+    def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]: ...  # noqa: D102

@@ -1,0 +1,182 @@
+"""Stage 3: how the model should run here, what that costs in memory, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import OptionList, Static
+
+from wizard.advise.advice import Advice, Choice, Note, Rejection, Speed
+from wizard.kernel.errors import WizardError
+from wizard.kernel.text import plain
+from wizard.model.facts import ModelFacts
+from wizard.tui import background
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.bill import MemoryBill
+from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.picker import Picker
+from wizard.tui.words import choice_room, choice_title, model_line, one_line, stack, weights
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceView:
+    """What is on the screen."""
+
+    advice: Advice | None = None
+    at: int = 0
+    """The choice under the cursor."""
+    error: WizardError | None = None
+
+
+class AdviceScreen(StageScreen[Choice]):
+    """Dismissed with the choice."""
+
+    STAGE = 2
+    HELP = (
+        "Several programs can serve a model, with weights of several sizes. The wizard computes what fits into this "
+        "machine's memory and puts the best way on top; the reasons and the memory bill are shown for each way. "
+        "What cannot work here is listed too, with the smallest change that would make it possible."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "Take this way", priority=True, key_display="⏎"),
+        Binding("up,down", "none", "Other ways", key_display="↑↓"),
+        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp PgDn"),
+        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
+    ]
+    view: reactive[AdviceView] = reactive(AdviceView())
+
+    def __init__(self, facts: ModelFacts, advise: Callable[[], Advice], chosen: Choice | None = None) -> None:
+        super().__init__()
+        self._facts, self._advise, self._chosen = facts, advise, chosen
+
+    def body(self) -> list[Widget]:
+        """The choices, and everything about the one under the cursor."""
+        details = VerticalScroll(
+            Static(id="headline"),
+            MemoryBill(),
+            Static(id="why"),
+            id="details",
+            can_focus=False,
+        )
+        return [
+            Static(Content(f"How should {one_line(self._facts.name)} run here?"), classes="heading"),
+            Static(Content(model_line(self._facts)), classes="subheading"),
+            ErrorPanel(),
+            Container(Picker(id="choices"), details, classes="master-detail"),
+        ]
+
+    def on_mount(self) -> None:
+        """Ask for the advice."""
+        self._ask()
+
+    @work(exclusive=True)
+    async def _ask(self) -> None:
+        try:
+            advice = await background.call(self._advise)
+        except WizardError as error:
+            self.view = replace(self.view, error=error)
+            return
+        at = advice.choices.index(self._chosen) if self._chosen in advice.choices else 0
+        titles = [_row(choice, index == 0) for index, choice in enumerate(advice.choices)]
+        self.query_one(Picker).show(titles, at)
+        self.view = AdviceView(advice, at)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the choice under the cursor."""
+        self.view = replace(self.view, at=event.option_index)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There must be something to take, or another to choose."""
+        choices = self.view.advice.choices if self.view.advice else ()
+        return {"accept": bool(choices), "none": len(choices) > 1}.get(action, True)
+
+    def action_accept(self) -> None:
+        """Take the choice under the cursor."""
+        if self.view.advice is not None:
+            self.dismiss(self.view.advice.choices[self.view.at])
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the details while the list keeps the focus."""
+        details = self.query_one("#details", VerticalScroll)
+        details.scroll_relative(y=pages * max(1, details.size.height - 1), animate=False)
+
+    def watch_view(self, view: AdviceView) -> None:
+        """Show the state."""
+        self.query_one(ErrorPanel).show(view.error)
+        advice, headline, why = view.advice, self.query_one("#headline", Static), self.query_one("#why", Static)
+        bill = self.query_one(MemoryBill)
+        bill.display = bool(advice and advice.choices)
+        self.query_one(Picker).display = bill.display
+        if advice is None:
+            headline.update("" if view.error else "◌ Thinking …")
+        elif advice.choices:
+            choice = advice.choices[view.at]
+            headline.update(_headline(choice))
+            bill.show(choice.memory)
+            why.update(Content("\n").join(_notes(choice) + _rejections(advice.rejections)))
+            self.query_one("#details", VerticalScroll).scroll_home(animate=False)
+        else:
+            lead = Content.assemble(("✗ This model cannot be served here as it is.", "bold $error"), "\n")
+            headline.update(lead + Content("Press Esc to choose another model, or do what is said below.\n"))
+            why.update(Content("\n").join(_rejections(advice.rejections)))
+        self.refresh_bindings()
+
+
+def _row(choice: Choice, recommended: bool) -> Content:
+    star = ("   ★ recommended" if recommended else "", "$accent")
+    return Content.assemble((choice_title(choice), "bold"), star, "\n", (choice_room(choice), "$text-muted"))
+
+
+def _headline(choice: Choice) -> Content:
+    title = f"{stack(choice.stack)} serves {weights(choice)} weights, {choice_room(choice)}."
+    runtime = f"{one_line(choice.release)} · runtime {one_line(choice.runtime)} · KV cache {one_line(choice.kv_cache_dtype)}"
+    return Content("\n").join(
+        [
+            Content.assemble((title, "bold")),
+            Content.assemble((runtime, "$text-muted")),
+            *([Content(_speed(choice.speed))] if choice.speed else []),
+            Content(""),
+        ]
+    )
+
+
+def _speed(speed: Speed) -> str:
+    figures = [
+        f"{1000 / speed.tpot_ms:.0f} tokens/s for each person" if speed.tpot_ms else "",
+        f"{speed.throughput_tokens_per_s:.0f} tokens/s in all" if speed.throughput_tokens_per_s else "",
+        f"first token after {speed.ttft_ms:.0f} ms" if speed.ttft_ms else "",
+    ]
+    return f"Expected: {', '.join(figure for figure in figures if figure)} (by {one_line(speed.provider)})"
+
+
+def _notes(choice: Choice) -> list[Content]:
+    def lines(title: str, mark: tuple[str, str], notes: tuple[Note, ...]) -> list[Content]:
+        if not notes:
+            return []
+        return [Content(""), Content.assemble((title, "bold")), *(_note(mark, note) for note in notes)]
+
+    return lines("Why", ("✓ ", "$success"), choice.reasons) + lines("Mind", ("! ", "bold $warning"), choice.warnings)
+
+
+def _note(mark: tuple[str, str], note: Note) -> Content:
+    source = f"  ({plain(note.source)})" if note.source else ""
+    return Content.assemble(mark, plain(note.text), (source, "$text-muted"))
+
+
+def _rejections(rejections: tuple[Rejection, ...]) -> list[Content]:
+    if not rejections:
+        return []
+    lines = [Content(""), Content.assemble(("What does not work here", "bold"))]
+    for one in rejections:
+        name = f"{stack(one.stack)}{' · ' + one_line(one.quantization) if one.quantization else ''}"
+        lines.append(Content.assemble(("✗ ", "$error"), (f"{name}: ", "bold"), plain(one.text)))
+        lines.append(Content.assemble(("  → ", "$accent"), plain(one.remedy)))
+    return lines

@@ -1,0 +1,224 @@
+"""Stage 5: the plan is carried out; every step and all output is seen while it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Log, Static
+
+from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.text import plain
+from wizard.kernel.units import duration
+from wizard.plan.plan import Plan
+from wizard.run.events import Event
+from wizard.serve.endpoint import Endpoint
+from wizard.tui.bridge import MAX_LINES, Happened, LogLines, relay
+from wizard.tui.build_view import BuildView, Phase, StepView, begun, ended, folded
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.words import one_line
+
+MARKS = {
+    "waiting": ("○", "$text-muted"),
+    "running": ("●", "bold $accent"),
+    "done": ("✓", "$success"),
+    "skipped": ("✓", "$success"),
+    "failed": ("✗", "bold $error"),
+    "cancelled": ("■", "$warning"),
+}
+
+
+class BuildScreen(StageScreen[Endpoint]):
+    """Dismissed with the endpoint of the server that is ready, or with None to look at the plan again."""
+
+    STAGE = 4
+    HELP = (
+        "The steps of the plan run one after the other. You may stop at any time: what is done stays done, and the next "
+        "run goes on from there. The log shows the latest output; all of it is kept in the folder that `l` shows."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "Chat with it", priority=True, key_display="⏎"),
+        Binding("r", "run", "Try again"),
+        Binding("escape", "stop", "Stop"),
+        Binding("escape", "back", "Back to the plan"),
+        Binding("up,down", "none", "Scroll the log", key_display="↑↓"),
+        Binding("l", "logs", "Where the logs are"),
+    ]
+    view: reactive[BuildView] = reactive(BuildView())
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: Callable[[], AsyncGenerator[Event, None]],
+        logs: Path,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._plan, self._run, self._logs, self._clock = plan, run, logs, clock
+        self._quit = False
+        """Whether the user wants to leave the wizard as soon as the step has stopped."""
+
+    def body(self) -> list[Widget]:
+        """Steps, how far it is, the log, and how it ended."""
+        log = Log(max_lines=MAX_LINES, highlight=False, id="log")
+        log.border_title = "Output"
+        return [
+            Static(classes="heading"),
+            Container(
+                Vertical(Static(id="steps"), Static(id="progress"), ErrorPanel(), Static(id="outcome"), id="left"),
+                log,
+                classes="master-detail",
+            ),
+        ]
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self.query_one(Log).focus()
+        self.action_run()
+        self.set_interval(1.0, self._tick)
+
+    def _tick(self) -> None:
+        if self.view.phase is Phase.RUNNING:
+            self._show_progress()
+
+    @work(exclusive=True, group="run")
+    async def action_run(self) -> None:
+        """Carry the plan out, from where it was left."""
+        self.query_one(Log).clear()
+        self.view = begun(self._plan, self._clock())
+        error = None
+        try:
+            await relay(self._run(), self.post_message)
+        except WizardError as failed:
+            error = failed
+        finally:
+            self.call_later(self._end, error)
+
+    def _end(self, error: WizardError | None) -> None:
+        """Runs after every message that was posted before it."""
+        self.view = ended(self.view, error)
+        if self._quit:
+            self.leave()
+
+    def on_log_lines(self, message: LogLines) -> None:
+        """Show a batch of output."""
+        self.query_one(Log).write_lines(message.lines)
+
+    def on_happened(self, message: Happened) -> None:
+        """Show what happened."""
+        self.view = folded(self.view, message.event, self._clock())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Each key only while it makes sense."""
+        phase = self.view.phase
+        return {
+            "accept": phase is Phase.READY,
+            "run": phase in (Phase.FAILED, Phase.CANCELLED),
+            "stop": phase is Phase.RUNNING,
+            "back": phase in (Phase.FAILED, Phase.CANCELLED, Phase.READY),
+        }.get(action, True)
+
+    def action_accept(self) -> None:
+        """Go to the chat."""
+        self.dismiss(self.view.endpoint)
+
+    def action_logs(self) -> None:
+        """Say where the whole output is."""
+        files = "\n".join(f"{self._logs / step.id}.log   {step.title}" for step in self._plan.steps)
+        self.app.push_screen(ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server"))
+
+    @work(exclusive=True, group="ask")
+    async def action_stop(self) -> None:
+        """Ask once, then stop the running step gracefully."""
+        question = "Stop here? What is done stays done, and the next run goes on from there."
+        answer = await self.app.push_screen_wait(AskScreen(question, [("stop", "Stop"), ("on", "Go on")]))
+        if self.view.phase is not Phase.RUNNING:
+            return
+        if answer == "stop":
+            self.view = replace(self.view, phase=Phase.STOPPING)
+            self.workers.cancel_group(self, "run")
+        else:
+            self._quit = False
+
+    def leave(self) -> None:
+        """Quit; while a step runs, ask, and wait until it has stopped."""
+        phase = self.view.phase
+        if phase is Phase.RUNNING:
+            self._quit = True
+            self.action_stop()
+        elif phase is Phase.STOPPING:
+            self._quit = True
+        else:
+            self.app.exit(self._exit_code())
+
+    def _exit_code(self) -> int:
+        if self.view.phase is Phase.CANCELLED:
+            return CancelledError.exit_code
+        return self.view.error.exit_code if self.view.error else 0
+
+    def watch_view(self, view: BuildView) -> None:
+        """Show the state."""
+        heading = {
+            Phase.RUNNING: f"Building {one_line(self._plan.name)}",
+            Phase.STOPPING: "Stopping …",
+            Phase.READY: f"{one_line(self._plan.name)} is ready",
+            Phase.FAILED: "A step failed",
+            Phase.CANCELLED: "Stopped",
+        }[view.phase]
+        self.query_one(".heading", Static).update(Content(heading))
+        self.query_one("#steps", Static).update(Content("\n").join(_step(step) for step in view.steps))
+        self.query_one(ErrorPanel).show(view.error if view.phase is Phase.FAILED else None)
+        self.query_one("#outcome", Static).update(_outcome(view))
+        self._show_progress()
+        self.refresh_bindings()
+
+    def _show_progress(self) -> None:
+        bar = self.query_one("#progress", Static)
+        bar.display = self.view.phase in (Phase.RUNNING, Phase.STOPPING)
+        bar.update(_progress(self.view, self._clock(), max(10, self.query_one("#left").size.width - 2)))
+
+
+def _step(step: StepView) -> Content:
+    mark, style = MARKS[step.state]
+    state = {"waiting": "", "done": duration(step.seconds), "skipped": "done before"}.get(step.state, step.state)
+    line = Content.assemble((f"{mark} ", style), (one_line(step.title), "bold" if step.state == "running" else ""))
+    return Content.assemble(line, (f"  {state}", "$text-muted"))
+
+
+def _progress(view: BuildView, now: float, width: int) -> Content:
+    elapsed = duration(float(int(max(0.0, now - view.began)))).replace(".0 s", " s")
+    if view.phase is Phase.STOPPING:
+        return Content.assemble(("◌ ", "$warning"), "the running step is asked to end")
+    progress = view.progress
+    if progress is None or progress.fraction is None:
+        text = f" · {plain(progress.text)}" if progress and progress.text else ""
+        return Content.assemble("\n", ("◌ ", "$accent"), f"{elapsed}{text}").truncate(width * 2)
+    share = min(1.0, max(0.0, progress.fraction))
+    full = round(share * (width - 6))
+    bar = Content.assemble(("━" * full, "$primary"), ("─" * (width - 6 - full), "$text-muted"), f" {share:4.0%}")
+    left = f" · about {duration(progress.eta_s)} left" if progress.eta_s is not None else ""
+    return Content("\n").join([bar, Content.assemble((f"{elapsed}{left} · {plain(progress.text)}", "$text-muted"))])
+
+
+def _outcome(view: BuildView) -> Content:
+    if view.phase is Phase.READY and view.endpoint is not None:
+        where = f"{view.endpoint.http} (HTTP) and {view.endpoint.grpc} (gRPC)"
+        return Content.assemble(
+            "\n", ("✓ Triton answers on ", "bold $success"), (where, "bold"), "\n", "Press Enter to chat with your model."
+        )
+    if view.phase is Phase.CANCELLED:
+        return Content.assemble("\n", ("■ Stopped. ", "bold $warning"), "What is done stays done; r goes on from there.")
+    if view.phase is Phase.FAILED:
+        return Content("\nMend the cause and press r: what is done is not done again.")
+    return Content("")

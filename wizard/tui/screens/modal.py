@@ -1,0 +1,87 @@
+"""Small windows over a stage: a text to read, a question to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from wizard.kernel.text import plain
+from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.picker import Picker
+
+
+class ReaderScreen(ModalScreen[None]):
+    """A text to read and to copy."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,enter,q", "close", "Close", key_display="esc"),
+        Binding("up,down", "none", "Scroll", key_display="↑↓"),
+        Binding("c", "copy", "Copy"),
+    ]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title, self._text = title, plain(text)
+
+    def compose(self) -> ComposeResult:
+        """A framed, scrolling text."""
+        with Vertical(classes="window") as window:
+            window.border_title = Content(self._title)
+            with VerticalScroll():
+                yield Static(Content(self._text))
+            yield KeyBar()
+
+    def action_close(self) -> None:
+        """Back to the stage."""
+        self.dismiss(None)
+
+    def action_copy(self) -> None:
+        """Copy the text."""
+        self.app.copy_to_clipboard(self._text)
+        self.notify("Copied", timeout=2)
+
+
+class AskScreen(ModalScreen["str | None"]):
+    """One question with a few answers; dismissed with the answer's name, or None for "never mind"."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "Choose", priority=True, key_display="⏎"),
+        Binding("up,down", "none", "Move", key_display="↑↓"),
+        Binding("escape", "close", "Never mind"),
+    ]
+
+    def __init__(self, question: str, answers: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._question, self._answers = question, answers
+
+    def compose(self) -> ComposeResult:
+        """The question, its answers with the cursor on the first."""
+        with Vertical(classes="window") as window:
+            window.border_title = "Please decide"
+            yield Static(Content(plain(self._question)), classes="question")
+            yield Picker()
+            yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        self.query_one(Picker).show([Content(plain(text)) for _name, text in self._answers])
+
+    def on_option_list_option_selected(self) -> None:
+        """A click on an answer chooses it."""
+        self.action_accept()
+
+    def action_accept(self) -> None:
+        """Choose the answer under the cursor."""
+        at = self.query_one(Picker).highlighted
+        self.dismiss(self._answers[at or 0][0])
+
+    def action_close(self) -> None:
+        """No answer."""
+        self.dismiss(None)

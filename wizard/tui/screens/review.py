@@ -1,0 +1,133 @@
+"""Stage 4: everything that will be done, before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import OptionList, Static
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.text import plain
+from wizard.plan.plan import Plan, Step
+from wizard.tui import background
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.picker import Picker
+from wizard.tui.words import cost, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewView:
+    """What is on the screen."""
+
+    plan: Plan | None = None
+    at: int = 0
+    """The step under the cursor."""
+    error: WizardError | None = None
+
+
+class ReviewScreen(StageScreen[Plan]):
+    """Dismissed with the accepted plan."""
+
+    STAGE = 3
+    HELP = (
+        "This is the whole plan: each step with the reason for it and the exact commands, which you could run by hand. "
+        "Nothing has been downloaded or changed so far. Everything is made inside the workspace folder."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "Do it", priority=True, key_display="⏎"),
+        Binding("up,down", "none", "Steps", key_display="↑↓"),
+        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp PgDn"),
+        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
+    ]
+    view: reactive[ReviewView] = reactive(ReviewView())
+
+    def __init__(self, plan: Callable[[], Plan]) -> None:
+        super().__init__()
+        self._plan = plan
+
+    def body(self) -> list[Widget]:
+        """The steps, and everything about the one under the cursor."""
+        details = VerticalScroll(Static(id="step", markup=False), id="details", can_focus=False)
+        return [
+            Static("This is what will be done", classes="heading"),
+            Static(id="cost", classes="subheading"),
+            ErrorPanel(),
+            Container(Picker(id="steps"), details, classes="master-detail"),
+            Static(id="notes"),
+        ]
+
+    def on_mount(self) -> None:
+        """Ask for the plan."""
+        self._ask()
+
+    @work(exclusive=True)
+    async def _ask(self) -> None:
+        try:
+            plan = await background.call(self._plan)
+        except WizardError as error:
+            self.view = ReviewView(error=error)
+            return
+        self.query_one(Picker).show([_row(index, step) for index, step in enumerate(plan.steps, 1)])
+        self.view = ReviewView(plan)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the step under the cursor."""
+        self.view = replace(self.view, at=event.option_index)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A plan for another machine can be looked at, not carried out."""
+        if action == "accept":
+            return self.view.plan is not None and self.view.plan.host == "this machine"
+        return True
+
+    def action_accept(self) -> None:
+        """Carry the plan out."""
+        self.dismiss(self.view.plan)
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the details while the list keeps the focus."""
+        details = self.query_one("#details", VerticalScroll)
+        details.scroll_relative(y=pages * max(1, details.size.height - 1), animate=False)
+
+    def watch_view(self, view: ReviewView) -> None:
+        """Show the state."""
+        plan = view.plan
+        self.query_one(ErrorPanel).show(view.error)
+        self.query_one(".master-detail").display = plan is not None
+        if plan is None:
+            self.query_one("#cost", Static).update("" if view.error else "◌ Planning …")
+        else:
+            total = f"{len(plan.steps)} steps · {cost(plan.estimate)} · in {plain(plan.workspace)}"
+            self.query_one("#cost", Static).update(Content(total))
+            self.query_one("#step", Static).update(_details(plan.steps[view.at]))
+            self.query_one("#details", VerticalScroll).scroll_home(animate=False)
+            self.query_one("#notes", Static).update(_notes(plan))
+        self.refresh_bindings()
+
+
+def _row(index: int, step: Step) -> Content:
+    return Content.assemble((f"{index} {one_line(step.title)}", "bold"), "\n", (f"  {cost(step.estimate)}", "$text-muted"))
+
+
+def _details(step: Step) -> Content:
+    parts = [Content.assemble(("Why  ", "bold $accent"), plain(step.why)), Content("")]
+    for action in step.actions:
+        parts.append(Content.assemble(("$ ", "bold $accent"), plain(action.shell())))
+    return Content("\n").join(parts)
+
+
+def _notes(plan: Plan) -> Content:
+    lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in plan.notes]
+    if plan.host != "this machine":
+        text = f"This plan is for {one_line(plan.host)}. It can be looked at here and carried out there."
+        lines.insert(0, Content.assemble(("! ", "bold $warning"), text))
+    return Content("\n").join(lines)

@@ -1,0 +1,55 @@
+"""Before the journey: servers of this workspace that run already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from wizard.serve.endpoint import Endpoint
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.picker import Picker
+from wizard.tui.words import one_line
+
+
+class ServersScreen(StageScreen["Endpoint | str"]):
+    """Dismissed with the server to chat with, or with ``"new"``."""
+
+    STAGE = -1
+    HELP = "A server that was left running can be used again at once. Setting up another model leaves it running."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", "Choose", priority=True, key_display="⏎"),
+        Binding("escape", "app.quit", "Quit", show=False),
+    ]
+
+    def __init__(self, running: Sequence[Endpoint]) -> None:
+        super().__init__()
+        self._running = running
+
+    def body(self) -> list[Widget]:
+        """A list with the servers and the way on."""
+        return [Static("A server of yours is running already", classes="heading"), Picker()]
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        rows = [
+            Content.assemble(
+                (f"Chat with {one_line(endpoint.name)}", "bold"),
+                "\n",
+                (f"model {one_line(endpoint.model)} on {endpoint.http}", "$text-muted"),
+            )
+            for endpoint in self._running
+        ]
+        new = Content.assemble(
+            ("Set up another model", "bold"), "\n", ("look at the machine first; what runs goes on running", "$text-muted")
+        )
+        self.query_one(Picker).show([*rows, new])
+
+    def action_accept(self) -> None:
+        """Take the row under the cursor."""
+        at = self.query_one(Picker).highlighted or 0
+        self.dismiss(self._running[at] if at < len(self._running) else "new")

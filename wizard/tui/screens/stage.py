@@ -1,0 +1,50 @@
+"""What all stages have in common: the frame, going back, quitting, help."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Generic, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widget import Widget
+
+from wizard.tui.widgets.chrome import JourneyBar, KeyBar
+
+R = TypeVar("R")
+
+
+class StageScreen(Screen["R | None"], Generic[R]):
+    """A stage of the journey. It is dismissed with what was decided, or with None to go back.
+
+    A screen gets what it shows and the functions it may call; it knows neither the other screens nor their order.
+    """
+
+    STAGE: ClassVar[int] = -1
+    """Index into `wizard.tui.widgets.chrome.STAGES`."""
+    HELP: ClassVar[str] = ""
+    """What this stage is for, in a few sentences, for the help screen."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("question_mark", "app.help", "Help", show=False),
+        Binding("q", "app.quit", "Quit"),
+    ]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (100, "-wide")]
+
+    def compose(self) -> ComposeResult:
+        """The frame around the stage's own widgets."""
+        yield JourneyBar(self.STAGE)
+        yield from self.body()
+        yield KeyBar()
+
+    def body(self) -> list[Widget]:
+        """The stage's own widgets."""
+        raise NotImplementedError
+
+    def action_back(self) -> None:
+        """Go back to the stage before."""
+        self.dismiss(None)
+
+    def leave(self) -> None:
+        """The user wants to quit; a stage that has something running asks first."""
+        self.app.exit(0)

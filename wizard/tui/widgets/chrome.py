@@ -1,0 +1,90 @@
+"""The frame of every screen: where in the journey we are, and which keys do something now."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.screen import Screen
+from textual.style import Style
+from textual.widget import Widget
+
+STAGES = ("Machine", "Model", "Advice", "Review", "Build", "Chat")
+
+
+class JourneyBar(Widget):
+    """One line: the stages that are behind, the one we are in, and those that come."""
+
+    DEFAULT_CSS = "JourneyBar { dock: top; height: 1; background: $panel; color: $text-muted; }"
+
+    def __init__(self, stage: int) -> None:
+        super().__init__()
+        self.stage = stage
+        """Index into `STAGES`; -1 before the first."""
+
+    def render(self) -> Content:
+        """The whole journey where there is room for it, else only the present stage."""
+        brand = (" ◆ triton-wizard  ", "bold $primary")
+        if self.size.width < 78:
+            here = f"{self.stage + 1}/{len(STAGES)} {STAGES[self.stage]}" if self.stage >= 0 else ""
+            return Content.assemble(brand, (here, "bold $foreground"))
+        parts: list[str | tuple[str, str]] = [brand]
+        for index, name in enumerate(STAGES):
+            if index < self.stage:
+                parts.append((f" ✓ {name} ", "$success"))
+            elif index == self.stage:
+                parts.append((f" ● {name} ", "bold $foreground on $primary 35%"))
+            else:
+                parts.append(f" ○ {name} ")
+        return Content.assemble(*parts)
+
+
+class KeyBar(Widget):
+    """Every key that does something now, wrapped over as many lines as it takes; each can be clicked.
+
+    (Textual's own footer has one line: what does not fit is out of sight.)
+    """
+
+    DEFAULT_CSS = "KeyBar { dock: bottom; height: auto; background: $panel; color: $text-muted; }"
+
+    def on_mount(self) -> None:
+        """Follow the bindings."""
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap again."""
+        self.refresh(layout=True)
+
+    def _changed(self, _screen: Screen[object]) -> None:
+        self.refresh(layout=True)
+
+    def lines(self, width: int) -> list[Content]:
+        """The keys in lines of at most ``width`` cells."""
+        lines: list[Content] = [Content("")]
+        for shown, about, key in self._keys():
+            click = Style.from_meta({"@click": f"app.simulate_key({key!r})"})
+            item = Content.assemble((f" {shown}", "bold $accent"), f" {about} ").stylize(click)
+            if lines[-1].cell_length and lines[-1].cell_length + item.cell_length > width:
+                lines.append(Content(""))
+            lines[-1] = lines[-1] + item
+        return lines
+
+    def _keys(self) -> list[tuple[str, str, str]]:
+        found: dict[str, tuple[str, str, str]] = {}
+        for _node, binding, enabled, _tooltip in self.screen.active_bindings.values():
+            if binding.show and enabled:
+                action = binding.action.removeprefix("app.")
+                found.setdefault(action, (self.app.get_key_display(binding), binding.description, binding.key))
+        return list(found.values())
+
+    def get_content_width(self, container: Size, _viewport: Size) -> int:
+        """As wide as there is room."""
+        return container.width
+
+    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
+        """As high as the keys need at this width."""
+        return len(self.lines(width))
+
+    def render(self) -> Content:
+        """The lines."""
+        return Content("\n").join(self.lines(self.size.width))

@@ -1,0 +1,34 @@
+"""An error in the place where it happened: what, what to do, and the code to search for."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.text import plain
+
+
+class ErrorPanel(Static):
+    """Hidden until there is an error to show."""
+
+    DEFAULT_CSS = """
+    ErrorPanel {
+        display: none; height: auto; margin: 1 0 0 0; padding: 0 1;
+        border-left: outer $error; background: $error 12%; color: $foreground;
+    }
+    """
+
+    def show(self, error: WizardError | None) -> None:
+        """Show ``error``, or nothing."""
+        self.display = error is not None
+        if error is not None:
+            self.update(
+                Content.assemble(
+                    (f"✗ {error.code} ", "bold $error"),
+                    (plain(error.what), "bold"),
+                    "\n",
+                    ("→ ", "$accent"),
+                    plain(error.todo),
+                )
+            )

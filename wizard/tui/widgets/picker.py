@@ -1,0 +1,43 @@
+"""A list to choose from. The chosen row has a pointer, so that it is seen without colours too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+from textual.widgets import OptionList
+
+POINTER, BLANK = "▸ ", "  "
+
+
+class Picker(OptionList):
+    """An option list whose rows may have several lines."""
+
+    DEFAULT_CSS = """
+    Picker { border: none; padding: 0; background: $background; height: auto; }
+    Picker:focus { border: none; background-tint: $background 0%; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+        self._rows: tuple[Content, ...] = ()
+        self._pointed: int | None = None
+
+    def show(self, rows: Sequence[Content], at: int | None = 0) -> None:
+        """Show ``rows`` with the cursor on row ``at``."""
+        self._rows, self._pointed = tuple(rows), None
+        self.set_options(_prompt(row, BLANK) for row in self._rows)
+        self.highlighted = at if rows else None
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        """Move the pointer."""
+        for index, mark in ((self._pointed, BLANK), (highlighted, POINTER)):
+            if index is not None and index < len(self._rows):
+                self.replace_option_prompt_at_index(index, _prompt(self._rows[index], mark))
+        self._pointed = highlighted
+        super().watch_highlighted(highlighted)
+
+
+def _prompt(row: Content, mark: str) -> Content:
+    first, *rest = row.split("\n")
+    return Content("\n").join([Content.assemble((mark, "bold $accent"), first), *(Content(BLANK) + line for line in rest)])

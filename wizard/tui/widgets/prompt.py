@@ -1,0 +1,67 @@
+"""Where the user writes: Enter sends, Ctrl+J begins a new line."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+
+class Prompt(TextArea):
+    """A field that grows with its text. In an empty one, ↑ brings the last question back and ↓ goes to the offered ones."""
+
+    DEFAULT_CSS = """
+    Prompt { height: auto; max-height: 6; border: round $border-blurred; padding: 0 1; background: $background; }
+    Prompt:focus { border: round $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send", priority=True, key_display="⏎"),
+        Binding("ctrl+j", "newline", "New line", priority=True),
+        Binding("up", "previous", "Last question", priority=True, key_display="↑"),
+        Binding("down", "offered", "Questions", priority=True, key_display="↓"),
+    ]
+
+    class Sent(Message):
+        """The text is to be sent."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Previous(Message):
+        """The last question is wanted back."""
+
+    class Offered(Message):
+        """The offered questions are wanted."""
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="Ask something …", highlight_cursor_line=False, id="prompt")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The arrows have their own meaning only in an empty field."""
+        if action in ("previous", "offered"):
+            return not self.text
+        return True
+
+    def on_text_area_changed(self) -> None:
+        """What the arrows do may have changed."""
+        self.refresh_bindings()
+
+    def action_send(self) -> None:
+        """Send what is written, unless that is nothing."""
+        if self.text.strip():
+            self.post_message(self.Sent(self.text.strip()))
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def action_previous(self) -> None:
+        """Ask for the last question."""
+        self.post_message(self.Previous())
+
+    def action_offered(self) -> None:
+        """Ask for the offered questions."""
+        self.post_message(self.Offered())
