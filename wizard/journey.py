@@ -46,6 +46,21 @@ def model(ref: str, *, offline: bool = False) -> ModelFacts:
     return find(ref, offline=offline)
 
 
+def served_before(workspace: Workspace, name: str) -> str | None:
+    """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a model."""
+    from wizard.kernel.errors import UsageError
+    from wizard.kernel.values import from_json
+    from wizard.plan.plan import Plan
+
+    if name not in workspace.names() or name in {one.name for one in journeys()}:
+        return None
+    try:
+        path = workspace.server(name).plan
+        return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path)).facts.ref
+    except (OSError, UsageError):
+        return None  # a plan that cannot be read is made anew from what the user says
+
+
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """A model to offer: what to pass to `model`, and what to say about it before anything is fetched."""

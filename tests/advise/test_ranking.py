@@ -12,7 +12,7 @@ from tests.values import CPU_HOST, GGUF, GIB, PYTHON
 from wizard.advise import memory
 from wizard.advise.advice import Advice, Wishes
 from wizard.advise.ranking import advise
-from wizard.model.facts import ModelFacts, Quantization
+from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.host import Cpu, Gpu, Host, System
 
 LARGE = replace(
@@ -34,6 +34,10 @@ def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
     assert {reason.code for reason in choice.reasons} == {"cpu", "format", "users", "memory", "release"}
     assert choice.memory.total_bytes <= choice.memory.budget_bytes
     assert choice.memory.kv_bytes_per_token == 2 * 4 * 2 * 64 * 2
+
+
+def test_an_unquantised_gguf_is_a_gguf_too() -> None:
+    assert advise(CPU_HOST, replace(GGUF, quantization=None, dtype="F32"), Wishes()).feasible
 
 
 def test_the_bill_adds_up() -> None:
@@ -97,8 +101,8 @@ def test_wishes_that_can_be_met_are_met_exactly() -> None:
 @pytest.mark.parametrize(
     ("facts", "code"),
     [
-        (replace(GGUF, quantization=None), "format"),
-        (replace(GGUF, quantization=Quantization("awq", 4)), "format"),
+        (replace(GGUF, weights=()), "format"),
+        (replace(GGUF, weights=(WeightFile("a.safetensors", 1, "safetensors"),)), "format"),
         (replace(GGUF, layers=None, unknown={"layers": "not in the header"}), "shape"),
         (replace(GGUF, weight_bytes=None), "shape"),
     ],

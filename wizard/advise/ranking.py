@@ -6,6 +6,7 @@ from wizard.advise import memory
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle, obstacles
 from wizard.catalog.environments import Environment, environment
+from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -32,6 +33,18 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
     if isinstance(fit, Obstacle):
         return Advice(False, rejections=(_rejection(facts, wishes, fit),))
     return Advice(True, choices=(fit,))
+
+
+def recommended(advice: Advice) -> Choice:
+    """The first choice.
+
+    Raises:
+        InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedy.
+    """
+    if not advice.feasible:
+        why = advice.rejections[0]
+        raise InfeasibleError("TW-A01", why.text, why.remedy)
+    return advice.choices[0]
 
 
 def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle) -> Rejection:
@@ -67,7 +80,7 @@ def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
 
 
 def _against_model(facts: ModelFacts) -> list[Obstacle]:
-    if facts.quantization is None or facts.quantization.method != "gguf":
+    if not any(file.format == "gguf" for file in facts.weights):
         return [
             Obstacle(
                 "format",
@@ -158,6 +171,8 @@ def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, contex
             "users",
             f"{users} are worked on at the same time, {context} tokens of prompt plus answer for each.",
         ),
-        Note("memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."),
+        Note(
+            "memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."
+        ),
         Note("release", f"Triton {env.triton} comes in a wheel, so neither Docker nor a GPU is needed."),
     ]

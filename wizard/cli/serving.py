@@ -101,7 +101,7 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         asyncio.run(_until_signal(_events(plan, show)))
     except asyncio.CancelledError:
         raise CancelledError(
-            "TW-R07", "stopped; what is done stays done", f"Go on from here: `triton-wizard up {plan.facts.ref}`."
+            "TW-U07", "stopped; what is done stays done", f"Go on from here: `triton-wizard up {plan.facts.ref}`."
         ) from None
 
 

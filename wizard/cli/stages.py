@@ -106,6 +106,7 @@ def advise(arguments: argparse.Namespace) -> int:
 def make_plan(arguments: argparse.Namespace) -> Plan:
     """The plan for the arguments: a flag goes before an answers file, and that before what the wizard would choose."""
     from wizard import journey
+    from wizard.advise.ranking import recommended
 
     if arguments.answers:
         from wizard.plan.questions import read_answers
@@ -115,9 +116,11 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
                 setattr(arguments, name if name != "model" else "ref", value)
     if arguments.ref is None:
         arguments.ref = _best_model(arguments)
+    if earlier := journey.served_before(workspace_of(arguments), arguments.ref):
+        arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
     host, facts, advice = _advice(arguments)
     return journey.plan(
-        host, facts, _first_choice(advice), workspace_of(arguments), name=arguments.name, http_port=arguments.http_port
+        host, facts, recommended(advice), workspace_of(arguments), name=arguments.name, http_port=arguments.http_port
     )
 
 
@@ -128,15 +131,6 @@ def _best_model(arguments: argparse.Namespace) -> str:
     if not usable:
         raise UsageError("TW-U04", "no model can be suggested for this machine", "Name one: `triton-wizard up MODEL`.")
     return usable[0].ref
-
-
-def _first_choice(advice: Advice) -> Choice:
-    from wizard.kernel.errors import InfeasibleError
-
-    if not advice.feasible:
-        why = advice.rejections[0]
-        raise InfeasibleError("TW-A01", why.text, why.remedy)
-    return advice.choices[0]
 
 
 def plan(arguments: argparse.Namespace) -> int:

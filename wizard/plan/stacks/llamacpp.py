@@ -32,7 +32,7 @@ def steps(
         question: The first question.
     """
     model = runtime.server.name
-    check = "import numpy, xllamacpp; print('numpy', numpy.__version__, '· llama.cpp loads')"
+    check = 'import numpy, xllamacpp; print("numpy", numpy.__version__, "· llama.cpp loads")'
     get, gguf = _get_model(facts, runtime)
     prepared = (runtime.create(check), get, _repository(choice, host, facts, runtime, gguf))
     return (*prepared, *_serve(runtime, ports, model, prepared), _first_question(runtime, question))
@@ -107,7 +107,18 @@ def _serve(runtime: Native, ports: Ports, model: str, prepared: tuple[Step, ...]
 
 def _first_question(runtime: Native, question: str) -> Step:
     workspace = ("--workspace", str(runtime.workspace.root))
-    argv = (sys.executable, "-m", "wizard", "chat", runtime.server.name, *workspace, "--message", question)
+    argv = (
+        sys.executable,
+        "-m",
+        "wizard",
+        "chat",
+        runtime.server.name,
+        *workspace,
+        "--max-tokens",
+        "128",
+        "--message",
+        question,
+    )
     return Step(
         id="question",
         title="Ask a first question",
