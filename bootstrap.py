@@ -44,9 +44,13 @@ CHECKS = (
 """What ``check`` runs before the tests: name and command."""
 
 PROBE = """\
-import importlib.util, json, sys
-found = all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
-print(json.dumps([sys.executable, sys.version_info[:3], found]))
+import json, sys
+try:
+    import ensurepip, venv
+    works = bool(ensurepip.version())
+except Exception:
+    works = False
+print(json.dumps([sys.executable, sys.version_info[:3], works]))
 """
 
 
@@ -70,7 +74,7 @@ class Interpreter(NamedTuple):
     path: str
     version: tuple[int, int, int]
     makes_environments: bool
-    """Whether it has both ``venv`` and ``ensurepip``; Debian keeps the latter in a package of its own."""
+    """Whether it has ``venv`` and an ``ensurepip`` that works; Debian keeps the latter in a package of its own."""
 
     @property
     def fits(self) -> bool:
@@ -141,8 +145,13 @@ def choose(found: list[Interpreter], uv: str | None) -> str:
     )
 
 
-def step(title: str, command: list[str]) -> None:
+def step(title: str, command: list[str], *ways: str) -> None:
     """Run one command of the set-up: a single line for people, everything else in the log.
+
+    Args:
+        title: What is being done.
+        command: Program and arguments.
+        ways: What may help if it fails.
 
     Raises:
         SetupError: If it fails, after its last lines were shown.
@@ -166,13 +175,9 @@ def step(title: str, command: list[str]) -> None:
         log.write("$ {}\n{}exit status {}\n\n".format(" ".join(map(shlex.quote, command)), output, code))
     if code:
         say("failed")
-        say("".join("    " + line for line in output.splitlines(keepends=True)[-20:]).rstrip())
-        raise SetupError(
-            f"{title}: exit status {code}",
-            f"The whole output is in {LOG}",
-            "Without a network, name a mirror or a folder of wheels: PIP_INDEX_URL, PIP_FIND_LINKS"
-            " (for uv: UV_DEFAULT_INDEX, UV_FIND_LINKS).",
-        )
+        telling = [line for line in output.splitlines() if not line.startswith("Ignoring ")]  # markers, one line each
+        say("\n".join("    " + line for line in telling[-20:]))
+        raise SetupError(f"the last step ended with status {code}", f"The whole output is in {LOG}", *ways)
     say(f"{time.monotonic() - start:.1f} s")
 
 
@@ -211,11 +216,16 @@ def install(wanted: str, uv: str | None) -> None:
     """
     if uv:
         pip, tool = [uv, "pip", "install", "--python", str(PYTHON)], "uv"
+        variables = "UV_DEFAULT_INDEX or UV_FIND_LINKS"
     else:
         pip = [str(PYTHON), "-m", "pip", "install", "--no-compile", "--no-input", "--disable-pip-version-check"]
-        tool = "pip, about a minute"
+        tool, variables = "pip, up to a minute", "PIP_INDEX_URL or PIP_FIND_LINKS"
     pins = ROOT / "requirements" / f"{wanted}.txt"
-    step(f"Installing requirements/{wanted}.txt ({tool})", [*pip, "--require-hashes", "-r", str(pins)])
+    step(
+        f"Installing requirements/{wanted}.txt ({tool})",
+        [*pip, "--require-hashes", "-r", str(pins)],
+        f"Where the package index does not answer, name a mirror or a folder of wheels: {variables} (see README.md).",
+    )
     step("Installing the wizard from this checkout", [*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
 
 
