@@ -51,7 +51,8 @@ class Question:
         kind: What an answer is.
         text: What is asked, in a few words.
         flag: What answers it without asking: a flag, an argument or an environment variable.
-        default: What an empty answer means; None lets the wizard choose.
+        default: What an empty answer means.
+        otherwise: What an empty answer means where there is no default, in words.
         required: The journey cannot go on without an answer.
         choices: What can be chosen, for the kind ``choice``.
         when: Whether it matters, given the answers so far.
@@ -64,6 +65,7 @@ class Question:
     text: str
     flag: str
     default: Value | None = None
+    otherwise: str = ""
     required: bool = False
     choices: tuple[str, ...] = ()
     when: Callable[[Mapping[str, object]], bool] = _always
@@ -188,8 +190,9 @@ USERS = Question(
 MAX_LEN = Question(
     "max_len",
     "int",
-    "How many tokens of prompt plus answer for each? (empty: the wizard chooses)",
+    "How many tokens of prompt plus answer for each?",
     "--max-len",
+    otherwise="the wizard chooses",
     validate=_between(1, 10_000_000),
     help="About three quarters of a word are one token; the KV cache grows with it.",
 )
@@ -206,8 +209,9 @@ HF_TOKEN = Question(
 NAME = Question(
     "name",
     "text",
-    "Name of the server (empty: made from the model's name)",
+    "Name of the server",
     "--name",
+    otherwise="made from the model's name",
     validate=_server,
     help="Lower-case letters, digits, '.', '_' and '-'; it is the model's name in Triton too.",
 )
@@ -222,14 +226,19 @@ HTTP_PORT = Question(
 )
 ACCEPT = Question("accept", "confirm", "Go?", "--yes", default=True, required=True, help="Carry the plan out.")
 SYSTEM = Question(
-    "system", "text", "System prompt (empty: none)", "--system", help="Tells the model how to behave in every answer."
+    "system",
+    "text",
+    "System prompt",
+    "--system",
+    otherwise="none",
+    help="Tells the model how to behave in every answer.",
 )
 TEMPERATURE = Question(
     "temperature",
     "float",
     "Temperature",
     "--temperature",
-    default=0.7,
+    otherwise="the model's own",
     validate=_between(0, 2),
     help="0 always takes the likeliest token; above 1 answers get wild.",
 )
@@ -255,8 +264,9 @@ MAX_TOKENS = Question(
 SEED = Question(
     "seed",
     "int",
-    "Seed (empty: another answer each time)",
+    "Seed",
     "--seed",
+    otherwise="another answer each time",
     when=_samples,
     validate=_between(0, 2**63 - 1),
     help="The same seed and question give the same answer.",

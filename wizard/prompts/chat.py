@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.text import is_terminal, make_printable, plain
 from wizard.kernel.values import to_json
 from wizard.prompts.commands import Talk, command
+from wizard.prompts.interrupt import until_stopped
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = "Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends."
@@ -42,7 +42,6 @@ def run_chat(
     message: str | None = None,
     json_output: bool = False,
     protocol: str = "grpc",
-    questions: Sequence[str] = (),
     journey: Any = None,
 ) -> int:
     """Talk to a served model; answers go to standard output, everything else to standard error.
@@ -54,7 +53,6 @@ def run_chat(
             from a pipe one a line until its end.
         json_output: Print an object a line instead of text.
         protocol: ``grpc`` or ``http``.
-        questions: Questions that the model is known to answer, for ``/questions``.
         journey: What to use instead of `wizard.journey`.
 
     Returns:
@@ -70,7 +68,7 @@ def run_chat(
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is not None:
             make_printable(stream)
-    talk = Talk(endpoint, conversation or Conversation(), tuple(questions))
+    talk = Talk(endpoint, conversation or Conversation(), lambda: journey.served(endpoint).questions)
     ask = _Asker(journey, talk, protocol, json_output)
     if message is not None:
         ask.must(message)
@@ -249,31 +247,21 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
         answer: Makes the asynchronous generator of chunks.
         show: Gets each piece of text.
     """
-    import asyncio
-
     texts: list[str] = []
     last: list[Stats] = []
 
     async def drive() -> None:
         async with aclosing(answer()) as chunks:
             async for chunk in chunks:
+                if chunk.note:
+                    _say(plain(chunk.note))
                 if chunk.text:
                     texts.append(chunk.text)
                     show(chunk.text)
                 if chunk.stats is not None:
                     last.append(chunk.stats)
 
-    async def until_interrupt() -> None:
-        task = asyncio.ensure_future(drive())
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, task.cancel)
-        try:
-            await task
-        finally:
-            loop.remove_signal_handler(signal.SIGINT)
-
-    with suppress(asyncio.CancelledError, KeyboardInterrupt):
-        asyncio.run(until_interrupt())
+    until_stopped(drive())
     return Reply("".join(texts), last[-1] if last else None)
 
 

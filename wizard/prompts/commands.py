@@ -17,11 +17,11 @@ from wizard.serve.endpoint import Endpoint
 
 @dataclass(slots=True)
 class Talk:
-    """A chat that goes on: with whom, what was said, and what the model is known to answer."""
+    """A chat that goes on: with whom, what was said, and how to find out what the model is known to answer."""
 
     endpoint: Endpoint
     conversation: Conversation
-    questions: tuple[str, ...] = ()
+    questions: Callable[[], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,16 @@ def _regenerate(talk: Talk, argument: str) -> Outcome:
 
 
 def _questions(talk: Talk, argument: str) -> Outcome:
-    if not talk.questions:
+    questions = talk.questions()
+    if not questions:
         return Outcome("Nothing is known about what this model answers best; ask it anything.")
     if not argument:
-        rows = [(str(number), question) for number, question in enumerate(talk.questions, 1)]
+        rows = [(str(number), question) for number, question in enumerate(questions, 1)]
         return Outcome(f"{table(rows)}\nAsk one of them with /questions NUMBER.")
-    if not argument.isdecimal() or not 1 <= int(argument) <= len(talk.questions):
-        raise UsageError("TW-U24", f"there is no question {plain(argument)[:20]}", f"Give 1 to {len(talk.questions)}.")
-    return Outcome(f"> {plain(talk.questions[int(argument) - 1])}", ask=talk.questions[int(argument) - 1])
+    if not argument.isdecimal() or not 1 <= int(argument) <= len(questions):
+        raise UsageError("TW-U24", f"there is no question {plain(argument)[:20]}", f"Give 1 to {len(questions)}.")
+    chosen = questions[int(argument) - 1]
+    return Outcome(f"> {plain(chosen)}", ask=chosen)
 
 
 def _save(talk: Talk, argument: str) -> Outcome:
@@ -136,9 +138,7 @@ def _bye(talk: Talk, argument: str) -> Outcome:
 def as_markdown(talk: Talk) -> str:
     """The conversation as Markdown, with the model and the settings that it was had with."""
     settings = ", ".join(f"{name} {_value(value)}" for name, value in to_data(talk.conversation.sampling).items())
-    parts = [f"# Chat with {talk.endpoint.model}", settings]
-    parts += [f"## {message.role.capitalize()}\n\n{message.content}" for message in talk.conversation.messages]
-    return "\n\n".join(parts) + "\n"
+    return f"# Chat with {talk.endpoint.model}\n\n{settings}\n\n{talk.conversation.to_markdown()}"
 
 
 def as_json(talk: Talk) -> str:

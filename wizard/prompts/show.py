@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TextIO
 
-from wizard.advise.advice import Advice, Choice, Memory, Note
+from wizard.advise.advice import Advice, Choice, Memory, Note, Speed
 from wizard.kernel.text import is_terminal, plain, table, width
 from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
@@ -90,6 +90,12 @@ class Shower:
                 self._line(f"{plain(where.name)} is ready: {where.http} (gRPC {where.grpc})")
             case Cancelled():
                 self._line("Stopped; what is done stays done, and the same command goes on from here.")
+
+    def end(self) -> None:
+        """End the line of a step that was interrupted."""
+        if self._open:
+            self._write("\n")
+            self._open = False
 
     def _start(self, event: StepStarted) -> None:
         self._head = f"[{event.index}/{event.count}] {one_line(event.title)}"
@@ -191,10 +197,11 @@ def host_text(host: Host) -> str:
 
 def advice_text(advice: Advice, facts: ModelFacts) -> str:
     """The advice: the recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
-    parts = [f"{one_line(facts.name)}: {model_line(facts)}"]
+    parts = [wrapped(f"{facts.name}: {model_line(facts)}", "  ", first="")]
     for number, choice in enumerate(advice.choices, 1):
         title = f"{choice_title(choice)} · {choice_room(choice)} · {one_line(choice.release)}"
-        parts.append(f"\nRecommended: {title}\n{choice_text(choice)}" if number == 1 else f"\nOr {number}: {title}")
+        head = wrapped(f"{'Recommended' if number == 1 else f'Or {number}'}: {title}", "  ", first="")
+        parts.append(f"\n{head}\n{choice_text(choice)}" if number == 1 else f"\n{head}")
     if not advice.feasible:
         parts.append("\nNothing that the wizard knows can serve this model here as asked.")
     for rejection in advice.rejections:
@@ -207,11 +214,22 @@ def advice_text(advice: Advice, facts: ModelFacts) -> str:
 def choice_text(choice: Choice) -> str:
     """One choice: its memory bill, its reasons and its warnings."""
     parts = [memory_text(choice.memory)]
+    if choice.speed and (figures := _figures(choice.speed)):
+        parts.append(f"Expected: {figures} (by {one_line(choice.speed.provider)})")
     if choice.reasons:
         parts.append("Why:\n" + _notes(choice.reasons))
     if choice.warnings:
         parts.append("Mind:\n" + _notes(choice.warnings))
     return "\n".join(parts)
+
+
+def _figures(speed: Speed) -> str:
+    figures = (
+        f"{1000 / speed.tpot_ms:.0f} tokens/s for each person" if speed.tpot_ms else "",
+        f"{speed.throughput_tokens_per_s:.0f} tokens/s in all" if speed.throughput_tokens_per_s else "",
+        f"first token after {speed.ttft_ms:.0f} ms" if speed.ttft_ms else "",
+    )
+    return ", ".join(figure for figure in figures if figure)
 
 
 def _notes(notes: Iterable[Note]) -> str:
@@ -251,7 +269,8 @@ def plan_text(plan: Plan, *, commands: bool = True) -> str:
         commands: False leaves the commands out.
     """
     head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {choice_title(plan.choice)}"
-    parts = [head, f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"]
+    sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
+    parts = [wrapped(head, "  ", first=""), wrapped(sums, "  ", first="")]
     if plan.host != "this machine":
         parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
     parts += [_step_text(number, step, commands=commands) for number, step in enumerate(plan.steps, 1)]

@@ -1,0 +1,33 @@
+"""Asynchronous work driven from synchronous code, and stopped by Ctrl-C without losing its clean-up."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+
+def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (signal.SIGINT,)) -> bool:
+    """Drive ``work`` to its end, or until one of ``signals`` cancels it; False if it was stopped.
+
+    Cancelling lets the work close what it holds: a request in the server, a child process. A KeyboardInterrupt, which
+    would arrive at any line, would not. Only for the main thread, as signal handlers are.
+    """
+    import asyncio
+
+    async def main() -> None:
+        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        for number in signals:
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    try:
+        asyncio.run(main())
+    except (asyncio.CancelledError, KeyboardInterrupt):  # the latter before the handler is in place
+        return False
+    return True
