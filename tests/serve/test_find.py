@@ -1,0 +1,114 @@
+"""A server is found again by its note and its process; nobody else's process is ever taken for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wizard.kernel import proctable
+from wizard.kernel.errors import ServerError, UsageError
+from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Ports
+from wizard.serve import find, stop
+from wizard.serve.endpoint import Endpoint
+from wizard.serve.status import statuses
+
+IDLE = "import signal; print('up', flush=True); signal.pause()"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "w")
+
+
+@pytest.fixture
+def process(workspace: Workspace) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that carries the mark of the server ``demo``."""
+    env = {**os.environ, proctable.SERVER_MARK: str(workspace.server("demo").root)}
+    child = subprocess.Popen([sys.executable, "-c", IDLE], env=env, start_new_session=True, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    yield child
+    child.kill()
+    child.wait()
+
+
+def note(workspace: Workspace, pid: int, name: str = "demo") -> Endpoint:
+    row = proctable.read(pid)
+    assert row is not None
+    endpoint = Endpoint(name, name, "127.0.0.1", Ports(9, 9, 9), pid, row.started, "triton.log")
+    workspace.server(name).root.mkdir(parents=True, exist_ok=True)
+    find.write(workspace.server(name), endpoint)
+    return endpoint
+
+
+def test_a_living_server_is_found(workspace: Workspace, process: subprocess.Popen[bytes]) -> None:
+    endpoint = note(workspace, process.pid)
+    assert find.endpoint(workspace) == endpoint
+    assert find.endpoint(workspace, "demo") == endpoint
+    assert statuses(workspace)[0].state == "starting"  # it lives, and nobody answers on its port
+
+
+def test_a_pid_that_was_given_to_another_process_is_not_the_server(
+    workspace: Workspace, process: subprocess.Popen[bytes]
+) -> None:
+    find.write(workspace.server("demo"), replace(note(workspace, process.pid), started="1"))
+    assert find.running(workspace.server("demo")) is None
+    assert statuses(workspace)[0].state == "dead"
+
+
+async def test_down_stops_a_server_whose_note_was_lost(workspace: Workspace, process: subprocess.Popen[bytes]) -> None:
+    workspace.server("demo").root.mkdir(parents=True)
+    assert await stop.stop(workspace.server("demo"))
+    assert process.wait() == -signal.SIGTERM
+    assert not await stop.stop(workspace.server("demo"))
+
+
+async def test_down_leaves_a_stranger_with_the_same_pid_alone(
+    workspace: Workspace, process: subprocess.Popen[bytes]
+) -> None:
+    find.write(workspace.server("other"), replace(note(workspace, process.pid, "other"), started="1"))
+    assert not await stop.stop(workspace.server("other"))
+    assert process.poll() is None
+    assert statuses(workspace)[-1].state == "stopped"
+
+
+def test_nothing_running_says_what_to_do(workspace: Workspace) -> None:
+    with pytest.raises(ServerError) as caught:
+        find.endpoint(workspace)
+    assert caught.value.code == "TW-S02"
+    with pytest.raises(ServerError, match="no server named demo"):
+        find.endpoint(workspace, "demo")
+
+
+def test_of_several_running_servers_one_must_be_named(workspace: Workspace, process: subprocess.Popen[bytes]) -> None:
+    note(workspace, process.pid)
+    note(workspace, process.pid, "second")
+    with pytest.raises(UsageError, match="demo, second") as caught:
+        find.endpoint(workspace)
+    assert caught.value.code == "TW-S01"
+
+
+def test_a_damaged_note_is_no_note(workspace: Workspace) -> None:
+    server = workspace.server("demo")
+    server.root.mkdir(parents=True)
+    server.endpoint.write_text('{"name": "demo"')
+    assert find.note(server) is None
+    assert statuses(workspace)[0].state == "stopped"
+
+
+async def test_a_process_that_cannot_be_stopped_is_said(
+    workspace: Workspace, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop, "LADDER", ())
+    note(workspace, process.pid)
+    with pytest.raises(ServerError) as caught:
+        await stop.stop(workspace.server("demo"))
+    assert caught.value.code == "TW-S07"

@@ -1,0 +1,81 @@
+"""The cause of a failed start, from logs that the real Triton 2.51.0 wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
+from wizard.serve import log
+
+LOGS = Path(__file__).parents[1] / "cases" / "triton-logs"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("missing-LD_LIBRARY_PATH", "error while loading shared libraries: libcudart"),
+        ("model-py-import-error", "No module named"),
+        ("model-py-syntax-error", "SyntaxError"),
+        ("native-no-stub", "triton_python_backend_stub"),
+        ("no-model-repository", "failed to stat file /does/not/exist"),
+        ("port-in-use-http", "already in use"),
+        ("unfilled-instance-count", "failed to read text proto"),
+        ("unknown-backend-vllm", "unable to find backend library for backend 'vllm'"),
+    ],
+)
+def test_the_first_cause_is_named_not_its_consequence(name: str, words: str) -> None:
+    cause = log.cause((LOGS / f"{name}.log").read_text().splitlines())
+    assert cause is not None
+    assert words in cause
+    assert "failed to load all models" not in cause
+
+
+def test_a_log_without_a_cause_names_none() -> None:
+    assert log.cause(["I1121 server.cc:1] all is well"]) is None
+
+
+def test_what_always_stands_there_without_a_gpu_is_noise() -> None:
+    lines = (LOGS / "missing-LD_LIBRARY_PATH.log").read_text().splitlines()
+    assert [bool(log.NOISE.search(line)) for line in lines] == [True, False, True, False, False]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path)
+    logs = workspace.server("demo").logs
+    logs.mkdir(parents=True)
+    (logs / "triton.log").write_text(
+        "one\nCudaDriverHelper has not been initialized.\n\x1b[31mtwo hf_" + "a" * 20 + "\n"
+    )
+    (logs / "model.log").write_text("$ ln -s\n")
+    return workspace
+
+
+def test_the_view_leaves_out_noise_colours_and_secrets(workspace: Workspace) -> None:
+    assert log.view(workspace, None, lines=10, step=None, raw=False) == ["one", "two •••"]
+    assert len(log.view(workspace, "demo", lines=10, step=None, raw=True)) == 3
+    assert log.view(workspace, "demo", lines=1, step="model", raw=False) == ["$ ln -s"]
+
+
+@pytest.mark.parametrize("step", ["nonsense", "../../secret", "/etc/passwd"])
+def test_a_log_that_is_not_there_says_which_are(workspace: Workspace, step: str) -> None:
+    with pytest.raises(UsageError, match="demo") as caught:
+        log.view(workspace, "demo", lines=10, step=step, raw=False)
+    assert caught.value.code == "TW-S08"
+    assert "model, triton" in caught.value.todo
+
+
+def test_with_several_servers_one_must_be_named(workspace: Workspace) -> None:
+    workspace.server("other").logs.mkdir(parents=True)
+    with pytest.raises(UsageError, match="demo, other"):
+        log.view(workspace, None, lines=10, step=None, raw=False)
+
+
+def test_only_the_end_of_a_large_log_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.log"
+    path.write_text("".join(f"line {number}\n" for number in range(100_000)))
+    assert log.tail(path, 2) == ["line 99998", "line 99999"]
+    assert log.tail(tmp_path / "none.log", 2) == []
