@@ -92,8 +92,9 @@ def tiny(**changes: tuple[int, Any]) -> Gguf:
 def safetensors(tensors: dict[str, Any], body: int | None = None) -> bytes:
     """A safetensors file; ``tensors`` is its header. Its body has as many zero bytes as the offsets ask for."""
     header = json.dumps(tensors).encode()
-    ends = [t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__"]
-    return struct.pack("<Q", len(header)) + header + bytes(max(ends, default=0) if body is None else body)
+    if body is None:
+        body = max((t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__"), default=0)
+    return struct.pack("<Q", len(header)) + header + bytes(body)
 
 
 LLAMA_CONFIG: dict[str, Any] = {

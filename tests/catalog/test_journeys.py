@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from wizard.catalog.journeys import journey, journeys
+from wizard.catalog.models import cpu_models
+from wizard.kernel.errors import UsageError
+from wizard.model.refs import parse_ref
+
+
+def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
+    demo = journeys()[0]
+    assert (demo.name, demo.title, demo.needs_network) == ("demo", "Offline demo", False)
+    assert demo.model == "models/triton-wizard-demo/triton-wizard-demo-q8_0.gguf"
+    assert demo.model_in_profiles
+    assert (demo.stack, demo.first_question) == ("llamacpp", "What is Triton?")
+    assert demo.answers == {"temperature": 0.0}
+
+
+def test_a_journey_by_name() -> None:
+    assert journey("demo") == journeys()[0]
+    with pytest.raises(UsageError) as caught:
+        journey("dem\x1b[31mo")
+    assert caught.value.code == "TW-D03"
+    assert "demo" in caught.value.todo
+    assert "\x1b" not in str(caught.value)
+
+
+def profile(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mine.toml").write_text(text)
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(folder.parent))
+
+
+def test_journeys_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile(tmp_path / "journeys", 'title="T"\nabout="A"\nsource="S"\nmodel="org/name"\n', monkeypatch)
+    mine = journey("mine")
+    assert (mine.model_in_profiles, mine.needs_network, mine.stack, mine.answers) == (False, True, None, {})
+    assert [found.name for found in journeys()] == ["demo", "mine"]
+
+
+@pytest.mark.parametrize(("text", "code"), [("title", "TW-D02"), ('title="T"', "TW-K01"), ("answers=3", "TW-K01")])
+def test_a_journey_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
+    profile(tmp_path / "journeys", text, monkeypatch)
+    with pytest.raises(UsageError) as caught:
+        journeys()
+    assert caught.value.code == code
+    assert "mine.toml" in caught.value.what
+
+
+def test_models_for_the_cpu_are_offered_best_first_with_licence_and_source() -> None:
+    models = cpu_models()
+    assert models[0].name == "smollm2-360m"
+    assert [model.order for model in models] == sorted({model.order for model in models})
+    for model in models:
+        ref = parse_ref(model.ref)
+        assert (ref.repo, ref.file) == (model.repo, model.file)
+        assert model.licence in ("Apache-2.0", "MIT")
+        assert re.match(r"https://|.*https://", model.licence_source)
+        assert "https://" in model.source
+        assert 10**8 < model.parameters < 10**9
+        assert model.context >= 2048
