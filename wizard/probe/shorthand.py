@@ -83,7 +83,7 @@ def _around(
     """An idle server with Ubuntu 22.04, Docker with NVIDIA's runtime and a current driver."""
     folder = f"/usr/lib/{architecture}-linux-gnu"
     return Host(
-        cpu=Cpu(None, architecture, cores, ("avx2", "fma", "f16c") if architecture == "x86_64" else ("asimd",)),
+        cpu=Cpu(None, architecture, cores, ("avx2", "bmi2", "f16c", "fma") if architecture == "x86_64" else ("asimd",)),
         memory_total_bytes=memory,
         memory_available_bytes=memory - HOST_BYTES,
         disk=Disk("/", 2048 * GIB, 1024 * GIB),

@@ -14,7 +14,7 @@ def note(server: ServerFolder) -> Endpoint | None:
     """What was written down when the server was last started, alive or not; None if it was stopped or never started."""
     try:
         text = server.endpoint.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except OSError:
         return None
     try:
         return from_json(Endpoint, text, where=str(server.endpoint))

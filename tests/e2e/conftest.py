@@ -1,0 +1,88 @@
+"""One workspace with a real server environment for all end-to-end tests; they run one after another in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wizard.kernel import proctable
+
+
+@dataclass(frozen=True)
+class Wizard:
+    """The command line in one workspace."""
+
+    workspace: Path
+
+    def argv(self, *arguments: str) -> list[str]:
+        command, *rest = arguments
+        return [sys.executable, "-m", "wizard", command, "--workspace", str(self.workspace), *rest]
+
+    def run(self, *arguments: str, text: str | None = None, status: int = 0) -> str:
+        """Run a command; its standard output. Fails if it does not end with ``status``."""
+        done = subprocess.run(
+            self.argv(*arguments),
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == status, (
+            f"{arguments}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
+        return done.stdout if status == 0 else done.stdout + done.stderr
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command whose standard output is read line by line."""
+        return subprocess.Popen(
+            self.argv(*arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def up(self, *arguments: str) -> list[dict[str, Any]]:
+        """Serve the demo; all events."""
+        return [json.loads(line) for line in self.run("up", "demo", "--yes", "--json", *arguments).splitlines()]
+
+    def strays(self) -> list[proctable.Process]:
+        """Children of a step that still live."""
+        return proctable.marked(proctable.STEP_MARK, str(self.workspace))
+
+
+def until(process: subprocess.Popen[str], *needles: str) -> str:
+    """Read lines of ``process`` until one holds all ``needles``; the process ending first is a failure."""
+    assert process.stdout is not None
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if all(needle in line for needle in needles):
+            return line
+    pytest.fail(f"{needles} never came:\n{seen[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wizard]:
+    wizard = Wizard(tmp_path_factory.mktemp("journey") / "workspace")
+    yield wizard
+    for row in proctable.processes():
+        mine = proctable.environment(row.pid).get(proctable.SERVER_MARK, "").startswith(str(wizard.workspace))
+        if mine:
+            os.kill(row.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def wizard(shared: Wizard) -> Wizard:
+    """The shared workspace with no server running."""
+    for one in json.loads(shared.run("status", "--json")):
+        if one["state"] != "stopped":
+            shared.run("down", one["name"])
+    return shared

@@ -1,0 +1,200 @@
+"""The whole journey with the real tritonserver, as a user drives it from the command line. No hub is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import urllib.request
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Wizard, until
+from wizard.kernel import proctable
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
+
+STEPS = ["environment", "model", "repository", "start", "ready", "question"]
+
+
+def get(url: str, data: dict[str, Any] | None = None) -> bytes:
+    body = None if data is None else json.dumps(data).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as answer:
+        read: bytes = answer.read()
+        return read
+
+
+def outcomes(events: list[dict[str, Any]]) -> dict[str, str]:
+    return {event["step"]: event["outcome"] for event in events if event["event"] == "StepFinished"}
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def test_stopping_while_the_environment_is_made_and_going_on(wizard: Wizard) -> None:
+    """Ctrl-C in the first step, then kill -9 in it, then to the end: nothing is left behind and nothing is lost."""
+    process = wizard.start("up", "demo", "--yes", "--json")
+    until(process, '"StepStarted"', '"environment"')
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    assert process.returncode == 130
+    assert "TW-U07" in output
+    assert wizard.strays() == []
+
+    process = wizard.start("up", "demo", "--yes", "--json")
+    until(process, '"StepStarted"', '"environment"')
+    process.kill()
+    process.wait()
+
+    events = wizard.up()
+    assert wizard.strays() == []
+    assert events[-1]["event"] == "Ready"
+    assert outcomes(events) == dict.fromkeys(STEPS, "done")
+
+
+def test_up_chat_down(wizard: Wizard) -> None:
+    events = wizard.up()
+    endpoint = events[-1]["endpoint"]
+    assert events[-1]["event"] == "Ready"
+    http = f"http://127.0.0.1:{endpoint['ports']['http']}"
+    assert json.loads(get(f"{http}/v2"))["name"] == "triton"
+
+    question = {"text_input": "What is Triton?", "max_tokens": 64}
+    pieces = [line for line in get(f"{http}/v2/models/demo/generate_stream", question).splitlines() if line]
+    assert len(pieces) > 3
+    assert all(line.startswith(b"data: ") for line in pieces)
+    whole = json.loads(get(f"{http}/v2/models/demo/generate", {**question, "stream": False}))
+    assert "Triton" in whole["text_output"]
+
+    for protocol in ("grpc", "http"):
+        answer = json.loads(wizard.run("chat", "-m", "What is Triton?", "--json", "--protocol", protocol))
+        assert answer["answer"] == whole["text_output"]
+        assert answer["finish"] == "stop"
+        assert answer["tokens"] > 3
+        assert answer["ttft_s"] > 0
+        assert answer["tokens_per_s"] > 0
+
+    (status,) = json.loads(wizard.run("status", "--json"))
+    assert status["state"] == "ready"
+    assert "successfully loaded 'demo'" in wizard.run("logs", "demo", "--raw")
+
+    again = wizard.up()
+    assert again[-1]["endpoint"] == endpoint  # the very same process
+    assert outcomes(again) == {**dict.fromkeys(STEPS, "skipped"), "ready": "done", "question": "done"}
+
+    wizard.run("down")
+    assert all(is_free(port) for port in endpoint["ports"].values())
+    assert json.loads(wizard.run("status", "--json"))[0]["state"] == "stopped"
+    wizard.run("chat", "-m", "hi", status=8)
+
+
+def test_what_the_model_was_not_taught_it_does_not_know(wizard: Wizard) -> None:
+    wizard.up()
+    answer = json.loads(wizard.run("chat", "-m", "Who painted the Mona Lisa?", "--json"))
+    assert "I don't know" in answer["answer"]
+
+
+def test_questions_from_a_pipe_are_answered_one_by_one(wizard: Wizard) -> None:
+    wizard.up()
+    answers = wizard.run("chat", text="What is Triton?\nWhat is vLLM?\n")
+    assert "Triton" in answers
+    assert "vLLM" in answers
+
+
+def test_a_held_port_is_moved_and_said(wizard: Wizard) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        plan = json.loads(wizard.run("plan", "demo", "--json", "--http-port", str(port)))
+        assert any(str(port) in note for note in plan["notes"])
+        events = wizard.up("--http-port", str(port))
+    assert port not in events[-1]["endpoint"]["ports"].values()
+
+
+def test_a_port_taken_after_the_plan_was_made_is_moved_at_the_start(wizard: Wizard) -> None:
+    plan = json.loads(wizard.run("plan", "demo", "--json"))
+    port = next(action["ports"]["http"] for step in plan["steps"] for action in step["actions"] if "ports" in action)
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", port))
+        holder.listen()
+        events = [json.loads(line) for line in wizard.run("run", "-", "--json", text=json.dumps(plan)).splitlines()]
+    assert events[-1]["endpoint"]["ports"]["http"] != port
+    assert any(f"Port {port} is held" in line for event in events for line in event.get("lines", ()))
+
+
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_kill_9_in_any_step_and_up_again(wizard: Wizard, step: str) -> None:
+    process = wizard.start("up", "demo", "--yes", "--json")
+    until(process, '"StepStarted"', f'"{step}"')
+    process.kill()
+    process.wait()
+    events = wizard.up()
+    assert events[-1]["event"] == "Ready"
+    assert wizard.strays() == []
+    servers = proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "demo"))
+    assert {row.group for row in servers} == {events[-1]["endpoint"]["pid"]}  # one server, not two
+
+
+def test_a_server_that_was_killed_is_dead_and_up_brings_it_back(wizard: Wizard) -> None:
+    pid = wizard.up()[-1]["endpoint"]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    while proctable.read(pid):
+        pass
+    assert json.loads(wizard.run("status", "--json"))[0]["state"] == "dead"
+    assert wizard.up()[-1]["endpoint"]["pid"] != pid
+
+
+def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
+    pid = wizard.up()[-1]["endpoint"]["pid"]
+    events = wizard.up("--users", "2")
+    assert events[-1]["endpoint"]["pid"] != pid
+    assert outcomes(events)["repository"] == "done"
+    assert outcomes(events)["environment"] == "skipped"
+
+
+def test_a_second_wizard_is_refused_and_the_first_goes_on(wizard: Wizard) -> None:
+    process = wizard.start("up", "demo", "--yes", "--json")
+    until(process, '"StepStarted"')
+    assert "TW-K04" in wizard.run("up", "demo", "--yes", status=6)
+    output, _ = process.communicate()
+    assert process.returncode == 0
+    assert json.loads(output.splitlines()[-1])["event"] == "Ready"
+
+
+def test_a_broken_model_names_its_cause_and_leaves_nothing_running(wizard: Wizard) -> None:
+    plan = json.loads(wizard.run("plan", "demo", "--json", "--name", "broken"))
+    for file in plan["steps"][2]["actions"]:
+        if file["path"].endswith("model.py"):
+            file["text"] = (
+                "class TritonPythonModel:\n    def initialize(self, args):\n        raise ValueError('no luck')\n"
+            )
+    output = wizard.run("run", "-", text=json.dumps(plan), status=8)
+    assert "TW-S04" in output
+    assert "no luck" in output
+    assert proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "broken")) == []
+
+
+def test_the_demo_shows_everything_and_leaves_nothing_running(wizard: Wizard) -> None:
+    shown = wizard.run("demo")
+    assert "What is Triton?" in shown
+    assert "Triton" in shown.split("Answer:")[1]
+    assert proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "demo")) == []
+
+
+def test_clean_removes_everything_that_was_made(wizard: Wizard) -> None:
+    wizard.up()
+    wizard.run("clean", "--yes", status=2)  # refused while it runs
+    wizard.run("down")
+    kinds = {item["kind"] for item in json.loads(wizard.run("clean", "--json"))["items"]}
+    assert kinds == {"server", "environment", "model"}
