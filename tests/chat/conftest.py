@@ -53,7 +53,7 @@ def chain_repository(root: Path) -> Path:
     begun = write_chain_model(root.parent / "begun.gguf", add_bos=True)
     for name, path, facts, choice in (
         ("chain", gguf, _FACTS, _CHOICE),
-        ("gated", gguf, replace(_FACTS, gate=Gate(0.9, REFUSAL)), _CHOICE),
+        ("gated", gguf, replace(_FACTS, gate=Gate(0.9, REFUSAL)), replace(_CHOICE, max_batch_size=1)),
         ("short", gguf, _FACTS, _SHORT),
         ("begun", begun, _FACTS, _SHORT),
         ("base", gguf, replace(_FACTS, chat=None, questions=()), _SHORT),

@@ -38,8 +38,9 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
 
     The words for a long prompt are ours (``llamacpp_model.py``), the others are Triton's.
     """
-    if "prompt too long" in text:
-        return PromptTooLong(text)
+    _, long, numbers = text.partition("prompt too long: ")
+    if long:
+        return PromptTooLong(numbers)
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
     return ServerError(
@@ -80,7 +81,7 @@ def too_long(detail: str) -> UsageError:
     """The last message alone does not fit."""
     return UsageError(
         "TW-C05",
-        f"this message is too long for the served model ({plain(detail)})",
+        f"this message is too long for the served model: {plain(detail)}",
         "Shorten it, or serve the model with a longer context.",
     )
 

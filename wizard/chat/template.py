@@ -58,7 +58,7 @@ def served_model(url: str, model: str) -> ServedModel:
     try:
         data = json.loads(body)
         if response.status != 200:
-            raise ask.server_said(str(data["error"]), model)
+            raise ask.no_model(model, str(data["error"]))
         return _served(model, {key: item["string_value"] for key, item in data["parameters"].items()})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ask.not_triton(url, repr(error)) from error

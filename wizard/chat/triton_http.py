@@ -1,4 +1,8 @@
-"""Stream an answer over Triton's HTTP endpoint ``generate_stream`` (server-sent events, without a final ``[DONE]``)."""
+"""Stream an answer over Triton's HTTP endpoint ``generate_stream`` (server-sent events, without a final ``[DONE]``).
+
+Hanging up cancels the request, but Triton reads nothing from the connection before it has sent the first response
+(measured, 2.51.0): a request that still waits or reads its prompt ends with its first token. Over gRPC it ends at once.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ async def stream(ask: Ask, url: str) -> AsyncGenerator[Piece, None]:
     except (ValueError, asyncio.LimitOverrunError) as error:
         raise not_triton(url, error) from error
     finally:
-        writer.close()  # Triton cancels the request when its client hangs up
+        writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
     if not finished:
@@ -82,6 +86,8 @@ def _piece(data: bytes, ask: Ask, url: str) -> Piece:
 async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
     """Lines of the response's body, whether it comes in chunks or in one piece (RFC 9112, sections 6 and 7)."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    if not head.startswith(b"http/"):
+        raise ValueError(f"it says {head[:40]!r}")
     if b"\r\ntransfer-encoding: chunked" not in head:
         for line in (await reader.read(-1)).splitlines():
             yield line

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wizard.chat.conversation import Conversation, Message, Sampling, Stats
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_json, to_json
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=-0.1),
+        Sampling(temperature=math.nan),
+        Sampling(temperature=math.inf),
+        Sampling(top_p=0),
+        Sampling(top_p=1.5),
+        Sampling(top_p=math.nan),
+        Sampling(max_tokens=0),
+        Sampling(max_tokens=2**31),
+        Sampling(seed=-1),
+        Sampling(seed=2**64),
+    ],
+)
+def test_values_out_of_range_are_refused(sampling: Sampling) -> None:
+    with pytest.raises(UsageError) as caught:
+        sampling.check()
+    assert caught.value.code == "TW-C08"
+
+
+def test_values_at_the_edges_are_taken() -> None:
+    Sampling(temperature=0, top_p=1, max_tokens=1, seed=2**64 - 1).check()
+    Sampling().check()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text()), max_size=5))
+def test_json_and_back(messages: list[tuple[str, str]]) -> None:
+    talk = Conversation(tuple(Message(role, text) for role, text in messages), Sampling(seed=3))  # type: ignore[arg-type]
+    assert from_json(Conversation, to_json(talk), where="here") == talk
+
+
+def test_markdown_for_people() -> None:
+    talk = Conversation().said("user", "What is Triton?").said("assistant", "A server.\n")
+    assert talk.to_markdown() == "## User\n\nWhat is Triton?\n\n## Assistant\n\nA server.\n"
+
+
+def test_the_oldest_turn_goes_and_the_system_prompt_stays() -> None:
+    talk = Conversation().said("system", "s").said("user", "1").said("assistant", "a").said("user", "2")
+    shorter = talk.without_oldest_turn()
+    assert shorter is not None
+    assert [each.content for each in shorter.messages] == ["s", "2"]
+    assert shorter.without_oldest_turn() is None
+
+
+@given(st.booleans(), st.integers(0, 6))
+def test_turns_run_out(system: bool, turns: int) -> None:
+    talk = Conversation().said("system", "s") if system else Conversation()
+    for index in range(turns):
+        talk = talk.said("user", str(index)).said("assistant", "a")
+    talk = talk.said("user", "last")
+    seen = 0
+    shorter: Conversation | None = talk
+    while shorter is not None:
+        last, seen = shorter, seen + 1
+        assert shorter.messages[-1].content == "last"
+        shorter = shorter.without_oldest_turn()
+    assert seen == turns + 1
+    assert [each.content for each in last.messages] == (["s"] if system else []) + ["last"]
+
+
+@pytest.mark.parametrize(
+    ("stats", "rate"),
+    [
+        (Stats(11, 1.0, 2.0, "stop"), 10.0),
+        (Stats(1, 1.0, 2.0, "stop"), None),
+        (Stats(0, None, 2.0, "gate"), None),
+        (Stats(5, 2.0, 2.0, "stop"), None),
+    ],
+)
+def test_the_rate_is_of_the_tokens_after_the_first(stats: Stats, rate: float | None) -> None:
+    assert stats.tokens_per_s == rate
