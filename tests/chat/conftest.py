@@ -19,7 +19,7 @@ REFUSAL = "I do not know that."
 SHORT_CONTEXT = 256
 """Tokens of the models ``short`` and ``begun``, which have one slot."""
 
-_CHOICE = Choice(
+CHOICE = Choice(
     stack="llamacpp",
     runtime="native",
     dtype="float32",
@@ -32,8 +32,8 @@ _CHOICE = Choice(
     release="triton 2.51.0",
     memory=Memory(0, 0, 0, 0, 0, 0, 0),
 )
-_SHORT = replace(_CHOICE, max_batch_size=1, max_seq_len=SHORT_CONTEXT)
-_FACTS = ModelFacts("chain", "gguf", "chain.gguf", "chain", "llama", 1000, chat=CHAT, questions=("is it?",))
+_SHORT = replace(CHOICE, max_batch_size=1, max_seq_len=SHORT_CONTEXT)
+FACTS = ModelFacts("chain", "gguf", "chain.gguf", "chain", "llama", 1000, chat=CHAT, questions=("is it?",))
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ def chain_repository(root: Path) -> Path:
     gguf = write_chain_model(root.parent / "chain.gguf")
     begun = write_chain_model(root.parent / "begun.gguf", add_bos=True)
     for name, path, facts, choice in (
-        ("chain", gguf, _FACTS, _CHOICE),
-        ("gated", gguf, replace(_FACTS, gate=Gate(0.9, REFUSAL)), replace(_CHOICE, max_batch_size=1)),
-        ("short", gguf, _FACTS, _SHORT),
-        ("begun", begun, _FACTS, _SHORT),
-        ("base", gguf, replace(_FACTS, chat=None, questions=()), _SHORT),
+        ("chain", gguf, FACTS, CHOICE),
+        ("gated", gguf, replace(FACTS, gate=Gate(0.9, REFUSAL)), replace(CHOICE, max_batch_size=1)),
+        ("short", gguf, FACTS, _SHORT),
+        ("begun", begun, FACTS, _SHORT),
+        ("base", gguf, replace(FACTS, chat=None, questions=()), _SHORT),
     ):
         write(repository(name, gguf_path=str(path), facts=facts, choice=choice, threads=1), root)
     return root

@@ -1,0 +1,180 @@
+"""The Python-backend model that the wizard ships, asked by plain HTTP as with curl."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import signal
+import sys
+import types
+import urllib.error
+import urllib.request
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chain_model import CYCLE, CYCLE_TOKENS
+from tests.chat.conftest import CHOICE, FACTS, REFUSAL, SHORT_CONTEXT, Served, chain_repository
+from tests.server_environment import running_triton, wait_until, write
+from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.stream import answer
+from wizard.repository.llamacpp import repository
+
+e2e = pytest.mark.e2e
+
+
+def post(served: Served, model: str, **body: Any) -> list[dict[str, Any]]:
+    """The JSON objects that ``generate`` (``stream=False``) or ``generate_stream`` answers."""
+    kind = "generate" if body.get("stream") is False else "generate_stream"
+    url = f"{served.triton.url}/v2/models/{model}/{kind}"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode()), timeout=60) as response:
+            lines = response.read().splitlines()
+    except urllib.error.HTTPError as error:
+        lines = error.read().splitlines()
+    return [json.loads(line.removeprefix(b"data: ")) for line in lines if line]
+
+
+@e2e
+def test_one_answer_for_a_plain_curl(served: Served) -> None:
+    (said,) = post(served, "chain", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
+    assert said["text_output"] == 3 * CYCLE
+    assert (said["finish_reason"], said["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
+
+
+@e2e
+def test_streaming_is_the_default_and_loses_nothing(served: Served) -> None:
+    said = post(served, "chain", text_input="What is Triton?", max_tokens=CYCLE_TOKENS + 5)
+    assert (
+        "".join(piece["text_output"] for piece in said) == CYCLE + "Hi "
+    )  # the two bytes of half an emoji are not sent
+    assert {piece["finish_reason"] for piece in said[:-1]} == {""}
+    assert (said[-1]["finish_reason"], said[-1]["completion_tokens"]) == ("length", CYCLE_TOKENS + 5)
+
+
+@e2e
+def test_a_raw_prompt_is_continued(served: Served) -> None:
+    (said,) = post(served, "chain", text_input="Is it?", stream=False, apply_chat_template=False)
+    assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+
+
+@e2e
+def test_stop_words_end_the_answer(served: Served) -> None:
+    (said,) = post(served, "chain", text_input="x", stream=False, stop_words=["", "no", "é."])
+    assert (said["text_output"], said["finish_reason"]) == ("Hi 😀", "stop")
+
+
+@e2e
+def test_an_answer_ends_with_the_context(served: Served) -> None:
+    (said,) = post(served, "short", text_input="x", stream=False, max_tokens=10**6)
+    assert said["finish_reason"] == "length"
+    assert said["completion_tokens"] < SHORT_CONTEXT
+
+
+@e2e
+def test_the_same_seed_gives_the_same_answer(served: Served) -> None:
+    def ask(seed: int) -> str:
+        prompts = {"text_input": "Is it!", "apply_chat_template": False, "stream": False}
+        return str(post(served, "chain", **prompts, temperature=1.0, random_seed=seed)[0]["text_output"])
+
+    answers = {seed: ask(seed) for seed in range(20)}
+    assert set(answers.values()) == {"m", "n"}  # it is as likely to say one as the other
+    assert {seed: ask(seed) for seed in range(20)} == answers
+
+
+@e2e
+def test_the_gate(served: Served) -> None:
+    (said,) = post(served, "gated", text_input="Is it!", apply_chat_template=False, stream=False)
+    assert (said["text_output"], said["finish_reason"], said["completion_tokens"]) == (REFUSAL, "gate", 0)
+    (said,) = post(served, "gated", text_input="Is it!", apply_chat_template=False)  # streamed as one piece
+    assert said["text_output"] == REFUSAL
+    (said,) = post(served, "gated", text_input="Is it?", apply_chat_template=False, stream=False)
+    assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+    (said,) = post(served, "gated", text_input="x", stream=False, max_tokens=CYCLE_TOKENS)
+    assert said["text_output"] == CYCLE
+
+
+@e2e
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"text_input": ""}, "text_input must be a text, not empty"),
+        ({"temperature": -1}, "temperature must be 0 or more, not -1.0"),
+        ({"temperature": 1e39}, "temperature must be 0 or more, not inf"),
+        ({"top_p": 0}, "top_p must be over 0 and at most 1, not 0.0"),
+        ({"top_p": 1.5}, "top_p must be over 0 and at most 1, not 1.5"),
+        ({"top_k": -1}, "top_k must be 0 (all tokens) or more, not -1"),
+        ({"max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
+        (
+            {"text_input": "x" * 999, "apply_chat_template": False},
+            "prompt too long: 999 tokens, and a request may have 256",
+        ),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_is_wrong_is_said(served: Served, body: dict[str, Any], message: str, stream: bool) -> None:
+    (said,) = post(served, "short", **{"text_input": "x", "stream": stream, **body})
+    assert said["error"] == message
+    assert post(served, "short", text_input="still there?", max_tokens=1)[0]["text_output"] == "H"
+
+
+@e2e
+def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    text = tmp_path / "text.gguf"
+    text.write_text("no model")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    root = tmp_path / "repository"
+    for name, path in (("missing", tmp_path / "nope.gguf"), ("text", text), ("broken", broken)):
+        write(repository(name, gguf_path=str(path), facts=FACTS, choice=CHOICE, threads=1), root)
+    with running_triton(root, tmp_path, ready=False) as triton:
+        wait_until(lambda: triton.process.poll() is not None, 60)
+        log = triton.logged()
+    assert triton.process.returncode != 0
+    assert f"missing: there is no file {tmp_path}/nope.gguf" in log
+    assert f"text: {text} is not a GGUF file" in log
+    assert f"broken: llama.cpp cannot load {broken}" in log
+
+
+@e2e
+async def test_the_server_stops_although_somebody_listens(tmp_path: Path) -> None:
+    with running_triton(chain_repository(tmp_path / "repository"), tmp_path) as triton:
+        talk = Conversation(sampling=Sampling(max_tokens=16000)).said("user", "Hello")
+        async with aclosing(answer(Served(triton).endpoint(), talk)) as chunks:
+            await chunks.__anext__()
+            os.kill(triton.process.pid, signal.SIGTERM)
+            await asyncio.to_thread(triton.process.wait, 30)
+
+
+CPU = "processor : 0\nflags\t\t: fpu sse2 avx avx2 fma f16c bmi1 bmi2\n"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """The shipped file as a module; outside of Triton its ``triton_python_backend_utils`` does not exist."""
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", types.ModuleType("FakeBackendUtils"))
+    return importlib.import_module("wizard.repository.llamacpp_model")
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "machine", "missing"),
+    [
+        (CPU, "x86_64", None),
+        (CPU.replace(" avx2", ""), "x86_64", "avx2"),
+        (CPU.replace("avx2 fma f16c", ""), "x86_64", "avx2, f16c, fma"),
+        ("Features : neon", "aarch64", None),
+        ("", "x86_64", None),
+    ],
+)
+def test_an_old_processor_is_told_before_it_crashes(
+    model: types.ModuleType, cpuinfo: str, machine: str, missing: str | None
+) -> None:
+    if missing is None:
+        model.check_cpu(cpuinfo, machine)
+        return
+    with pytest.raises(RuntimeError, match=f"this processor lacks {missing}, which"):
+        model.check_cpu(cpuinfo, machine)
