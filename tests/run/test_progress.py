@@ -4,16 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wizard.run.progress import fraction
+from wizard.plan.plan import Estimate
+from wizard.run.progress import Meter
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("Downloading model.gguf:  45%|████      | 230M/512M [00:11<00:13, 21.2MB/s]", 0.45),
+        ("model.gguf:  45%|████      | 230M/512M [00:11<00:13, 21.2MB/s]", 230 / 512),
         ("   ━━━━━━━━━━ 12.5/50.0 MB 30.2 MB/s eta 0:00:02", 0.25),
         ("3.0M/12M", 0.25),
         ("512k/1M", 0.512),
+        (" 45% done", 0.45),
         ("100%", 1.0),
         ("Installing collected packages: numpy", None),
         ("version 1.26.4", None),
@@ -22,10 +24,29 @@ from wizard.run.progress import fraction
     ],
 )
 def test_what_tools_print_as_a_fraction(line: str, expected: float | None) -> None:
-    assert fraction(line) == (pytest.approx(expected) if expected is not None else None)
+    assert Meter(Estimate(1)).read(line) == (pytest.approx(expected) if expected is not None else None)
 
 
-@given(st.text())
-def test_any_line_gives_a_fraction_or_nothing(line: str) -> None:
-    value = fraction(line)
-    assert value is None or 0 <= value <= 1
+def test_files_that_are_fetched_one_after_another_are_added_up() -> None:
+    meter = Meter(Estimate(1, download_bytes=100_000_000))
+    lines = ["10/20 MB", "20/20 MB", "Collecting the next", "0/50 MB", "50/50 MB", "0/30 MB", "30/30 MB"]
+    assert [meter.read(line) for line in lines] == [0.1, 0.2, None, 0.2, 0.7, 0.7, 1.0]
+
+
+def test_an_estimate_that_was_too_small_never_gives_more_than_all() -> None:
+    meter = Meter(Estimate(1, download_bytes=1))
+    assert [meter.read(line) for line in ("20/20 MB", "10/20 MB", "20/20 MB")] == [1.0, 0.75, 1.0]
+
+
+def test_time_left_follows_the_fraction_then_the_estimate() -> None:
+    meter = Meter(Estimate(1000), began=0.0)
+    meter.began -= 10  # as if ten seconds more had passed
+    assert meter.left(1.0) == 0
+    assert Meter(Estimate(1000)).left(None) == pytest.approx(1000, abs=100)
+    assert Meter(Estimate(0)).left(None) is None
+
+
+@given(st.lists(st.text()))
+def test_any_lines_give_fractions_or_nothing(lines: list[str]) -> None:
+    meter = Meter(Estimate(1, 1000))
+    assert all(value is None or 0 <= value <= 1 for value in map(meter.read, lines))

@@ -21,7 +21,7 @@ from wizard.kernel.values import to_json
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
 from wizard.run.events import Cancelled, Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
-from wizard.run.progress import Clock, fraction
+from wizard.run.progress import Meter
 from wizard.serve import find, launch, ready
 from wizard.serve.stop import stop
 
@@ -131,14 +131,14 @@ class _Run:
 
     async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
         self.server.logs.mkdir(parents=True, exist_ok=True)
-        clock = Clock(step.estimate.seconds, time.monotonic())
+        meter = Meter(step.estimate)
         with (self.server.logs / f"{step.id}.log").open("wb") as log:
             for action in step.actions:
                 log.write(f"$ {redact(action.shell())}\n".encode())
                 log.flush()
                 match action:
                     case Command():
-                        events = self._command(step, action, log, clock)
+                        events = self._command(step, action, log, meter)
                     case Write():
                         self._write(Path(action.path), action.text)
                         continue
@@ -150,7 +150,7 @@ class _Run:
                     async for event in events:
                         yield event
 
-    async def _command(self, step: Step, command: Command, log: BinaryIO, clock: Clock) -> AsyncGenerator[Event, None]:
+    async def _command(self, step: Step, command: Command, log: BinaryIO, meter: Meter) -> AsyncGenerator[Event, None]:
         environment = {**os.environ, **dict(command.env), proctable.STEP_MARK: str(self.workspace.root)}
         environment.setdefault("PYTHONUNBUFFERED", "1")
         try:
@@ -162,7 +162,7 @@ class _Run:
             async for data, lines in child.output():
                 log.write(redact(data.decode("utf-8", "replace")).encode())
                 log.flush()
-                for event in _shown(step, lines, clock):
+                for event in _shown(step, lines, meter):
                     yield event
                 kept = [*kept, *(line.text for line in lines if not line.update)][-KEPT_LINES:]
             status = await child.wait()
@@ -212,18 +212,16 @@ class _Run:
             ) from error
 
 
-def _shown(step: Step, lines: list[Line], clock: Clock) -> list[Event]:
-    """A batch of lines as events: the whole lines, and the progress that the last telling line shows."""
+def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
+    """A batch of lines as events: the whole lines, and the progress that they tell."""
     events: list[Event] = []
     texts = tuple(redact(plain(line.text)) for line in lines if not line.update and line.text.strip())
     if texts:
         events.append(Output(step.id, texts, time.time()))
-    for line in reversed(lines):
-        done = fraction(line.text)
-        if done is not None:
-            text = redact(plain(line.text)).strip()
-            events.append(Progress(step.id, done, clock.left(done), text, time.time()))
-            break
+    told = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
+    if told:
+        done, text = told[-1]
+        events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
     return events
 
 

@@ -1,40 +1,56 @@
-"""From what tools print to how far they are: a fraction and the time that is left."""
+"""From what tools print to how far a step is: a fraction and the time that is left."""
 
 from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_UNITS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+from wizard.plan.plan import Estimate
+
+_UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PERCENT = re.compile(r"(?<![\d.])(\d{1,3})(?:\.\d+)?%")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\s*/\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\b")
-
-
-def fraction(line: str) -> float | None:
-    """How far a progress line says its tool is, 0 to 1: ``45%``, ``12.5/107.0 MB`` (pip), ``3.2M/512M`` (tqdm)."""
-    if match := _PERCENT.search(line):
-        value = int(match.group(1))
-        return value / 100 if value <= 100 else None
-    if match := _OF.search(line):
-        done, done_unit, whole, whole_unit = match.groups()
-        total = float(whole) * _UNITS[whole_unit]
-        part = float(done) * _UNITS[done_unit or whole_unit]
-        return min(1.0, part / total) if total else None
-    return None
+_LEAST = 0.02
+"""Below this fraction the time left is not worth saying."""
 
 
 @dataclass(slots=True)
-class Clock:
-    """Time left in one step: by what it has done if it says so, else by what it was estimated to take."""
+class Meter:
+    """How far one step is, by the lines of its tools and its estimate.
 
-    estimate_s: float
-    began: float
+    A step may fetch several files one after another, each with a bar of its own: their bytes are added and compared
+    with what the step was estimated to fetch.
+    """
 
-    def left(self, done: float | None) -> float | None:
-        """Seconds left when ``done`` (0 to 1) is done; None when even the estimate has run out."""
+    estimate: Estimate
+    began: float = field(default_factory=time.monotonic)
+    _before: float = 0.0
+    """Bytes of the files that are through."""
+    _done: float = 0.0
+    _of: float = 0.0
+
+    def read(self, line: str) -> float | None:
+        """The step's fraction, 0 to 1, if ``line`` tells: ``12.5/107.0 MB`` (pip), ``3.2M/512M`` (tqdm), ``45%``."""
+        if match := _OF.search(line):
+            done, done_unit, of, of_unit = match.groups()
+            self._next(float(done) * _UNITS[done_unit or of_unit], float(of) * _UNITS[of_unit])
+            whole = max(float(self.estimate.download_bytes), self._before + self._of)
+            return min(1.0, (self._before + self._done) / whole) if whole else None
+        if match := _PERCENT.search(line):
+            percent = int(match.group(1))
+            return percent / 100 if percent <= 100 else None
+        return None
+
+    def _next(self, done: float, of: float) -> None:
+        if of != self._of or done < self._done:
+            self._before += self._of
+        self._done, self._of = min(done, of), of
+
+    def left(self, fraction: float | None) -> float | None:
+        """Seconds left: by the fraction if it says anything, else by the estimate; None when even that has run out."""
         spent = time.monotonic() - self.began
-        if done is not None and done > 0.02:
-            return spent * (1 - done) / done
-        rest = self.estimate_s - spent
+        if fraction is not None and fraction > _LEAST:
+            return spent * (1 - fraction) / fraction
+        rest = self.estimate.seconds - spent
         return rest if rest > 0 else None
