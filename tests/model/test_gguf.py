@@ -146,6 +146,13 @@ def test_absurd_counts_end_at_once(path: Path, place: int, count: int) -> None:
     assert refusal(path).code in ("TW-M09", "TW-M10")
 
 
+def test_lists_that_nobody_needs_are_refused_even_in_a_huge_file() -> None:
+    pair = text("tokenizer.ggml.merges") + struct.pack("<IIQ", ARRAY, STRING, 1 << 30)
+    raw = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair + bytes(8000)
+    with pytest.raises(ModelError, match="1073741824 entries"):
+        gguf.parse_beginning(raw, 1 << 42, "remote")
+
+
 def test_the_beginning_of_a_remote_file_tells_the_shape() -> None:
     file = tiny()
     raw = file.bytes()

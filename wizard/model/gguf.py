@@ -73,6 +73,7 @@ _STRING, _ARRAY = 8, 9
 _LONGEST_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
 _LONGEST_TEXT = 10_000_000  # a chat template has some kilobytes
 _KEPT_ITEMS = 10_000  # arrays of one number a layer are kept; merges, scores and token types are not
+_MOST_ENTRIES = 2_000_000  # vocabularies have up to 260,000 tokens and twice as many merges; this is walked in 2 s
 _TOKENS = "tokenizer.ggml.tokens"
 _ALIGNMENT = 32
 
@@ -229,7 +230,9 @@ class _Reader:
         return tuple(kept) if keep else None
 
     def expect(self, count: int, least_bytes: int) -> None:
-        """Refuse a count of things that cannot all be in the rest of the file."""
+        """Refuse a count of things that cannot all be in the rest of the file, or that nobody needs."""
+        if count > _MOST_ENTRIES:
+            raise refused(self.where, f"its header speaks of {count} entries in one list")
         if count * least_bytes > self.total - self.position:
             raise _TooShortError(f"its header speaks of {count} entries, more than the file can hold")
 

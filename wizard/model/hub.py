@@ -69,10 +69,9 @@ def reachable(timeout: float = 3.0) -> bool:
     """Whether the hub answers at all within ``timeout`` seconds; False when told to be offline."""
     if _told_to_be_offline():
         return False
+    from huggingface_hub.utils import get_session  # half a second the first time, which is not the hub's doing
 
     def ask() -> bool:
-        from huggingface_hub.utils import get_session
-
         return int(get_session().head(endpoint(), timeout=timeout).status_code) < 500
 
     try:
