@@ -17,7 +17,7 @@ _ROOM = COLUMNS - _LABEL - 2
 def text(host: Host) -> str:
     """Describe ``host`` in lines of at most 80 columns, without colours; what is unknown is said with its reason."""
     rows: list[tuple[str, str]] = []
-    for label, lines in _parts(host):
+    for label, lines in parts(host):
         folded = [piece for line in lines if line for piece in fold(line, _ROOM)]
         rows += [("" if later else label, line) for later, line in enumerate(folded)]
     return table([(label.ljust(_LABEL), line) for label, line in rows])
@@ -49,7 +49,8 @@ def _cut(piece: str, room: int) -> Iterator[str]:
     yield piece
 
 
-def _parts(host: Host) -> Iterator[tuple[str, list[str]]]:
+def parts(host: Host) -> Iterator[tuple[str, list[str]]]:
+    """Label and lines of everything that is said about ``host``, unfolded."""
     system = host.system
     where = [
         system.libc or "",

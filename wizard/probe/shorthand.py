@@ -30,7 +30,7 @@ def host(text: str) -> Host:
         return _around((), (), cores=8, memory=32 * GIB, architecture="x86_64", source=text)
     count, profile = _parse(text)
     if not 1 <= count <= MOST_GPUS:
-        raise UsageError("TW-P10", f"{text!r} asks for {count} GPUs in one machine", f"Ask for 1 to {MOST_GPUS}.")
+        raise UsageError("TW-P10", f"{text[:60]!r} asks for {count} GPUs in one machine", f"Ask for 1 to {MOST_GPUS}.")
     devices = tuple(_gpu(index, profile) for index in range(count))
     links = tuple(GpuLink(a, b, _kind(profile, a, b)) for a, b in combinations(range(count), 2))
     shared = profile.memory.shared_with_host

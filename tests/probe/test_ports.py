@@ -1,0 +1,70 @@
+"""Free ports, with real sockets."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from wizard.kernel.errors import HostError
+from wizard.probe.ports import choose, is_free
+
+
+@pytest.fixture
+def held() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def test_a_held_port_is_not_free_and_freed_it_is(held: int) -> None:
+    assert not is_free(held)
+
+
+def test_a_port_held_on_all_addresses_is_not_free() -> None:
+    with socket.socket() as server:
+        server.bind(("0.0.0.0", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        assert not is_free(port)
+    assert is_free(port)
+
+
+def test_a_port_with_fading_connections_is_free() -> None:
+    """TIME_WAIT of an earlier server must not move the port."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            accepted, _ = server.accept()
+            accepted.close()  # closed here first, so the server's side is what fades
+            assert client.recv(1) == b""
+    assert is_free(port)
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 10**9])
+def test_what_is_no_port_is_not_free(port: int) -> None:
+    assert not is_free(port)
+
+
+def test_the_next_free_port_is_chosen(held: int) -> None:
+    chosen = choose(held, "127.0.0.1", set())
+    assert chosen > held
+    assert is_free(chosen)
+    assert choose(held, "127.0.0.1", {chosen}) > chosen
+
+
+def test_the_wanted_port_is_taken_if_it_is_free(held: int) -> None:
+    free = choose(held, "127.0.0.1", set())
+    assert choose(free, "127.0.0.1", set()) == free
+
+
+def test_no_port_left() -> None:
+    with pytest.raises(HostError) as caught:
+        choose(65535, "127.0.0.1", {65535})
+    assert caught.value.code == "TW-P09"

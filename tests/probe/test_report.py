@@ -1,0 +1,102 @@
+"""The description for a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pynvml
+from hypothesis import HealthCheck, given, settings
+
+from tests.probe.fake_nvml import FakeNvml, error, readings
+from tests.probe.test_hardware import h200s, hosts
+from tests.values import CPU_HOST
+from wizard.kernel.text import plain, width
+from wizard.probe import gpus
+from wizard.probe.hardware import find
+from wizard.probe.host import ContainerEngine, Gpu, GpuProcess, Host, Interpreter, MigSlice
+from wizard.probe.report import fold, text
+
+
+@given(hosts)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_host_fits_eighty_columns_and_moves_no_cursor(host: Host) -> None:
+    said = text(host)
+    assert max(map(width, said.split("\n"))) <= 80
+    assert plain(said) == said
+    assert "\t" not in said
+
+
+def test_eight_gpus() -> None:
+    said = text(h200s(8))
+    assert "0: NVIDIA H200, 140 GiB, 140 GiB free, compute capability 9.0" in said
+    assert "links NV18: every pair" in said
+    assert "NVIDIA driver 580.159.04, runs CUDA up to 13.0" in said
+
+
+def test_mixed_links_are_listed_by_kind() -> None:
+    said = text(find("5xl4", Path("/")))
+    assert "links NODE: 0-1 0-2 0-3 1-2 1-3 2-3" in said
+    assert "links SYS: 0-4 1-4 2-4 3-4" in said
+
+
+def test_why_there_is_no_gpu() -> None:
+    part = gpus.find((None, None), FakeNvml({}, init=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH))
+    said = text(replace(CPU_HOST, gpu_problem=part.problem))
+    assert "(TW-P03)" in said
+    assert "→ Reboot" in said
+
+
+def test_what_is_unknown_is_said_with_its_reason() -> None:
+    data = readings("nvml-h200-x1")
+    for name in ("MemoryInfo", "MemoryInfo_v2"):
+        data["gpus"][0][name] = error(pynvml.NVML_ERROR_GPU_IS_LOST)
+    part = gpus.find((None, None), FakeNvml(data))
+    said = text(replace(CPU_HOST, gpus=part.gpus, unknown={"cpu.model": "not named"}))
+    assert "0: NVIDIA H200, unknown, unknown free" in said
+    assert "   unknown memory_total_bytes, memory_free_bytes: GPU is lost" in said
+    assert "unknown     cpu.model: not named" in said
+
+
+def test_slices_processes_and_shared_memory() -> None:
+    gpu = Gpu(
+        0,
+        "GPU",
+        memory_total_bytes=1 << 30,
+        memory_free_bytes=1 << 29,
+        memory_is_shared_with_host=True,
+        mig_enabled=True,
+        mig_slices=(MigSlice("MIG-1", "1g.5gb", 5 << 30),),
+        processes=(GpuProcess(42, "tritonserver", 1 << 30), GpuProcess(7, None, None)),
+    )
+    said = text(replace(CPU_HOST, gpus=(gpu, replace(gpu, index=1, mig_slices=()))))
+    assert "1.0 GiB, 512 MiB free (shared with the host)" in said
+    assert "MIG 1g.5gb: 5.0 GiB" in said
+    assert "held by process 42 (tritonserver): 1.0 GiB" in said
+    assert "held by process 7 (name hidden): unknown" in said
+    assert "MIG is on, but no slice has been made" in said
+
+
+def test_engines_interpreters_and_ports() -> None:
+    host = replace(
+        CPU_HOST,
+        engines=(
+            ContainerEngine("docker", "28.2.2", None, None, "permission denied"),
+            ContainerEngine("podman", "4.3.1", "4.3.1", nvidia_runtime=False),
+        ),
+        interpreters=(Interpreter("/opt/python3", (3, 13, 0), None, has_venv=False, usable=False, why_not="too new"),),
+        busy_ports=(8000,),
+    )
+    said = text(host)
+    assert "docker 28.2.2: permission denied" in said
+    assert "podman 4.3.1: answers, has no NVIDIA runtime" in said
+    assert "3.13.0 /opt/python3: too new (cannot make virtual" in said
+    assert "8001, 8002 free; 8000 in use" in said
+
+
+def test_folding() -> None:
+    assert fold("one two three", 9) == ["one two", "  three"]
+    assert fold("   one two", 8) == ["   one", "     two"]
+    assert fold("abcdefghij", 6) == ["abcdef", "  ghij"]
+    assert fold("漢字漢字", 5) == ["漢字", "  漢", "  字"]
+    assert fold("", 5) == [""]
