@@ -199,6 +199,14 @@ def test_a_reader_that_goes_away_is_no_defect(gguf: str) -> None:
     assert "BrokenPipe" not in done.stderr
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_defect(closed: str) -> None:
+    line = f'"{sys.executable}" -m wizard journeys {closed}'  # the shell only closes the streams
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
 def test_a_plan_that_is_not_accepted_does_nothing(gguf: str) -> None:
     import pexpect
 

@@ -146,6 +146,19 @@ def test_kill_9_in_any_step_and_up_again(wizard: Wizard, step: str) -> None:
     assert {row.group for row in servers} == {events[-1]["endpoint"]["pid"]}  # one server, not two
 
 
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_ctrl_c_in_any_step_and_up_again(wizard: Wizard, step: str) -> None:
+    """A quick step may be over before the signal comes; then the journey just ends well."""
+    process = wizard.start("up", "demo", "--yes", "--json")
+    until(process, '"StepStarted"', f'"{step}"')
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    assert process.returncode in (0, 130), output
+    assert ("TW-U07" in output) == (process.returncode == 130)
+    assert wizard.strays() == []
+    assert wizard.up()[-1]["event"] == "Ready"
+
+
 def test_a_server_that_was_killed_is_dead_and_up_brings_it_back(wizard: Wizard) -> None:
     pid = wizard.up()[-1]["endpoint"]["pid"]
     os.kill(pid, signal.SIGKILL)

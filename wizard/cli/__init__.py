@@ -20,6 +20,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit."""
     from wizard.kernel.text import make_printable
 
+    if sys.stdout is None or sys.stderr is None:  # started with them closed: what is said goes nowhere
+        sys.stdout, sys.stderr = sys.stdout or open(os.devnull, "w"), sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         make_printable(stream)
     arguments = parser().parse_args(argv)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wizard.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.advice import Advice, Wishes
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan

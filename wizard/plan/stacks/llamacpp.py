@@ -54,7 +54,10 @@ def _get_model(facts: ModelFacts, runtime: Native) -> tuple[Step, Path]:
         from wizard.model.hub import download_command
 
         argv = download_command(facts.location, name, facts.revision, str(folder))
-        actions, target = (Command(argv, secrets=("HF_TOKEN",)),), folder / name
+        actions, target = (
+            (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
+            folder / name,
+        )
         size = facts.weight_bytes or 0
         estimate = Estimate(5 + size / 20e6, size, size)
         why = "The weights come from the Hugging Face hub, one GGUF file with tokenizer and chat template inside."
