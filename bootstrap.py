@@ -305,8 +305,8 @@ def check(arguments: list[str]) -> int:
 
 
 def clean() -> int:
-    """Remove .venv and .demo."""
-    for folder in (VENV, DEMO):
+    """Remove .venv, .demo and the server environment that the tests keep."""
+    for folder in (VENV, DEMO, ROOT / ".venv-server-tests"):
         if folder.exists():
             shutil.rmtree(str(folder))
             say(f"Removed {folder}")
