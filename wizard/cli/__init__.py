@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from wizard.cli.parser import parser
@@ -20,10 +21,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit."""
     from wizard.kernel.text import make_printable
 
-    if sys.stdout is None or sys.stderr is None:  # started with them closed: what is said goes nowhere
-        sys.stdout, sys.stderr = sys.stdout or open(os.devnull, "w"), sys.stderr or open(os.devnull, "w")  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        make_printable(stream)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started with it closed: what is said goes nowhere
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        make_printable(getattr(sys, name))
     arguments = parser().parse_args(argv)
     try:
         from wizard.cli.commands import COMMANDS
