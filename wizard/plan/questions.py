@@ -224,7 +224,7 @@ HTTP_PORT = Question(
     validate=_between(1, 65_533),
     help="A port that somebody holds is moved upwards, and said.",
 )
-ACCEPT = Question("accept", "confirm", "Go?", "--yes", default=True, required=True, help="Carry the plan out.")
+ACCEPT = Question("accept", "confirm", "Go?", "--yes", required=True, help="Carry the plan out.")
 SYSTEM = Question(
     "system",
     "text",

@@ -171,14 +171,12 @@ class _Flow:
                 print(f"Not here: {one_line(one.title)}: {one_line(one.why_not or '')}")
         options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
         options.append(("Another: type a hub id, a folder or a .gguf file", None))
-        refs = [ref for _, ref in options]
+        refs = [one.ref for one in usable]
         kept = self.kept.get("model")
-        first = refs.index(str(kept)) if kept in refs else len(usable) if kept else 0
+        typed = None if kept in refs else _as_value(kept)
+        first = refs.index(kept) if kept in refs else len(refs) if typed else 0
         ref = self.ask.choose(MODEL.text, options, first)
-        if ref is not None:
-            return ref
-        typed = ask_question(self.ask, MODEL, None if kept in refs else _as_value(kept))
-        return str(typed)
+        return ref if ref is not None else str(ask_question(self.ask, MODEL, typed))
 
     # -- advice --------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,212 @@
+"""A journey with nothing behind it, and a program that asks the real questions over it in a real terminal.
+
+``python -m tests.prompts.fake_journey flow|chat WORKSPACE [key=value …]``; see `FakeJourney` for the keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
+from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
+from wizard.catalog.journeys import Journey
+from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.template import ServedModel
+from wizard.journey import Suggestion
+from wizard.kernel.errors import ModelError, ServerError, StepError, WizardError, WorkspaceError
+from wizard.kernel.paths import Workspace
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
+from wizard.probe.host import Host
+from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.serve.endpoint import Endpoint
+from wizard.serve.status import Status
+
+QUESTIONS = ("What is Triton?", "What is a KV cache?")
+ENDPOINT = Endpoint("demo", "demo", "127.0.0.1", Ports(), 4242, "1", "/nowhere/triton.log")
+STEPS = (
+    Step(
+        "environment",
+        "Create the server environment",
+        "Triton and its engine live in an environment of their own.",
+        (Command(("python3", "-m", "venv", "the env")),),
+        Done(),
+        Estimate(30, 110 * 1024**2, 300 * 1024**2),
+    ),
+    Step(
+        "repository",
+        "Write the model repository",
+        "Triton serves what it finds there.",
+        (Write("/ws/config.pbtxt", 'name: "demo"\n'),),
+        Done(),
+        Estimate(0.1),
+    ),
+)
+
+
+class FakeJourney:
+    """The functions of `wizard.journey`.
+
+    Args:
+        notes: A folder where clean-up leaves a file, so that another process can see that it happened.
+        run: ``ready``; ``hang`` in the second step until it is stopped; ``fail`` the first time.
+        chat: ``answer``; ``fail`` in the middle of it.
+    """
+
+    def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer") -> None:
+        self.notes = notes
+        self.runs = run
+        self.chats = chat
+        self.asked: list[Conversation] = []
+        self.wishes: list[Wishes] = []
+        self.stopped: list[str | None] = []
+
+    def _note(self, name: str) -> None:
+        self.notes.mkdir(parents=True, exist_ok=True)
+        (self.notes / name).touch()
+
+    def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
+        return replace(CPU_HOST, source=hardware) if hardware else CPU_HOST
+
+    def journeys(self) -> list[Journey]:
+        return [Journey("demo", "Offline demo", "Knows about Triton.", "models/d.gguf", "ours", answers={"seed": 7})]
+
+    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
+        none = Suggestion("org/large", "Large", "", None, None, True, usable=False, why_not="it needs 40 GiB")
+        return [
+            Suggestion("demo", "Offline demo", "Knows about Triton.", "Apache-2.0", 0, False, usable=True),
+            Suggestion("org/small", "Small", "Talks.", "MIT", 400 * 1024**2, True, usable=True),
+            none,
+        ]
+
+    def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
+        if ref not in ("demo", "org/small", "org/gated"):
+            raise ModelError("TW-M01", f"there is no model {ref!r}", "Check its name.")
+        return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+        self.wishes.append(wishes)
+        if wishes.users > 100:
+            why = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
+            return Advice(False, rejections=(why,))
+        first = replace(CHOICE, max_batch_size=wishes.users, reasons=(Note("cpu", "The CPU serves."),))
+        return Advice(True, (first, replace(first, max_seq_len=512)))
+
+    def plan(
+        self,
+        host: Host,
+        facts: ModelFacts,
+        choice: Choice,
+        workspace: Workspace,
+        *,
+        name: str | None = None,
+        http_port: int | None = None,
+    ) -> Plan:
+        if http_port == 666:
+            raise WorkspaceError("TW-L02", "1 GiB is needed and 0 B are free", "Free some space.")
+        server = workspace.server(name or "demo")
+        plan = plan_of(workspace.root, *STEPS, name=server.name)
+        return replace(plan, facts=facts, choice=choice, host=host.source, notes=("Port 8000 is held.",))
+
+    async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
+        count = len(plan.steps)
+        yield StepStarted("environment", plan.steps[0].title, 1, count, 0.0)
+        yield StepFinished("environment", "skipped", 0.0, "done before and unchanged", 0.0)
+        yield StepStarted("repository", plan.steps[1].title, 2, count, 0.0)
+        yield Progress("repository", 0.5, 3.0, "50%", 0.5)
+        yield Output("repository", ("a line of output",), 0.6)
+        if self.runs == "hang":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._note("run-stopped")
+        if self.runs == "fail":
+            self.runs = "ready"
+            error = StepError("TW-R03", "step 'Write the model repository' failed", "Mend the cause.")
+            yield StepFinished("repository", "failed", 0.1, error.what, 0.7, error=error.as_json())
+            raise error
+        yield StepFinished("repository", "done", 0.1, "", 0.7)
+        yield Ready(replace(ENDPOINT, name=plan.name, model=plan.name), 0.8)
+
+    def statuses(self, workspace: Workspace) -> list[Status]:
+        return [Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")]
+
+    def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
+        if name not in (None, "demo"):
+            raise ServerError("TW-S01", f"no server {name} runs", "Start it.")
+        return ENDPOINT
+
+    def stop(self, workspace: Workspace, name: str | None = None) -> Status:
+        self.stopped.append(name)
+        return Status(name or "demo", "stopped", None, "start it again")
+
+    def logs(
+        self,
+        workspace: Workspace,
+        name: str | None = None,
+        *,
+        lines: int = 100,
+        step: str | None = None,
+        raw: bool = False,
+    ) -> list[str]:
+        return [f"line {number}" for number in range(lines)]
+
+    def served(self, endpoint: Endpoint) -> ServedModel:
+        return ServedModel("demo", None, QUESTIONS, 1024, 0.0)
+
+    async def chat(
+        self, endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc"
+    ) -> AsyncGenerator[Chunk, None]:
+        self.asked.append(conversation)
+        question = conversation.messages[-1].content
+        yield Chunk("You asked: ", tokens=3)
+        if self.chats == "fail":
+            raise ServerError("TW-C03", "the server went away", "Look at its log.")
+        if question == "on and on":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._note("chat-stopped")
+        yield Chunk(question, tokens=12)
+        yield Chunk("", Stats(12, 0.05, 0.1, "length" if question == "long" else "stop"), tokens=12)
+
+
+def wait_for(path: Path, seconds: float = 20) -> None:
+    """Wait until ``path`` is there."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} does not appear"
+        time.sleep(0.02)
+
+
+def main() -> int:
+    what, folder, *settings = sys.argv[1:]
+    options = dict(one.split("=", 1) for one in settings)
+    workspace = Workspace.at(folder)
+    journey = FakeJourney(workspace.root / "notes", run=options.get("run", "ready"), chat=options.get("chat", "answer"))
+    try:
+        if what == "chat":
+            from wizard.prompts.chat import run_chat
+
+            return run_chat(ENDPOINT, json_output="json" in options, message=options.get("message"), journey=journey)
+        from wizard.prompts.flow import run_prompts
+
+        return run_prompts(
+            workspace,
+            model_ref=options.get("model"),
+            hardware=options.get("hardware"),
+            yes="yes" in options,
+            journey=journey,
+        )
+    except WizardError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

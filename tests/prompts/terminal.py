@@ -1,0 +1,55 @@
+"""The fake journey's program in a real pseudo-terminal, as a user sees it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+
+import pexpect
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+UP, DOWN, ENTER, CTRL_C, CTRL_D = "\x1b[A", "\x1b[B", "\r", "\x03", "\x04"
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Variables for a child: PROMPT_TOOLKIT_NO_CPR because nobody answers cursor position requests here."""
+    return {**os.environ, "PYTHONPATH": str(CHECKOUT), "PROMPT_TOOLKIT_NO_CPR": "1", "PYTHONUTF8": "1", **more}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tests.prompts.fake_journey", *arguments]
+
+
+class Terminal:
+    """A child in a pseudo-terminal; ended with the ``with`` block, whatever happens."""
+
+    def __init__(self, *arguments: str, size: tuple[int, int] = (24, 80), **variables: str) -> None:
+        program, *rest = command(*arguments)
+        self.child = pexpect.spawn(
+            program, rest, env=environment(**variables), dimensions=size, encoding="utf-8", timeout=20
+        )
+        self.child.delaybeforesend = None
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.child.close(force=True)
+
+    def sees(self, text: str) -> None:
+        self.child.expect_exact(text)
+
+    def types(self, text: str) -> None:
+        self.child.send(text)
+
+    def ends(self) -> int:
+        """The exit status; what was printed until then is in ``rest``."""
+        self.child.expect(pexpect.EOF)
+        self.rest = self.child.before or ""
+        self.child.wait()
+        assert self.child.exitstatus is not None, f"killed by signal {self.child.signalstatus}"
+        return self.child.exitstatus

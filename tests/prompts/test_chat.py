@@ -1,0 +1,248 @@
+"""The chat of door 2: one question, a pipe, a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.prompts.fake_journey import ENDPOINT, FakeJourney, wait_for
+from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
+from wizard.chat.conversation import Chunk, Conversation, Message, Stats
+from wizard.kernel.errors import ServerError, UsageError
+from wizard.prompts.chat import read_question, run_chat, stats_line
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> FakeJourney:
+    return FakeJourney(tmp_path / "notes")
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+
+
+# -- one question ------------------------------------------------------------------------------------------------------
+
+
+def test_one_question(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_chat(ENDPOINT, Conversation().said("system", "Be brief."), message="Hello?", journey=journey) == 0
+    out, err = capsys.readouterr()
+    assert out == "You asked: Hello?\n"
+    assert err == "12 tokens · first token after 0.05 s · 220 tokens/s\n"
+    assert journey.asked == [Conversation((Message("system", "Be brief."), Message("user", "Hello?")))]
+
+
+def test_one_question_as_json(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) -> None:
+    run_chat(ENDPOINT, message="Hello?", json_output=True, journey=journey)
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert json.loads(out) == {
+        "question": "Hello?",
+        "answer": "You asked: Hello?",
+        "tokens": 12,
+        "ttft_s": 0.05,
+        "tokens_per_s": pytest.approx(220),
+        "total_s": 0.1,
+        "finish": "stop",
+        "model": "demo",
+    }
+
+
+def test_what_a_model_says_cannot_move_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Rude(FakeJourney):
+        async def chat(self, endpoint, conversation, *, protocol="grpc"):  # type: ignore[no-untyped-def,override]
+            for text in ("\x1b", "[31mred\x1b]0;title\x07", "\rgone\n"):
+                yield Chunk(text)
+            yield Chunk("", Stats(3, 0.1, 0.2, "stop"), note="a \x1b[2Jnote")
+
+    run_chat(ENDPOINT, message="?", journey=Rude(tmp_path))
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err
+    assert "\r" not in out
+    assert err.startswith("a note\n")
+
+
+def test_an_error_in_the_middle_ends_the_line_and_is_raised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ServerError, match="went away"):
+        run_chat(ENDPOINT, message="?", journey=FakeJourney(tmp_path, chat="fail"))
+    assert capsys.readouterr().out == "You asked: \n"
+
+
+def test_ctrl_c_stops_the_only_answer_in_the_server(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command("chat", str(tmp_path), "message=on and on"),
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.read(11) == "You asked: "
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "TW-U22" in err
+    wait_for(tmp_path / "notes" / "chat-stopped")
+
+
+# -- a pipe ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_is_one_question_a_line(
+    journey: FakeJourney, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "one\n\n  \n/set seed 5\ntwo\\\nlines\n/multi\na\nb\n.\nlast")
+    assert run_chat(ENDPOINT, journey=journey) == 0
+    assert [asked.messages[-1].content for asked in journey.asked] == ["one", "two\nlines", "a\nb", "last"]
+    assert [asked.sampling.seed for asked in journey.asked] == [None, 5, 5, 5]
+    assert len(journey.asked[-1].messages) == 7
+    assert capsys.readouterr().out.startswith("You asked: one\nYou asked: two\nlines\n")
+
+
+def test_a_pipe_with_json_is_an_object_a_line(
+    journey: FakeJourney, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "one\ntwo\n")
+    run_chat(ENDPOINT, json_output=True, journey=journey)
+    assert [json.loads(line)["question"] for line in capsys.readouterr().out.splitlines()] == ["one", "two"]
+
+
+def test_a_pipe_ends_at_bye_and_at_the_first_error(journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+    piped(monkeypatch, "one\n/bye\ntwo\n")
+    run_chat(ENDPOINT, journey=journey)
+    piped(monkeypatch, "/nonsense\nthree\n")
+    with pytest.raises(UsageError) as raised:
+        run_chat(ENDPOINT, journey=journey)
+    assert raised.value.code == "TW-U23"
+    assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
+
+
+@pytest.mark.parametrize(("stdin", "code"), [("<&-", "TW-U20"), ("</dev/null", "TW-U21")], ids=["closed", "empty"])
+def test_nothing_to_read_questions_from(tmp_path: Path, stdin: str, code: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {stdin}', "sh", *command("chat", str(tmp_path))],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert code in done.stderr
+    assert "--message" in done.stderr
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("chat", str(tmp_path)),
+        env=environment(PYTHONUTF8="0", PYTHONIOENCODING="ascii"),
+        input=b"caf\xc3\xa9 \xff?\n",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"You asked: caf")
+
+
+# -- a terminal --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_a_talk_in_a_terminal(tmp_path: Path, term: str) -> None:
+    saved = tmp_path / "chat.md"
+    with Terminal("chat", str(tmp_path), TERM=term) as terminal:
+        terminal.sees("/help lists the commands")
+        for typed, seen in (
+            ("Hello?", "You asked: Hello?"),
+            ("first \\\rsecond", "You asked: first \r\nsecond"),
+            ("/multi\ra\rb\r.", "You asked: a\r\nb"),
+            ("/help", "/regenerate"),
+            ("/regenerate", "You asked: a\r\nb"),
+            ("/set temprature 0", "Did you mean temperature?"),
+            ("/set temperature 9", "TW-U32"),
+            ("/set temperature 0.2", "0.2"),
+            ("/questions", "2  What is a KV cache?"),
+            ("/questions 2", "You asked: What is a KV cache?"),
+            ("/frobnicate", "TW-U23"),
+            ("long", "cut at max_tokens"),
+            (f"/save {saved}", "Saved to"),
+            ("/clear", "begins anew"),
+        ):
+            terminal.sees("> ")
+            terminal.types(typed + "\r")
+            terminal.sees(seen)
+        terminal.types(CTRL_D)
+        assert terminal.ends() == 0
+    assert "What is a KV cache?" in saved.read_text()
+
+
+def test_ctrl_c_stops_an_answer_and_then_the_chat(tmp_path: Path) -> None:
+    with Terminal("chat", str(tmp_path)) as terminal:
+        terminal.sees("> ")
+        terminal.types("on and on\r")
+        terminal.sees("You asked: ")
+        terminal.types(CTRL_C)
+        terminal.sees("stopped")
+        wait_for(tmp_path / "notes" / "chat-stopped")
+        terminal.sees("> ")
+        terminal.types("Still there?\r")
+        terminal.sees("You asked: Still there?")
+        terminal.sees("> ")
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 0
+
+
+def test_an_error_does_not_end_a_talk(tmp_path: Path) -> None:
+    with Terminal("chat", str(tmp_path), "chat=fail") as terminal:
+        for _ in range(2):
+            terminal.sees("> ")
+            terminal.types("Hello?\r")
+            terminal.sees("TW-C03: the server went away")
+        terminal.sees("> ")
+        terminal.types(CTRL_D)
+        assert terminal.ends() == 0
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stats", "text"),
+    [
+        (Stats(12, 0.05, 0.1, "stop"), "12 tokens · first token after 0.05 s · 220 tokens/s"),
+        (Stats(1, 0.05, 0.05, "stop"), "1 token · first token after 0.05 s"),
+        (Stats(0, None, 0.1, "gate"), "0 tokens · the model was not sure, so it says that it does not know"),
+        (None, "stopped"),
+    ],
+)
+def test_stats_in_words(stats: Stats | None, text: str) -> None:
+    assert stats_line(stats) == text
+
+
+def test_ctrl_c_in_a_multi_line_question_gives_it_up() -> None:
+    lines = iter(["begin \\"])
+
+    def read(prompt: str) -> str:
+        try:
+            return next(lines)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    assert read_question(read) == ""
+
+
+def test_a_question_without_an_answer_is_not_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chat templates want user and assistant to alternate."""
+    journey = FakeJourney(tmp_path, chat="fail")
+    conversation = Conversation().said("user", "never answered")
+    with pytest.raises(ServerError):
+        run_chat(ENDPOINT, conversation, message="next", journey=journey)
+    assert [message.content for message in journey.asked[0].messages] == ["next"]

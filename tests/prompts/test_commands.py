@@ -1,0 +1,105 @@
+"""What can be typed in the chat beside questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.prompts.fake_journey import ENDPOINT, QUESTIONS
+from wizard.chat.conversation import Conversation, Message
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_data
+from wizard.prompts.commands import COMMANDS, Talk, command
+
+
+@pytest.fixture
+def talk() -> Talk:
+    said = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")
+    return Talk(ENDPOINT, said, lambda: QUESTIONS)
+
+
+def refusal(talk: Talk, line: str) -> UsageError:
+    before = talk.conversation
+    with pytest.raises(UsageError) as raised:
+        command(talk, line)
+    assert talk.conversation == before
+    return raised.value
+
+
+def test_help_names_every_command(talk: Talk) -> None:
+    text = command(talk, "/help").text
+    assert all(name in text for name in [*COMMANDS, "/multi"])
+
+
+def test_unknown_commands_are_refused_with_the_nearest(talk: Talk) -> None:
+    error = refusal(talk, "/claer")
+    assert error.code == "TW-U23"
+    assert "Did you mean /clear?" in error.todo
+
+
+def test_clear_keeps_the_system_prompt(talk: Talk) -> None:
+    command(talk, "/clear")
+    assert talk.conversation.messages == (Message("system", "Be brief."),)
+
+
+def test_system_is_set_replaced_and_removed(talk: Talk) -> None:
+    command(talk, "/system Be long. Very long.")
+    assert talk.conversation.messages[0] == Message("system", "Be long. Very long.")
+    assert len(talk.conversation.messages) == 3
+    command(talk, "/system")
+    assert [message.role for message in talk.conversation.messages] == ["user", "assistant"]
+
+
+def test_settings(talk: Talk) -> None:
+    command(talk, "/set max_tokens 9")
+    command(talk, "/set seed 1")
+    assert (talk.conversation.sampling.max_tokens, talk.conversation.sampling.seed) == (9, 1)
+    command(talk, "/set seed")
+    assert talk.conversation.sampling.seed is None
+    assert "max_tokens   9" in command(talk, "/set").text
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("/set colour red", "TW-U24"),
+        ("/set seed many", "TW-U31"),
+        ("/set top_p 0", "TW-U32"),
+        ("/set temperature nan", "TW-U32"),
+        ("/questions 3", "TW-U24"),
+        ("/questions ²", "TW-U24"),
+        ("/save chat.txt", "TW-U24"),
+        ("/save", "TW-U24"),
+        ("/save no/such/folder/chat.md", "TW-U25"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> None:
+    assert refusal(talk, line).code == code
+
+
+def test_regenerate_takes_the_last_question_back(talk: Talk) -> None:
+    assert command(talk, "/regenerate").ask == "Why?"
+    assert [message.role for message in talk.conversation.messages] == ["system"]
+    assert refusal(talk, "/regenerate").code == "TW-U24"
+
+
+def test_a_model_without_known_questions(talk: Talk) -> None:
+    talk.questions = tuple
+    assert "ask it anything" in command(talk, "/questions 1").text
+
+
+def test_saved_as_markdown_and_json_and_never_over_a_file(talk: Talk) -> None:
+    command(talk, "/save chat.md")
+    assert Path("chat.md").read_text().startswith("# Chat with demo\n")
+    assert "## Assistant\n\nBecause." in Path("chat.md").read_text()
+    command(talk, "/save chat.json")
+    data = json.loads(Path("chat.json").read_text())
+    assert data.pop("model") == "demo"
+    assert from_data(Conversation, data, where="chat.json") == talk.conversation
+    assert refusal(talk, "/save chat.md").code == "TW-U25"
+
+
+def test_bye_ends(talk: Talk) -> None:
+    assert command(talk, "/bye").end

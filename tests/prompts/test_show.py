@@ -1,0 +1,269 @@
+"""Events, plans, advice and servers as plain text."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import os
+import struct
+import termios
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyte
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.prompts.fake_journey import ENDPOINT, FakeJourney
+from tests.values import CHOICE, CPU_HOST, GGUF
+from wizard.advise.advice import Advice, Memory, Note, Rejection, Speed, Wishes
+from wizard.kernel.paths import Workspace
+from wizard.kernel.text import width
+from wizard.plan.plan import Plan
+from wizard.probe.host import Gpu, Problem
+from wizard.prompts.show import (
+    Shower,
+    advice_text,
+    clip,
+    host_text,
+    memory_bar,
+    memory_text,
+    plan_text,
+    statuses_text,
+    wrapped,
+)
+from wizard.run.events import Cancelled, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.serve.status import Status
+
+ERROR = {"code": "TW-R03", "what": "it broke", "todo": "mend it"}
+
+
+def told(*events: Event, verbose: bool = False) -> str:
+    out = io.StringIO()
+    shower = Shower(out, verbose)
+    for event in events:
+        shower.show(event)
+    return out.getvalue()
+
+
+START = StepStarted("model", "Get the model", 2, 6, 100.0)
+
+
+def finished(outcome: str, seconds: float = 1.5, reason: str = "", **more: object) -> StepFinished:
+    return StepFinished("model", outcome, seconds, reason, 110.0, **more)  # type: ignore[arg-type]
+
+
+# -- events, in a pipe -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (finished("done"), "done in 1.5 s"),
+        (finished("skipped", reason="done before and unchanged"), "skipped: done before and unchanged"),
+        (finished("cancelled"), "stopped after 1.5 s"),
+        (finished("failed", error=ERROR), "failed after 1.5 s (TW-R03)"),
+    ],
+)
+def test_a_step_is_one_line(event: StepFinished, words: str) -> None:
+    assert told(START, event) == f"[2/6] Get the model … {words}\n"
+
+
+def test_progress_in_a_pipe_is_a_line_now_and_then() -> None:
+    events = [Progress("model", i / 100, 100.0 - i, f"{i}%", 100.0 + i) for i in range(1, 31)]
+    assert told(START, *events, finished("done")) == (
+        "[2/6] Get the model …\n"
+        "[2/6] Get the model … 10%, 1 min 30 s left\n"
+        "[2/6] Get the model … 20%, 1 min 20 s left\n"
+        "[2/6] Get the model … 30%, 1 min 10 s left\n"
+        "[2/6] Get the model … done in 1.5 s\n"
+    )
+
+
+def test_output_is_shown_if_verbose_or_if_the_step_fails() -> None:
+    lines = Output("model", tuple(f"line \x1b[31m{i}" for i in range(20)), 101.0)
+    assert "line" not in told(START, lines, finished("done"))
+    assert told(START, lines, finished("done"), verbose=True).count("      line ") == 20
+    failed = told(START, lines, finished("failed", error=ERROR))
+    assert failed.endswith("      line 18\n      line 19\n")
+    assert failed.count("      line ") == 10
+    assert "\x1b" not in failed
+
+
+def test_the_answer_to_the_first_question_is_always_shown() -> None:
+    start = StepStarted("question", "Ask a first question", 6, 6, 0.0)
+    assert "      Triton is a server\n" in told(start, Output("question", ("Triton is a server",), 1.0))
+
+
+def test_the_end() -> None:
+    assert told(Ready(ENDPOINT, 1.0)) == "demo is ready: http://127.0.0.1:8000 (gRPC 127.0.0.1:8001)\n"
+    assert told(START, Cancelled("model", 1.0)).endswith(
+        "\nStopped; what is done stays done, and the same command goes on from here.\n"
+    )
+    out = io.StringIO()
+    shower = Shower(out)
+    shower.show(START)
+    shower.end()
+    shower.end()
+    assert out.getvalue() == "[2/6] Get the model …\n"
+
+
+# -- events, in a terminal ---------------------------------------------------------------------------------------------
+
+
+class FakeScreen(io.StringIO):
+    """What is written goes to a terminal emulator; the size is that of a real pseudo-terminal."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self._pair = os.openpty()
+        fcntl.ioctl(self._pair[1], termios.TIOCSWINSZ, struct.pack("HHHH", 15, columns, 0, 0))
+        self._screen = pyte.Screen(columns, 15)
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._pair[1]
+
+    def close(self) -> None:
+        for descriptor in self._pair:
+            os.close(descriptor)
+        super().close()
+
+    def lines(self) -> list[str]:
+        self._screen.reset()
+        pyte.Stream(self._screen).feed(self.getvalue().replace("\n", "\r\n"))
+        return [line.rstrip() for line in self._screen.display if line.strip()]
+
+
+@pytest.fixture
+def screen() -> Iterator[Callable[[int], FakeScreen]]:
+    with contextlib.ExitStack() as stack:
+        yield lambda columns: stack.enter_context(contextlib.closing(FakeScreen(columns)))
+
+
+@pytest.mark.parametrize("columns", [25, 40, 80])
+def test_progress_in_a_terminal_stays_on_its_line(screen: Callable[[int], FakeScreen], columns: int) -> None:
+    one = screen(columns)
+    shower = Shower(one)
+    shower.show(START)
+    for i in range(1, 100):
+        shower.show(Progress("model", i / 100, 10.0 - i / 10, "", 100.0 + i))
+        shower.show(
+            Output("model", (f"downloading 模型 part {i} of something with a very long name indeed, so long",), 0.0)
+        )
+        assert len(one.lines()) == 1
+    shower.show(finished("done"))
+    assert "".join(one.lines()) == "[2/6] Get the model … done in 1.5 s"
+
+
+def test_colours_only_where_they_are_wanted(
+    screen: Callable[[int], FakeScreen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown() -> str:
+        one = screen(80)
+        shower = Shower(one)
+        shower.show(START)
+        shower.show(Progress("model", 0.5, 1.0, "", 1.0))
+        shower.show(finished("done"))
+        return one.getvalue()
+
+    assert "\x1b[32mdone" in shown()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[32m" not in shown()
+    monkeypatch.setenv("TERM", "dumb")
+    assert shown() == "[2/6] Get the model … done in 1.5 s\n"
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(), st.integers(2, 30))
+def test_clip_never_is_wider_than_allowed(text: str, limit: int) -> None:
+    assert width(clip(text, limit)) <= limit
+
+
+@given(st.lists(st.tuples(st.sampled_from("#=+o."), st.integers(0, 10**12)), max_size=5), st.integers(10, 80))
+def test_a_memory_bar_has_its_length_and_every_part(parts: list[tuple[str, int]], cells: int) -> None:
+    bar = memory_bar(parts, cells)
+    there = {mark for mark, amount in parts if amount > 0}
+    assert set(bar) == there
+    assert len(bar) == (cells if there else 0)
+
+
+def test_the_memory_bill_says_every_part_and_the_sum() -> None:
+    text = memory_text(Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30))
+    assert text.startswith("Memory: 100 MiB of 1.0 GiB that may be used\n  [")
+    for line in ("#  weights         8.0 MiB", "=  KV cache        16.0 MiB", ".  left            924 MiB"):
+        assert line in text
+
+
+def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    first = replace(
+        CHOICE,
+        reasons=(Note("cpu", "No NVIDIA GPU was found, so the CPU serves: 8 cores for llama.cpp behind Triton."),),
+        warnings=(Note("cut", "The context was cut."),),
+        speed=Speed(20.0, 50.0, 120.0, None, None, "a measurement"),
+    )
+    why = Rejection("vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU.", "Use a machine with one.")
+    text = advice_text(Advice(True, (first, CHOICE), (why,)), GGUF)
+    assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024" in text
+    assert "  - No NVIDIA GPU was found, so the CPU serves: 8 cores" in text
+    assert "Mind:\n  - The context was cut." in text
+    assert (
+        "Expected: 50 tokens/s for each person, 50 tokens/s in all, first token after 120 ms (by a measurement)" in text
+    )
+    assert "\nOr 2: llama.cpp" in text
+    assert "Not possible: vLLM\n  vLLM needs an NVIDIA GPU.\n  → Use a machine with one." in text
+    assert (
+        max(map(len, text.replace("Expected: 50 tokens/s for each person, 50 tokens/s in all, ", "").split("\n"))) <= 60
+    )
+    assert "Nothing that the wizard knows can serve" in advice_text(Advice(False, (), (why,)), GGUF)
+
+
+def plan(tmp_path: Path) -> Plan:
+    fake = FakeJourney(tmp_path)
+    advice = fake.advise(CPU_HOST, GGUF, Wishes())
+    return fake.plan(CPU_HOST, fake.model("demo"), advice.choices[0], Workspace(tmp_path))
+
+
+def test_a_plan_has_reasons_commands_estimates_and_notes(tmp_path: Path) -> None:
+    text = plan_text(plan(tmp_path))
+    assert "1. Create the server environment (about 30 s · 110 MiB to download · 300 MiB of disk)" in text
+    assert "   Triton and its engine live in an environment of their own." in text
+    assert "   $ python3 -m venv 'the env'" in text
+    assert "   $ mkdir -p /ws && cat > /ws/config.pbtxt <<'END'\nname: \"demo\"\nEND" in text
+    assert "To know beforehand:\n  - Port 8000 is held." in text
+    assert "$ python3" not in plan_text(plan(tmp_path), commands=False)
+
+
+def test_a_plan_for_another_machine_says_so(tmp_path: Path) -> None:
+    assert "Made for 4xA6000, not for this machine" in plan_text(replace(plan(tmp_path), host="4xA6000"))
+
+
+def test_servers() -> None:
+    assert "triton-wizard up demo" in statuses_text([])
+    text = statuses_text(
+        [Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000"), Status("a", "dead", None, "gone")]
+    )
+    assert text == "SERVER  STATE  WHERE\ndemo    ready  http://127.0.0.1:8000\na       dead   gone"
+
+
+def test_a_machine() -> None:
+    assert host_text(CPU_HOST).startswith(
+        "GPU       none\nCPU       Some CPU, 8 cores\nMemory    24.0 GiB free of 32.0 GiB"
+    )
+    gpu = Gpu(0, "Some GPU", memory_total_bytes=80 * 2**30)
+    assert "Some GPU, 80.0 GiB" in host_text(replace(CPU_HOST, gpus=(gpu,)))
+    problem = Problem("TW-P02", "the driver is not loaded", "Load it.")
+    assert "none (the driver is not loaded)" in host_text(replace(CPU_HOST, gpu_problem=problem))
+
+
+@given(st.text(), st.integers(20, 100))
+def test_wrapped_text_is_harmless(text: str, limit: int) -> None:
+    assert "\x1b" not in wrapped(text, "  ", limit=limit)
