@@ -1,0 +1,57 @@
+"""The façade: what is offered to a user who named nothing, online and offline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.chain_model import write_chain_model
+from tests.model.fake_hub import FakeHub, FakeRepo
+from tests.values import CPU_HOST, plan_of
+from wizard import journey
+from wizard.catalog.models import cpu_models
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import to_json
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> bytes:
+    return write_chain_model(tmp_path / "chain.gguf").read_bytes()
+
+
+def test_where_the_hub_answers_a_real_small_model_comes_first(weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    default = cpu_models()[0]
+    repos = {default.repo: FakeRepo({default.file: weights}, {"cardData": {"license": "apache-2.0"}})}
+    with FakeHub(repos) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        first, *others = journey.suggestions(CPU_HOST)
+    assert first.ref == default.ref
+    assert first.licence == "apache-2.0"
+    assert first.download_bytes
+    assert first.usable
+    assert "demo" in [one.ref for one in others]
+    assert all(one.why_not for one in others if not one.usable)  # what this hub has not is shown last, and why
+
+
+def test_without_a_hub_the_offline_demo_comes_first() -> None:
+    first, *others = journey.suggestions(CPU_HOST, offline=True)
+    assert (first.ref, first.usable, first.needs_network, first.download_bytes) == ("demo", True, False, 0)
+    assert [one.usable for one in others] == [False] * len(cpu_models())
+
+
+def test_a_machine_that_can_serve_nothing_says_so_for_each() -> None:
+    host = replace(CPU_HOST, memory_available_bytes=1_000_000)
+    assert not any(one.usable for one in journey.suggestions(host, offline=True))
+    assert all(one.why_not for one in journey.suggestions(host, offline=True))
+
+
+def test_a_servers_name_leads_to_what_it_was_made_from(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    plan = plan_of(tmp_path, name="mine")
+    workspace.server("mine").root.mkdir(parents=True)
+    workspace.server("mine").plan.write_text(to_json(replace(plan, facts=replace(plan.facts, ref="org/name"))))
+    assert journey.served_before(workspace, "mine") == "org/name"
+    assert journey.served_before(workspace, "other") is None
+    assert journey.served_before(workspace, "demo") is None
