@@ -86,25 +86,28 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
     from wizard.model.hub import reachable
 
     online = not offline and reachable()
+    silent = "the hub is not asked (--offline)" if offline else "the Hugging Face hub does not answer"
 
     def look(one: SmallModel) -> Suggestion:
-        return _suggestion(host, one.ref, one.title, one.about, one.licence, offline=not online)
+        return _suggestion(host, one.ref, one.title, one.about, one.licence, None if online else silent)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         real = list(pool.map(look, cpu_models()))
-    ready = [_suggestion(host, one.name, one.title, one.about, None, offline=not online) for one in journeys()]
+    ready = [_suggestion(host, one.name, one.title, one.about, None, None if online else silent) for one in journeys()]
     usable = [one for one in real if one.usable]
     return [*usable, *ready, *(one for one in real if not one.usable)]
 
 
-def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, *, offline: bool) -> Suggestion:
+def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, no_hub: str | None) -> Suggestion:
+    """``no_hub`` says why the hub is not asked, or is None when it is."""
     from wizard.advise.advice import Wishes
-    from wizard.kernel.errors import WizardError
+    from wizard.kernel.errors import NetworkError, WizardError
 
     try:
-        facts = model(ref, offline=offline)
+        facts = model(ref, offline=no_hub is not None)
     except WizardError as error:
-        return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=error.what)
+        why = no_hub if no_hub and isinstance(error, NetworkError) else error.what
+        return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=why)
     advice = advise(host, facts, Wishes())
     return Suggestion(
         ref=ref,
