@@ -10,6 +10,7 @@ from pathlib import Path
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
 from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.paths import Workspace
@@ -42,7 +43,14 @@ NO_PYTHON = replace(CPU_HOST, interpreters=(replace(CPU_HOST.interpreters[1]),))
 GPU_HOST = replace(
     CPU_HOST,
     gpus=tuple(
-        Gpu(i, "NVIDIA H100 80GB HBM3", memory_total_bytes=80 * GIB, compute_capability=(9, 0)) for i in range(4)
+        Gpu(
+            i,
+            "NVIDIA H100 80GB HBM3",
+            memory_total_bytes=80 * GIB,
+            memory_free_bytes=79 * GIB,
+            compute_capability=(9, 0),
+        )
+        for i in range(4)
     ),
     gpu_links=(GpuLink(0, 1, "NV18"),),
     gpu_problem=None,
@@ -63,7 +71,13 @@ SUGGESTIONS = (
         True,
     ),
     Suggestion(
-        "demo", "Offline demo", "Comes with the wizard; knows about Triton and its neighbours", "Apache-2.0", 0, False, True
+        "demo",
+        "Offline demo",
+        "Comes with the wizard; knows about Triton and its neighbours",
+        "Apache-2.0",
+        0,
+        False,
+        True,
     ),
     Suggestion(
         "HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF",
@@ -151,7 +165,9 @@ INFEASIBLE = Advice(
         ),
     ),
 )
-ENDPOINT = Endpoint("demo", "demo", "127.0.0.1", Ports(8010, 8011, 8012), 4711, "99", f"{HOME}/servers/demo/logs/triton.log")
+ENDPOINT = Endpoint(
+    "demo", "demo", "127.0.0.1", Ports(8010, 8011, 8012), 4711, "99", f"{HOME}/servers/demo/logs/triton.log"
+)
 
 
 def plan(host: str = "this machine") -> Plan:
@@ -163,17 +179,32 @@ def plan(host: str = "this machine") -> Plan:
             "Triton and its engine get a virtual environment of their own, so that their versions never meet yours.",
             (
                 Command(("uv", "venv", "--python", "/usr/bin/python3.11", f"{HOME}/environments/llamacpp-1f2e")),
-                Command(("uv", "pip", "install", "--require-hashes", "-r", "llamacpp.txt"), env=(("UV_LINK_MODE", "hardlink"),)),
+                Command(
+                    ("uv", "pip", "install", "--require-hashes", "-r", "llamacpp.txt"),
+                    env=(("UV_LINK_MODE", "hardlink"),),
+                ),
             ),
             Done(),
             Estimate(25, 180 * MIB, 540 * MIB),
         ),
-        Step("model", "Get the model", "The weights are here already.", (Command(("ln", "-sfn", "a", "b")),), Done(), Estimate(0.1)),
+        Step(
+            "model",
+            "Get the model",
+            "The weights are here already.",
+            (Command(("ln", "-sfn", "a", "b")),),
+            Done(),
+            Estimate(0.1),
+        ),
         Step(
             "repository",
             "Write the model repository",
             "Triton serves what it finds in a folder: [bold]config.pbtxt[/] and a numbered version.",
-            (Write(f"{server}/repository/demo/config.pbtxt", 'name: "demo"\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n'),),
+            (
+                Write(
+                    f"{server}/repository/demo/config.pbtxt",
+                    'name: "demo"\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n',
+                ),
+            ),
             Done(),
             Estimate(0.1),
         ),
@@ -185,10 +216,27 @@ def plan(host: str = "this machine") -> Plan:
             Done(server=True),
             Estimate(0.5),
         ),
-        Step("ready", "Wait until it is ready", "Loading takes a moment.", (Wait("demo", ENDPOINT.ports, 60),), Done(), Estimate(2)),
-        Step("question", "Ask a first question", "Only an answer proves it.", (Command(("triton-wizard", "chat")),), Done(), Estimate(1)),
+        Step(
+            "ready",
+            "Wait until it is ready",
+            "Loading takes a moment.",
+            (Wait("demo", ENDPOINT.ports, 60),),
+            Done(),
+            Estimate(2),
+        ),
+        Step(
+            "question",
+            "Ask a first question",
+            "Only an answer proves it.",
+            (Command(("triton-wizard", "chat")),),
+            Done(),
+            Estimate(1),
+        ),
     )
-    notes = ("Port 8000 is in use: the server takes 8010, 8011 and 8012.", "Python 3.11.7 at /usr/bin/python3.11 was chosen.")
+    notes = (
+        "Port 8000 is in use: the server takes 8010, 8011 and 8012.",
+        "Python 3.11.7 at /usr/bin/python3.11 was chosen.",
+    )
     return Plan("demo", HOME, "demo", FACTS, choice(), steps, notes, host)
 
 
@@ -197,7 +245,11 @@ def events(made: Plan, *, until: str | None = None, error: WizardError | None = 
     said: list[Event] = []
     for index, step in enumerate(made.steps, 1):
         said.append(StepStarted(step.id, step.title, index, len(made.steps), 0.0))
-        said.append(Output(step.id, (f"$ {step.actions[0].shell().splitlines()[0]}", "\x1b[32m[bold]fine[/]\x1b[0m so far"), 0.0))
+        said.append(
+            Output(
+                step.id, (f"$ {step.actions[0].shell().splitlines()[0]}", "\x1b[32m[bold]fine[/]\x1b[0m so far"), 0.0
+            )
+        )
         if step.id == until:
             if error is not None:
                 said.append(StepFinished(step.id, "failed", 3.0, error.what, 0.0, error=error.as_json()))
@@ -237,6 +289,7 @@ class FakeJourney:
     stop_error: WizardError | None = None
     gate: threading.Event | None = None
     """If set, probing and reading a model wait for it."""
+    wished: list[Wishes] = field(default_factory=list)
     asked: list[Conversation] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
@@ -256,15 +309,27 @@ class FakeJourney:
         self.read.append(ref)
         self._wait()
         if ref.startswith("no/"):
-            raise ModelError("TW-M01", f"no model {ref!r} on the hub", "Check the spelling, or name a folder or a .gguf file.")
+            raise ModelError(
+                "TW-M01", f"no model {ref!r} on the hub", "Check the spelling, or name a folder or a .gguf file."
+            )
         return replace(self.facts, ref=ref)
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+        self.wished.append(wishes)
         return _or_raise(self.advice)
 
-    def plan(self, host: Host, facts: ModelFacts, choice: Choice, workspace: Workspace) -> Plan:
+    def plan(
+        self,
+        host: Host,
+        facts: ModelFacts,
+        choice: Choice,
+        workspace: Workspace,
+        *,
+        name: str | None = None,
+        http_port: int | None = None,
+    ) -> Plan:
         made = _or_raise(self.planned)
-        return replace(made, facts=facts, choice=choice, host=host.source)
+        return replace(made, name=name or made.name, facts=facts, choice=choice, host=host.source)
 
     async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
         self.runs += 1
@@ -282,6 +347,9 @@ class FakeJourney:
     def statuses(self, workspace: Workspace) -> list[Status]:
         return [Status(one.name, "ready", one, "") for one in self.running]
 
+    def served(self, endpoint: Endpoint) -> ServedModel:
+        return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0)
+
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         if self.stop_error is not None:
             raise self.stop_error
@@ -294,7 +362,7 @@ class FakeJourney:
             if self.chat_error is not None:
                 raise self.chat_error
             for start in range(0, len(self.answer), 7):
-                yield Chunk(self.answer[start : start + 7])
+                yield Chunk(self.answer[start : start + 7], tokens=start // 7 + 1)
             if self.hold_chat:
                 await asyncio.Event().wait()
             yield Chunk("", Stats(48, 0.031, 0.531, "stop"))

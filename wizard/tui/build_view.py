@@ -71,7 +71,9 @@ def folded(view: BuildView, event: Event, now: float) -> BuildView:
 def ended(view: BuildView, error: WizardError | None) -> BuildView:
     """``view`` when no more events will come, with the error that ended them if there was one."""
     if view.phase is Phase.RUNNING:
-        nothing_said = StepError("TW-R90", "the run ended before the server was ready", "Look at the logs and try again.")
+        nothing_said = StepError(
+            "TW-R90", "the run ended before the server was ready", "Look at the logs and try again."
+        )
         return replace(view, phase=Phase.FAILED, error=error or view.error or nothing_said, progress=None)
     if view.phase is Phase.STOPPING:
         steps = tuple(replace(step, state="cancelled") if step.state == "running" else step for step in view.steps)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.paths import Workspace
@@ -12,7 +12,7 @@ from wizard.tui.port import JourneyPort
 from wizard.tui.screens.stage import StageScreen
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Choice
+    from wizard.advise.advice import Choice, Wishes
     from wizard.chat.conversation import Conversation
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -37,6 +37,7 @@ class Flow:
         self._running: list[Endpoint] = []
         self._host: Host
         self._facts: ModelFacts
+        self._wishes: Wishes | None = None
         self._choice: Choice | None = None
         self._plan: Plan | None = None
         self._endpoint: Endpoint
@@ -90,7 +91,7 @@ class Flow:
 
         known = getattr(self, "_host", None)
         probe = lambda: self._journey.probe(self._workspace, hardware=self._app.hardware)  # noqa: E731
-        host = await self._show(MachineScreen(probe, known))
+        host = await self._show(MachineScreen(probe, known, first=not self._running))
         if host is None:
             return self.running
         self._host = host
@@ -120,8 +121,14 @@ class Flow:
         from wizard.advise.advice import Wishes
         from wizard.tui.screens.advice import AdviceScreen
 
-        advise = lambda: self._journey.advise(self._host, self._facts, Wishes())  # noqa: E731
-        choice = await self._show(AdviceScreen(self._facts, advise, self._choice))
+        screen = AdviceScreen(
+            self._facts,
+            lambda wishes: self._journey.advise(self._host, self._facts, wishes),
+            self._wishes or Wishes(),
+            self._choice,
+        )
+        choice = await self._show(screen)
+        self._wishes = screen.view.wishes
         if choice is None:
             return self.model
         self._choice = choice
@@ -133,9 +140,11 @@ class Flow:
 
         choice = self._choice
         assert choice is not None  # noqa: S101 - the advice came before
-        plan = await self._show(
-            ReviewScreen(lambda: self._journey.plan(self._host, self._facts, choice, self._workspace))
-        )
+
+        def make(answers: Mapping[str, Any]) -> Plan:
+            return self._journey.plan(self._host, self._facts, choice, self._workspace, **answers)
+
+        plan = await self._show(ReviewScreen(make))
         if plan is None:
             return self.advice
         self._plan, self._conversation = plan, None
@@ -164,11 +173,13 @@ class Flow:
                 endpoint,
                 lambda conversation: self._journey.chat(endpoint, conversation),
                 lambda: self._journey.stop(self._workspace, endpoint.name),
-                conversation=self._conversation,
-                questions=self._plan.facts.questions if self._plan else (),
+                lambda: self._journey.served(endpoint),
+                self._conversation,
             )
         )
-        self._conversation = end.conversation if end else None
-        if end is not None and end.next == "restart" and self._plan is not None:
-            return self.build
+        assert end is not None  # noqa: S101 - there is nothing to go back to
+        self._conversation = end.conversation
+        if end.next == "restart":
+            return self.build if self._plan is not None else self.machine
+        self._running = [endpoint]
         return self.machine

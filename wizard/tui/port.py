@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.template import ServedModel
     from wizard.journey import Suggestion
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
@@ -29,12 +30,23 @@ class JourneyPort(Protocol):
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice: ...  # noqa: D102
 
-    def plan(self, host: Host, facts: ModelFacts, choice: Choice, workspace: Workspace) -> Plan: ...  # noqa: D102
+    def plan(  # noqa: D102
+        self,
+        host: Host,
+        facts: ModelFacts,
+        choice: Choice,
+        workspace: Workspace,
+        *,
+        name: str | None = None,
+        http_port: int | None = None,
+    ) -> Plan: ...
 
     def run(self, plan: Plan) -> AsyncGenerator[Event, None]: ...  # noqa: D102
 
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102
+
+    def served(self, endpoint: Endpoint) -> ServedModel: ...  # noqa: D102
 
     def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]: ...  # noqa: D102

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -14,14 +14,18 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
-from wizard.advise.advice import Advice, Choice, Note, Rejection, Speed
+from wizard.advise.advice import Advice, Choice, Note, Rejection, Speed, Wishes
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
+from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
+from wizard.plan.questions import WISHES, wishes
 from wizard.tui import background
+from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.bill import MemoryBill
 from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.facts import Facts
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.words import choice_room, choice_title, model_line, one_line, stack, weights
 
@@ -33,6 +37,7 @@ class AdviceView:
     advice: Advice | None = None
     at: int = 0
     """The choice under the cursor."""
+    wishes: Wishes = Wishes()
     error: WizardError | None = None
 
 
@@ -47,22 +52,25 @@ class AdviceScreen(StageScreen[Choice]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Take this way", priority=True, key_display="⏎"),
-        Binding("up,down", "none", "Other ways", key_display="↑↓"),
-        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp PgDn"),
+        Binding("w", "wishes", "Your wishes"),
+        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
     ]
     view: reactive[AdviceView] = reactive(AdviceView())
 
-    def __init__(self, facts: ModelFacts, advise: Callable[[], Advice], chosen: Choice | None = None) -> None:
+    def __init__(
+        self, facts: ModelFacts, advise: Callable[[Wishes], Advice], wishes: Wishes, chosen: Choice | None = None
+    ) -> None:
         super().__init__()
         self._facts, self._advise, self._chosen = facts, advise, chosen
+        self.set_reactive(AdviceScreen.view, AdviceView(wishes=wishes))
 
     def body(self) -> list[Widget]:
         """The choices, and everything about the one under the cursor."""
         details = VerticalScroll(
             Static(id="headline"),
             MemoryBill(),
-            Static(id="why"),
+            Facts(classes="-marks"),
             id="details",
             can_focus=False,
         )
@@ -79,39 +87,49 @@ class AdviceScreen(StageScreen[Choice]):
 
     @work(exclusive=True)
     async def _ask(self) -> None:
+        wishes = self.view.wishes
         try:
-            advice = await background.call(self._advise)
+            advice = await background.call(lambda: self._advise(wishes))
         except WizardError as error:
-            self.view = replace(self.view, error=error)
+            self.view = replace(self.view, advice=None, error=error)
             return
         at = advice.choices.index(self._chosen) if self._chosen in advice.choices else 0
         titles = [_row(choice, index == 0) for index, choice in enumerate(advice.choices)]
         self.query_one(Picker).show(titles, at)
-        self.view = AdviceView(advice, at)
+        self.view = AdviceView(advice, at, wishes)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the choice under the cursor."""
         self.view = replace(self.view, at=event.option_index)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There must be something to take, or another to choose."""
+        """There must be something to take."""
         choices = self.view.advice.choices if self.view.advice else ()
-        return {"accept": bool(choices), "none": len(choices) > 1}.get(action, True)
+        return bool(choices) if action == "accept" else True
 
     def action_accept(self) -> None:
         """Take the choice under the cursor."""
         if self.view.advice is not None:
             self.dismiss(self.view.advice.choices[self.view.at])
 
+    @work(exclusive=True, group="form")
+    async def action_wishes(self) -> None:
+        """Say what matters; the advice is made anew."""
+        given = to_data(self.view.wishes)
+        answers = await self.app.push_screen_wait(FormScreen("What do you wish for?", WISHES, given))
+        if answers is not None:
+            self.view = replace(self.view, wishes=wishes(answers), error=None)
+            self._ask()
+
     def action_scroll(self, pages: int) -> None:
         """Scroll the details while the list keeps the focus."""
         details = self.query_one("#details", VerticalScroll)
         details.scroll_relative(y=pages * max(1, details.size.height - 1), animate=False)
 
-    def watch_view(self, view: AdviceView) -> None:
+    async def watch_view(self, view: AdviceView) -> None:
         """Show the state."""
         self.query_one(ErrorPanel).show(view.error)
-        advice, headline, why = view.advice, self.query_one("#headline", Static), self.query_one("#why", Static)
+        advice, headline, facts = view.advice, self.query_one("#headline", Static), self.query_one(Facts)
         bill = self.query_one(MemoryBill)
         bill.display = bool(advice and advice.choices)
         self.query_one(Picker).display = bill.display
@@ -121,12 +139,12 @@ class AdviceScreen(StageScreen[Choice]):
             choice = advice.choices[view.at]
             headline.update(_headline(choice))
             bill.show(choice.memory)
-            why.update(Content("\n").join(_notes(choice) + _rejections(advice.rejections)))
+            await facts.show([*_notes(choice), *_rejections(advice.rejections)])
             self.query_one("#details", VerticalScroll).scroll_home(animate=False)
         else:
             lead = Content.assemble(("✗ This model cannot be served here as it is.", "bold $error"), "\n")
-            headline.update(lead + Content("Press Esc to choose another model, or do what is said below.\n"))
-            why.update(Content("\n").join(_rejections(advice.rejections)))
+            headline.update(lead + Content("Esc: another model. w: wish for less. Or do what is said below."))
+            await facts.show(_rejections(advice.rejections))
         self.refresh_bindings()
 
 
@@ -137,13 +155,14 @@ def _row(choice: Choice, recommended: bool) -> Content:
 
 def _headline(choice: Choice) -> Content:
     title = f"{stack(choice.stack)} serves {weights(choice)} weights, {choice_room(choice)}."
-    runtime = f"{one_line(choice.release)} · runtime {one_line(choice.runtime)} · KV cache {one_line(choice.kv_cache_dtype)}"
+    runtime = (
+        f"{one_line(choice.release)} · runtime {one_line(choice.runtime)} · KV cache {one_line(choice.kv_cache_dtype)}"
+    )
     return Content("\n").join(
         [
             Content.assemble((title, "bold")),
             Content.assemble((runtime, "$text-muted")),
             *([Content(_speed(choice.speed))] if choice.speed else []),
-            Content(""),
         ]
     )
 
@@ -157,26 +176,29 @@ def _speed(speed: Speed) -> str:
     return f"Expected: {', '.join(figure for figure in figures if figure)} (by {one_line(speed.provider)})"
 
 
-def _notes(choice: Choice) -> list[Content]:
-    def lines(title: str, mark: tuple[str, str], notes: tuple[Note, ...]) -> list[Content]:
-        if not notes:
-            return []
-        return [Content(""), Content.assemble((title, "bold")), *(_note(mark, note) for note in notes)]
-
-    return lines("Why", ("✓ ", "$success"), choice.reasons) + lines("Mind", ("! ", "bold $warning"), choice.warnings)
+Row: TypeAlias = "tuple[Content, Content]"
 
 
-def _note(mark: tuple[str, str], note: Note) -> Content:
-    source = f"  ({plain(note.source)})" if note.source else ""
-    return Content.assemble(mark, plain(note.text), (source, "$text-muted"))
+def _title(text: str) -> list[Row]:
+    return [(Content(""), Content("")), (Content(""), Content.assemble((text, "bold")))]
 
 
-def _rejections(rejections: tuple[Rejection, ...]) -> list[Content]:
-    if not rejections:
-        return []
-    lines = [Content(""), Content.assemble(("What does not work here", "bold"))]
+def _notes(choice: Choice) -> list[Row]:
+    def rows(title: str, mark: Content, notes: tuple[Note, ...]) -> list[Row]:
+        return [*_title(title), *((mark, _note(note)) for note in notes)] if notes else []
+
+    good, mind = Content.assemble(("✓", "$success")), Content.assemble(("!", "bold $warning"))
+    return rows("Why", good, choice.reasons) + rows("Mind", mind, choice.warnings)
+
+
+def _note(note: Note) -> Content:
+    return Content.assemble(plain(note.text), (f" ({plain(note.source)})" if note.source else "", "$text-muted"))
+
+
+def _rejections(rejections: tuple[Rejection, ...]) -> list[Row]:
+    rows = _title("What does not work here") if rejections else []
     for one in rejections:
-        name = f"{stack(one.stack)}{' · ' + one_line(one.quantization) if one.quantization else ''}"
-        lines.append(Content.assemble(("✗ ", "$error"), (f"{name}: ", "bold"), plain(one.text)))
-        lines.append(Content.assemble(("  → ", "$accent"), plain(one.remedy)))
-    return lines
+        name = f"{stack(one.stack)}{' · ' + one_line(one.quantization) if one.quantization else ''}: "
+        text = Content.assemble((name, "bold"), plain(one.text), "\n", ("→ ", "$accent"), plain(one.remedy))
+        rows.append((Content.assemble(("✗", "$error")), text))
+    return rows

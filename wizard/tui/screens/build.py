@@ -52,8 +52,9 @@ class BuildScreen(StageScreen[Endpoint]):
         Binding("r", "run", "Try again"),
         Binding("escape", "stop", "Stop"),
         Binding("escape", "back", "Back to the plan"),
-        Binding("up,down", "none", "Scroll the log", key_display="↑↓"),
-        Binding("l", "logs", "Where the logs are"),
+        Binding("up", "scroll(-1)", "Scroll the log", priority=True, key_display="↑↓"),
+        Binding("down", "scroll(1)", "Scroll the log", priority=True, show=False),
+        Binding("l", "logs", "Log files"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
 
@@ -136,7 +137,13 @@ class BuildScreen(StageScreen[Endpoint]):
     def action_logs(self) -> None:
         """Say where the whole output is."""
         files = "\n".join(f"{self._logs / step.id}.log   {step.title}" for step in self._plan.steps)
-        self.app.push_screen(ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server"))
+        self.app.push_screen(
+            ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server")
+        )
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll the log; at its end it follows the output again."""
+        self.query_one(Log).scroll_relative(y=lines, animate=False)
 
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
@@ -176,7 +183,8 @@ class BuildScreen(StageScreen[Endpoint]):
             Phase.FAILED: "A step failed",
             Phase.CANCELLED: "Stopped",
         }[view.phase]
-        self.query_one(".heading", Static).update(Content(heading))
+        style = "$error" if view.phase is Phase.FAILED else ""
+        self.query_one(".heading", Static).update(Content.assemble((heading, style)))
         self.query_one("#steps", Static).update(Content("\n").join(_step(step) for step in view.steps))
         self.query_one(ErrorPanel).show(view.error if view.phase is Phase.FAILED else None)
         self.query_one("#outcome", Static).update(_outcome(view))
@@ -215,10 +223,16 @@ def _outcome(view: BuildView) -> Content:
     if view.phase is Phase.READY and view.endpoint is not None:
         where = f"{view.endpoint.http} (HTTP) and {view.endpoint.grpc} (gRPC)"
         return Content.assemble(
-            "\n", ("✓ Triton answers on ", "bold $success"), (where, "bold"), "\n", "Press Enter to chat with your model."
+            "\n",
+            ("✓ Triton answers on ", "bold $success"),
+            (where, "bold"),
+            "\n",
+            "Press Enter to chat with your model.",
         )
     if view.phase is Phase.CANCELLED:
-        return Content.assemble("\n", ("■ Stopped. ", "bold $warning"), "What is done stays done; r goes on from there.")
+        return Content.assemble(
+            "\n", ("■ Stopped. ", "bold $warning"), "What is done stays done; r goes on from there."
+        )
     if view.phase is Phase.FAILED:
         return Content("\nMend the cause and press r: what is done is not done again.")
     return Content("")

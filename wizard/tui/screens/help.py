@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual.app import App
 from textual.screen import Screen
 
 from wizard.kernel.text import table
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.chrome import shown_bindings
 
 
-def help_screen(app: App[int], screen: Screen[object]) -> ReaderScreen:
+def help_screen(app: App[int], screen: Screen[Any]) -> ReaderScreen:
     """The help for ``screen``."""
-    about = screen.HELP if isinstance(screen, StageScreen) else ""
-    keys: dict[str, tuple[str, str]] = {}
-    for _node, binding, enabled, _tooltip in screen.active_bindings.values():
-        if binding.show and enabled:
-            keys.setdefault(binding.action, (app.get_key_display(binding), binding.description))
-    more = "Tab and the arrow keys move; Ctrl+P opens the palette with themes and more."
-    return ReaderScreen("Help", f"{about}\n\n{table(keys.values(), indent='  ')}\n\n{more}")
+    about = f"{screen.HELP}\n\n" if isinstance(screen, StageScreen) else ""
+    keys = [(app.get_key_display(binding), binding.description) for binding in shown_bindings(screen)]
+    return ReaderScreen("Help", about + table(keys, indent="  "))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,8 +16,8 @@ from textual.widgets import Static
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
-from wizard.kernel.units import size
-from wizard.probe.host import Gpu, Host
+from wizard.probe.host import Host
+from wizard.probe.report import parts
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
@@ -61,9 +60,10 @@ class MachineScreen(StageScreen[Host]):
     ]
     view: reactive[MachineView] = reactive(MachineView())
 
-    def __init__(self, probe: Callable[[], Host], host: Host | None = None) -> None:
+    def __init__(self, probe: Callable[[], Host], host: Host | None = None, *, first: bool = True) -> None:
+        """``host`` was probed before; ``first``: there is nothing to go back to."""
         super().__init__()
-        self._probe = probe
+        self._probe, self._first = probe, first
         self.set_reactive(MachineScreen.view, MachineView(host))
 
     def body(self) -> list[Widget]:
@@ -91,7 +91,7 @@ class MachineScreen(StageScreen[Host]):
         """Going on needs a machine that can serve."""
         if action == "accept":
             return self.view.host is not None and usable(self.view.host)
-        return True
+        return action != "back" or not self._first
 
     def action_accept(self) -> None:
         """Go on with this machine."""
@@ -119,87 +119,30 @@ def judgement(host: Host) -> Content:
         return Content.assemble(
             ("✗ No Python here can run Triton's Python backend.\n", "bold $error"), ("→ ", "$accent"), NO_INTERPRETER
         )
-    if not host.gpus:
-        return Content.assemble(
-            ("✓ Good to go. ", "bold $success"), "The CPU will serve: small models answer quickly, big ones slowly."
-        )
-    return Content.assemble(("✓ Good to go. ", "bold $success"), f"{len(host.gpus)} NVIDIA GPU(s) found.")
+    serves = (
+        f"{len(host.gpus)} NVIDIA GPU{'s' * (len(host.gpus) > 1)} found."
+        if host.gpus
+        else ("No NVIDIA GPU was found: the CPU will serve.")
+    )
+    return Content.assemble(("✓ Good to go. ", "bold $success"), serves)
 
 
 def rows(host: Host) -> list[tuple[str, Content]]:
-    """Everything found, for people."""
-    memory = f"{size(host.memory_total_bytes)}, {size(host.memory_available_bytes)} available"
-    cpu = host.cpu
-    model = one_line(cpu.model) if cpu.model else "unknown model"
-    system = [host.system.name, host.system.kernel, host.system.libc or "", "WSL 2" if host.system.wsl2 else ""]
-    system.append(f"inside {host.system.container}" if host.system.container else "")
-    found = [
-        ("GPU", _gpus(host)),
-        ("CPU", _lines(f"{model} · {cpu.cores} cores · {cpu.architecture}", " ".join(cpu.flags))),
-        ("Memory", Content(memory)),
-        ("Disk", _lines(f"{size(host.disk.free_bytes)} free of {size(host.disk.total_bytes)}", plain(host.disk.path))),
-        ("System", Content(" · ".join(one_line(part) for part in system if part))),
-        ("Containers", _engines(host)),
-        ("Python", _interpreters(host)),
+    """Everything found, in the words of the probe's report; remedies stand out, and so does what Triton can use."""
+    return [
+        (label, Content("\n").join(_line(text) for text in _marked(label, lines, host)))
+        for label, lines in parts(host)
+        if label != "machine"  # that is in the heading
     ]
-    if host.busy_ports:
-        ports = ", ".join(map(str, host.busy_ports))
-        found.append(("Ports", _warning(f"{ports} in use by another program: the server will take others")))
-    return found
 
 
-def _lines(first: str, *more: str) -> Content:
-    return Content.assemble(first, *(part for line in more if line for part in ("\n", (line, "$text-muted"))))
+def _marked(label: str, lines: list[str], host: Host) -> list[str]:
+    if label == "Python" and host.interpreters:
+        return [f"{'✓' if each.usable else '✗'} {line}" for each, line in zip(host.interpreters, lines, strict=True)]
+    return [line for line in lines if line]
 
 
-def _warning(text: str) -> Content:
-    return Content.assemble(("! ", "bold $warning"), text)
-
-
-def _gpus(host: Host) -> Content:
-    if not host.gpus:
-        lines = [Content("no NVIDIA GPU found: the CPU will serve")]
-        if host.gpu_problem:
-            problem = host.gpu_problem
-            lines.append(Content.assemble((f"{one_line(problem.what)} ({problem.code})", "$text-muted")))
-            lines.append(Content.assemble(("→ ", "$accent"), one_line(problem.todo)))
-        return Content("\n").join(lines)
-    lines = [Content(f"{count} × {text}") for text, count in Counter(_gpu(gpu) for gpu in host.gpus).items()]
-    links = sorted({one_line(link.kind) for link in host.gpu_links})
-    about = [
-        f"driver {one_line(host.driver_version)}" if host.driver_version else "",
-        f"CUDA up to {one_line(host.cuda_driver_version)}" if host.cuda_driver_version else "",
-        f"linked by {', '.join(links)}" if links else "",
-    ]
-    lines.append(Content.assemble((" · ".join(part for part in about if part), "$text-muted")))
-    return Content("\n").join(line for line in lines if line.plain)
-
-
-def _gpu(gpu: Gpu) -> str:
-    capability = f" · compute capability {'.'.join(map(str, gpu.compute_capability))}" if gpu.compute_capability else ""
-    shared = " shared with the host" if gpu.memory_is_shared_with_host else ""
-    return f"{one_line(gpu.name)} · {size(gpu.memory_total_bytes)}{shared}{capability}"
-
-
-def _engines(host: Host) -> Content:
-    lines = []
-    for engine in host.engines:
-        version = engine.server_version or engine.client_version or ""
-        line = f"{one_line(engine.name)} {one_line(version)}".strip()
-        if engine.problem:
-            lines.append(_warning(f"{line}: {one_line(engine.problem)}"))
-        else:
-            lines.append(Content(line + (" with the NVIDIA runtime" if engine.nvidia_runtime else "")))
-    return Content("\n").join(lines) if lines else Content.assemble(("neither docker nor podman; not needed", "$text-muted"))
-
-
-def _interpreters(host: Host) -> Content:
-    lines = []
-    for interpreter in sorted(host.interpreters, key=lambda one: not one.usable):
-        name = f"{'.'.join(map(str, interpreter.version))}  {plain(interpreter.path)}"
-        if interpreter.usable:
-            lines.append(Content.assemble(("✓ usable  ", "$success"), name))
-        else:
-            why = f"  {one_line(interpreter.why_not or 'not usable')}"
-            lines.append(Content.assemble(("✗ no      ", "$error"), name, (why, "$text-muted")))
-    return Content("\n").join(lines) if lines else Content("none found")
+def _line(text: str) -> Content:
+    mark, rest = text[:1], plain(text[1:])
+    style = {"→": "$accent", "✓": "$success", "✗": "$error"}.get(mark)
+    return Content.assemble((mark, style), rest) if style else Content(plain(text))

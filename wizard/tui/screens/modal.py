@@ -22,7 +22,8 @@ class ReaderScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q", "close", "Close", key_display="esc"),
-        Binding("up,down", "none", "Scroll", key_display="↑↓"),
+        Binding("up", "scroll(-1)", "Scroll", priority=True, key_display="↑↓"),
+        Binding("down", "scroll(1)", "Scroll", priority=True, show=False),
         Binding("c", "copy", "Copy"),
     ]
 
@@ -42,6 +43,10 @@ class ReaderScreen(ModalScreen[None]):
         """Back to the stage."""
         self.dismiss(None)
 
+    def action_scroll(self, lines: int) -> None:
+        """Scroll by lines."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
     def action_copy(self) -> None:
         """Copy the text."""
         self.app.copy_to_clipboard(self._text)
@@ -53,7 +58,6 @@ class AskScreen(ModalScreen["str | None"]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Choose", priority=True, key_display="⏎"),
-        Binding("up,down", "none", "Move", key_display="↑↓"),
         Binding("escape", "close", "Never mind"),
     ]
 

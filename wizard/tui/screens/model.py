@@ -191,7 +191,10 @@ def _state(view: ModelView) -> str:
 def _row(row: Suggestion | str, best: Suggestion | None) -> Content:
     if isinstance(row, str):
         return Content.assemble(
-            ("Take ", "bold"), (one_line(row), "bold $accent"), "\n", ("as a hub id, a folder or a .gguf file", "$text-muted")
+            ("Take ", "bold"),
+            (one_line(row), "bold $accent"),
+            "\n",
+            ("as a hub id, a folder or a .gguf file", "$text-muted"),
         )
     star = "   ★ recommended" if row is best else ""
     about = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from textual import work
@@ -16,8 +16,11 @@ from textual.widgets import OptionList, Static
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
+from wizard.kernel.units import duration
 from wizard.plan.plan import Plan, Step
+from wizard.plan.questions import SERVER, Answers
 from wizard.tui import background
+from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
@@ -32,6 +35,8 @@ class ReviewView:
     at: int = 0
     """The step under the cursor."""
     error: WizardError | None = None
+    answers: Answers = field(default_factory=dict)
+    """Name and port, if the user gave them."""
 
 
 class ReviewScreen(StageScreen[Plan]):
@@ -44,13 +49,13 @@ class ReviewScreen(StageScreen[Plan]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Do it", priority=True, key_display="⏎"),
-        Binding("up,down", "none", "Steps", key_display="↑↓"),
-        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp PgDn"),
+        Binding("n", "server", "Name and port"),
+        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
     ]
     view: reactive[ReviewView] = reactive(ReviewView())
 
-    def __init__(self, plan: Callable[[], Plan]) -> None:
+    def __init__(self, plan: Callable[[Answers], Plan]) -> None:
         super().__init__()
         self._plan = plan
 
@@ -71,13 +76,14 @@ class ReviewScreen(StageScreen[Plan]):
 
     @work(exclusive=True)
     async def _ask(self) -> None:
+        answers = self.view.answers
         try:
-            plan = await background.call(self._plan)
+            plan = await background.call(lambda: self._plan(answers))
         except WizardError as error:
-            self.view = ReviewView(error=error)
+            self.view = ReviewView(error=error, answers=answers)
             return
         self.query_one(Picker).show([_row(index, step) for index, step in enumerate(plan.steps, 1)])
-        self.view = ReviewView(plan)
+        self.view = ReviewView(plan, answers=answers)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the step under the cursor."""
@@ -93,6 +99,14 @@ class ReviewScreen(StageScreen[Plan]):
         """Carry the plan out."""
         self.dismiss(self.view.plan)
 
+    @work(exclusive=True, group="form")
+    async def action_server(self) -> None:
+        """Choose the server's name and port; the plan is made anew."""
+        answers = await self.app.push_screen_wait(FormScreen("Name and port", SERVER, self.view.answers))
+        if answers is not None:
+            self.view = replace(self.view, answers=answers)
+            self._ask()
+
     def action_scroll(self, pages: int) -> None:
         """Scroll the details while the list keeps the focus."""
         details = self.query_one("#details", VerticalScroll)
@@ -106,7 +120,7 @@ class ReviewScreen(StageScreen[Plan]):
         if plan is None:
             self.query_one("#cost", Static).update("" if view.error else "◌ Planning …")
         else:
-            total = f"{len(plan.steps)} steps · {cost(plan.estimate)} · in {plain(plan.workspace)}"
+            total = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
             self.query_one("#cost", Static).update(Content(total))
             self.query_one("#step", Static).update(_details(plan.steps[view.at]))
             self.query_one("#details", VerticalScroll).scroll_home(animate=False)
@@ -115,18 +129,23 @@ class ReviewScreen(StageScreen[Plan]):
 
 
 def _row(index: int, step: Step) -> Content:
-    return Content.assemble((f"{index} {one_line(step.title)}", "bold"), "\n", (f"  {cost(step.estimate)}", "$text-muted"))
+    return Content.assemble(f"{index} {one_line(step.title)}", (f"  {duration(step.estimate.seconds)}", "$text-muted"))
 
 
 def _details(step: Step) -> Content:
-    parts = [Content.assemble(("Why  ", "bold $accent"), plain(step.why)), Content("")]
+    parts = [
+        Content(plain(step.why)),
+        Content.assemble((cost(step.estimate), "$text-muted")),
+        Content(""),
+    ]
     for action in step.actions:
         parts.append(Content.assemble(("$ ", "bold $accent"), plain(action.shell())))
     return Content("\n").join(parts)
 
 
 def _notes(plan: Plan) -> Content:
-    lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in plan.notes]
+    notes = (*plan.notes, f"Everything is made in {plan.workspace}.")
+    lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in notes]
     if plan.host != "this machine":
         text = f"This plan is for {one_line(plan.host)}. It can be looked at here and carried out there."
         lines.insert(0, Content.assemble(("! ", "bold $warning"), text))

@@ -28,7 +28,7 @@ class ServersScreen(StageScreen["Endpoint | str"]):
 
     def __init__(self, running: Sequence[Endpoint]) -> None:
         super().__init__()
-        self._running = running
+        self._endpoints = running
 
     def body(self) -> list[Widget]:
         """A list with the servers and the way on."""
@@ -42,14 +42,16 @@ class ServersScreen(StageScreen["Endpoint | str"]):
                 "\n",
                 (f"model {one_line(endpoint.model)} on {endpoint.http}", "$text-muted"),
             )
-            for endpoint in self._running
+            for endpoint in self._endpoints
         ]
         new = Content.assemble(
-            ("Set up another model", "bold"), "\n", ("look at the machine first; what runs goes on running", "$text-muted")
+            ("Set up another model", "bold"),
+            "\n",
+            ("look at the machine first; what runs goes on running", "$text-muted"),
         )
         self.query_one(Picker).show([*rows, new])
 
     def action_accept(self) -> None:
         """Take the row under the cursor."""
         at = self.query_one(Picker).highlighted or 0
-        self.dismiss(self._running[at] if at < len(self._running) else "new")
+        self.dismiss(self._endpoints[at] if at < len(self._endpoints) else "new")

@@ -6,6 +6,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -34,7 +35,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def compose(self) -> ComposeResult:
         """The frame around the stage's own widgets."""
         yield JourneyBar(self.STAGE)
-        yield from self.body()
+        yield Vertical(*self.body(), id="stage")
         yield KeyBar()
 
     def body(self) -> list[Widget]:

@@ -16,12 +16,15 @@ def parts(memory: Memory) -> list[tuple[str, str, str, int, str]]:
     rest = memory.total_bytes - memory.weights_bytes - memory.activation_bytes - memory.overhead_bytes
     found = [
         ("█", "$primary", "weights", memory.weights_bytes, "the model itself"),
-        ("▓", "$secondary", "KV cache", rest, f"{per_token}: what it remembers of the conversations"),
+        ("▓", "$secondary", "KV cache", rest, f"{per_token} of conversation"),
         ("▒", "$warning", "activations", memory.activation_bytes, "intermediate results while it thinks"),
         ("░", "$foreground 70%", "overhead", memory.overhead_bytes, "the server and its libraries"),
     ]
     free = memory.budget_bytes - memory.total_bytes
-    return [*found, ("·", "$foreground 40%", "left free", free, "") if free >= 0 else ("!", "$error", "too much", -free, "")]
+    return [
+        *found,
+        ("·", "$foreground 40%", "left free", free, "") if free >= 0 else ("!", "$error", "too much", -free, ""),
+    ]
 
 
 def cells(memory: Memory, width: int) -> list[int]:

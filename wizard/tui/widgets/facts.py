@@ -1,4 +1,4 @@
-"""Facts as rows: what it is on the left, what was found on the right."""
+"""Facts as rows: what it is on the left, what was found on the right; or marks on the left, as in a list."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ class Facts(Grid):
     DEFAULT_CSS = """
     Facts { grid-size: 2; grid-columns: 11 1fr; grid-rows: auto; height: auto; }
     Facts > .label { color: $text-muted; }
+    Facts.-marks { grid-columns: 2 1fr; }
     """
 
-    async def show(self, rows: Iterable[tuple[str, Content]]) -> None:
-        """Show these rows instead of the present ones."""
+    async def show(self, rows: Iterable[tuple[str | Content, Content]]) -> None:
+        """Show these rows (label and value) instead of the present ones."""
         cells = [
-            cell for label, value in rows for cell in (Static(Content(label), classes="label"), Static(value))
+            Static(Content(cell) if isinstance(cell, str) else cell, classes=name)
+            for row in rows
+            for cell, name in zip(row, ("label", "value"), strict=True)
         ]
         async with self.batch():
             await self.remove_children()

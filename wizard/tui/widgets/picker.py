@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
@@ -17,6 +19,11 @@ class Picker(OptionList):
     Picker { border: none; padding: 0; background: $background; height: auto; }
     Picker:focus { border: none; background-tint: $background 0%; }
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "cursor_up", "Move", key_display="↑↓"),
+        Binding("down", "cursor_down", "Move", show=False),
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
@@ -40,4 +47,6 @@ class Picker(OptionList):
 
 def _prompt(row: Content, mark: str) -> Content:
     first, *rest = row.split("\n")
-    return Content("\n").join([Content.assemble((mark, "bold $accent"), first), *(Content(BLANK) + line for line in rest)])
+    return Content("\n").join(
+        [Content.assemble((mark, "bold $accent"), first), *(Content(BLANK) + line for line in rest)]
+    )

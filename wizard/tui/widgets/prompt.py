@@ -18,8 +18,8 @@ class Prompt(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send", priority=True, key_display="⏎"),
-        Binding("ctrl+j", "newline", "New line", priority=True),
-        Binding("up", "previous", "Last question", priority=True, key_display="↑"),
+        Binding("ctrl+j", "newline", "Newline", priority=True),
+        Binding("up", "previous", "Last", priority=True, key_display="↑"),
         Binding("down", "offered", "Questions", priority=True, key_display="↓"),
     ]
 
@@ -38,12 +38,15 @@ class Prompt(TextArea):
 
     def __init__(self) -> None:
         super().__init__(placeholder="Ask something …", highlight_cursor_line=False, id="prompt")
+        self._arrows = {"previous": False, "offered": False}
+
+    def set_arrows(self, *, back: bool, offered: bool) -> None:
+        """Say whether there is a last question to bring ``back``, and whether questions are ``offered``."""
+        self._arrows = {"previous": back, "offered": offered}
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The arrows have their own meaning only in an empty field."""
-        if action in ("previous", "offered"):
-            return not self.text
-        return True
+        return not self.text and self._arrows[action] if action in self._arrows else True
 
     def on_text_area_changed(self) -> None:
         """What the arrows do may have changed."""

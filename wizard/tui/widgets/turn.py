@@ -5,6 +5,7 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 from textual.content import Content
 from textual.widgets import Markdown, Static
+from textual.widgets.markdown import MarkdownStream
 
 from wizard.kernel.text import plain
 
@@ -32,10 +33,10 @@ class Answer(Markdown):
     Answer { margin: 1 0 0 0; padding: 0 1; border-left: outer $primary; background: $background; height: auto; }
     """
 
-    def __init__(self) -> None:
-        super().__init__(parser_factory=parser, open_links=False)
+    def __init__(self, text: str = "") -> None:
+        super().__init__(plain(text), parser_factory=parser, open_links=False)
         self._text: list[str] = []
-        self._stream = None
+        self._stream: MarkdownStream | None = None
 
     async def add(self, piece: str) -> None:
         """Show one more piece."""
