@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.probe.fake_nvml import FakeNvml, readings
+from tests.probe.fake_nvml import HOSTS, FakeNvml, readings
 from tests.values import CPU_HOST
 from wizard.kernel.errors import UsageError, WizardError, WorkspaceError
 from wizard.kernel.values import from_json, to_data, to_json
@@ -48,6 +48,15 @@ def h200s(count: int) -> Host:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_host_survives_json(host: Host) -> None:
     assert from_json(Host, to_json(host), where="here") == host
+
+
+@pytest.mark.parametrize(("name", "count"), [("cpu", 0), ("h200-x1", 1), ("h200-x8", 8)])
+def test_recordings_of_real_machines_are_read(name: str, count: int) -> None:
+    """host-cpu and host-h200-x1 were saved by the wizard (names taken out); host-h200-x8 has its GPUs from nvml-h200-x8."""
+    host = find(str(HOSTS / f"host-{name}.json"), Path("/"))
+    assert [gpu.name for gpu in host.gpus] == ["NVIDIA H200"] * count
+    assert host.source == f"host-{name}.json"
+    assert host.gpus or (host.gpu_problem and host.gpu_problem.code == "TW-P01")
 
 
 @pytest.mark.parametrize("count", [1, 8])
