@@ -52,7 +52,7 @@ def test_a_host_survives_json(host: Host) -> None:
 
 @pytest.mark.parametrize(("name", "count"), [("cpu", 0), ("h200-x1", 1), ("h200-x8", 8)])
 def test_recordings_of_real_machines_are_read(name: str, count: int) -> None:
-    """host-cpu and host-h200-x1 were saved by the wizard (names taken out); host-h200-x8 has its GPUs from nvml-h200-x8."""
+    """Saved by the wizard, names taken out; the GPUs of host-h200-x8 are from nvml-h200-x8."""
     host = find(str(HOSTS / f"host-{name}.json"), Path("/"))
     assert [gpu.name for gpu in host.gpus] == ["NVIDIA H200"] * count
     assert host.source == f"host-{name}.json"
