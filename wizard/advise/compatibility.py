@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from wizard.catalog.environments import Environment
-from wizard.probe.host import Host, Interpreter
+from wizard.probe.host import Host
+from wizard.probe.interpreters import usable_interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,6 @@ class Obstacle:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
-
-
-def usable_interpreter(host: Host, environment: Environment) -> Interpreter | None:
-    """The interpreter to build ``environment`` with: the first usable one of the probe's order that is in range."""
-    low, high = _version(environment.python_min), _version(environment.python_max)
-    return next((one for one in host.interpreters if one.usable and low <= one.version[:2] <= high), None)
 
 
 def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
@@ -57,7 +52,7 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
                 "Use a machine with an Intel processor from 2013 (Haswell) or an AMD processor from 2017 (Zen) on.",
             )
         )
-    if usable_interpreter(host, environment) is None:
+    if usable_interpreter(host) is None:
         found.append(Obstacle("python", *_no_interpreter(host, environment)))
     return found
 

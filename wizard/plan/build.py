@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from wizard.advise.advice import Choice
-from wizard.advise.compatibility import obstacles, usable_interpreter
+from wizard.advise.compatibility import obstacles
 from wizard.catalog.environments import environment
 from wizard.kernel.errors import HostError, WorkspaceError
 from wizard.kernel.paths import Workspace, suggest_name
@@ -17,6 +17,7 @@ from wizard.plan.ports import free
 from wizard.plan.runtimes.native import Native
 from wizard.plan.stacks import llamacpp
 from wizard.probe.host import Host
+from wizard.probe.interpreters import usable_interpreter
 
 FIRST_QUESTION = "What is Triton?"
 HEADROOM_BYTES = 200 * 1024**2
@@ -52,7 +53,7 @@ def build(
         WorkspaceError: TW-L02 if the disk has not enough room.
     """
     env = environment(choice.stack)
-    interpreter = usable_interpreter(host, env)
+    interpreter = usable_interpreter(host)
     problems = obstacles(host, env)
     if interpreter is None or problems:
         raise HostError("TW-L01", problems[0].text, problems[0].remedy)
