@@ -237,7 +237,9 @@ def test_a_plan_has_reasons_commands_estimates_and_notes(tmp_path: Path) -> None
     assert "1. Create the server environment (about 30 s · 110 MiB to download · 300 MiB of disk)" in text
     assert "   Triton and its engine live in an environment of their own." in text
     assert "   $ python3 -m venv 'the env'" in text
-    assert "   $ mkdir -p /ws && cat > /ws/config.pbtxt <<'END'\nname: \"demo\"\nEND" in text
+    assert "   write /ws/config.pbtxt (1 line)" in text
+    whole = plan_text(plan(tmp_path), files=True)
+    assert "   $ mkdir -p /ws && cat > /ws/config.pbtxt <<'END'\nname: \"demo\"\nEND" in whole
     assert "To know beforehand:\n  - Port 8000 is held." in text
     assert "$ python3" not in plan_text(plan(tmp_path), commands=False)
 

@@ -114,6 +114,7 @@ def _add_stages(commands: Commands) -> None:
         "plan demo\nplan demo --json > plan.json",
     )
     plan.add_argument("ref", metavar="MODEL", help=ref_help)
+    plan.add_argument("--full", action="store_true", help="with the whole text of the files that are written")
     _add_plan(plan)
     _add_wishes(plan)
 

@@ -141,5 +141,5 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         from wizard.prompts.show import plan_text
 
-        print(plan_text(plan))
+        print(plan_text(plan, files=arguments.full))
     return 0

@@ -58,8 +58,10 @@ class Write:
 
     def shell(self) -> str:
         """The same as a shell line with a here-document."""
-        folder = shlex.quote(str(PurePath(self.path).parent))
-        return f"mkdir -p {folder} && cat > {shlex.quote(self.path)} <<'END'\n{self.text.rstrip()}\nEND"
+        folder, end = shlex.quote(str(PurePath(self.path).parent)), "END"
+        while end in self.text.splitlines():
+            end += "_"
+        return f"mkdir -p {folder} && cat > {shlex.quote(self.path)} <<'{end}'\n{self.text.rstrip()}\n{end}"
 
 
 MADE_FROM = "TRITON_WIZARD_MADE_FROM"

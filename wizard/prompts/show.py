@@ -261,27 +261,32 @@ def memory_bar(parts: list[tuple[str, int]], cells: int) -> str:
     return "".join(mark * (count + cells - used if i == largest else count) for i, (mark, count) in enumerate(bar))
 
 
-def plan_text(plan: Plan, *, commands: bool = True) -> str:
+def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
     """The whole plan: each step with its reason, its estimate and its exact commands, and what to know beforehand.
 
     Args:
         plan: The plan.
         commands: False leaves the commands out.
+        files: True shows the whole text of the files that are written, not only their names and sizes.
     """
     head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {choice_title(plan.choice)}"
     sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
     parts = [wrapped(head, "  ", first=""), wrapped(sums, "  ", first="")]
     if plan.host != "this machine":
         parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
-    parts += [_step_text(number, step, commands=commands) for number, step in enumerate(plan.steps, 1)]
+    parts += [_step_text(number, step, commands=commands, files=files) for number, step in enumerate(plan.steps, 1)]
     if plan.notes:
         parts.append("\nTo know beforehand:\n" + "\n".join(wrapped(note, "    ", first="  - ") for note in plan.notes))
     return "\n".join(parts)
 
 
-def _step_text(number: int, step: Step, *, commands: bool) -> str:
+def _step_text(number: int, step: Step, *, commands: bool, files: bool) -> str:
     parts = [f"\n{number}. {one_line(step.title)} ({cost(step.estimate)})", wrapped(step.why, "   ")]
     for action in step.actions if commands else ():
+        if isinstance(action, Write) and not files:
+            count = len(action.text.splitlines())
+            parts.append(f"   write {one_line(action.path)} ({count} line{'' if count == 1 else 's'})")
+            continue
         lines = plain(action.shell()).split("\n")
         # A here-document must stay as it is, or its text would change when it is pasted.
         indent = "" if isinstance(action, Write) else "     "
