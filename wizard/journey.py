@@ -93,7 +93,10 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         real = list(pool.map(look, cpu_models()))
-    ready = [_suggestion(host, one.name, one.title, one.about, None, None if online else silent) for one in journeys()]
+    ready = [
+        _suggestion(host, one.name, one.title, one.about, None, silent if one.needs_network and not online else None)
+        for one in journeys()
+    ]
     usable = [one for one in real if one.usable]
     return [*usable, *ready, *(one for one in real if not one.usable)]
 
@@ -101,13 +104,12 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
 def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, no_hub: str | None) -> Suggestion:
     """``no_hub`` says why the hub is not asked, or is None when it is."""
     from wizard.advise.advice import Wishes
-    from wizard.kernel.errors import NetworkError, WizardError
+    from wizard.kernel.errors import WizardError
 
     try:
         facts = model(ref, offline=no_hub is not None)
     except WizardError as error:
-        why = no_hub if no_hub and isinstance(error, NetworkError) else error.what
-        return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=why)
+        return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=no_hub or error.what)
     advice = advise(host, facts, Wishes())
     return Suggestion(
         ref=ref,
