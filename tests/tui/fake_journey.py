@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
+from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
@@ -301,6 +302,9 @@ class FakeJourney:
         self._wait()
         host = _or_raise(self.host)
         return replace(host, source=hardware) if hardware else host
+
+    def journeys(self) -> list[Journey]:
+        return [Journey("demo", "Offline demo", "", "models/demo.gguf", "", answers={"users": 2, "temperature": 0.0})]
 
     def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
         return list(_or_raise(self.offered))

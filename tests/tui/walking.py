@@ -39,13 +39,13 @@ class StillApp(WizardApp):
 
 async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, what: str = "") -> None:
     """Let the app work until ``condition`` holds (pytest's own timeout ends a wait in vain)."""
-    async with asyncio.timeout(30) if hasattr(asyncio, "timeout") else _forever():
+    async with asyncio.timeout(30) if hasattr(asyncio, "timeout") else _Forever():
         while not condition():
             await pilot.pause()
             await asyncio.sleep(0)
 
 
-class _forever:
+class _Forever:
     async def __aenter__(self) -> None: ...
 
     async def __aexit__(self, *_: object) -> None: ...

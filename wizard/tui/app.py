@@ -35,6 +35,7 @@ class WizardApp(App[int]):
 
     TITLE = "triton-wizard"
     CSS_PATH = Path(__file__).with_name("wizard.tcss")
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "Help"),
         Binding("ctrl+q", "quit", "Quit", priority=True),
@@ -73,6 +74,11 @@ class WizardApp(App[int]):
     @work
     async def _walk(self) -> None:
         await Flow(self, self.journey, self.workspace).walk()
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Names of keys as they are printed on them: Esc, F1, ^R."""
+        shown = super().get_key_display(binding)
+        return shown.title() if len(shown) > 1 and not binding.key_display else shown
 
     async def action_quit(self) -> None:
         """Leave; the stage may ask first. Asked already, the answer under the cursor is taken."""

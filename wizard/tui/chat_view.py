@@ -67,6 +67,10 @@ def figures(view: ChatView) -> Content:
         return Content.assemble(("◌ answering …", "$warning"), f"{tokens} · Esc stops it")
     if view.busy == "stopping":
         return Content.assemble(("◌ stopping the server …", "$warning"))
+    if view.error is not None:
+        return Content.assemble(
+            ("^R", "bold $accent"), " asks again, ", ("F5", "bold $accent"), " starts the server again"
+        )
     how = (_settings(view.conversation.sampling, view.served), "$text-muted")
     if view.stats is not None:
         return Content.assemble((_measured(view.stats), "$accent"))
@@ -93,6 +97,14 @@ def _measured(stats: Stats) -> str:
         ENDS.get(stats.finish, ""),
     ]
     return " · ".join(part for part in parts if part)
+
+
+def still_running(endpoint: Endpoint) -> str:
+    """What to know after quitting while the server runs."""
+    name = shlex.quote(endpoint.name)
+    return (
+        f"{name} goes on running at {endpoint.http}. Chat: triton-wizard chat {name} · stop: triton-wizard down {name}"
+    )
 
 
 def elsewhere(endpoint: Endpoint, question: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wizard.kernel.errors import WizardError
@@ -25,27 +27,20 @@ Stage: TypeAlias = "Callable[[], Awaitable[Stage | None]]"
 
 
 class Flow:
-    """What was decided so far, and for each stage which one comes next (each method returns it).
+    """A method for each stage: it shows the screen and returns the stage that comes next, with what that needs.
 
-    The screens are imported when they are first shown, so that the first frame does not wait for the last screen.
+    What is kept here is what the user typed, so that going back and forth loses nothing. The screens are imported when
+    they are first shown, so that the first frame does not wait for the last screen.
     """
 
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
         self._app, self._journey, self._workspace = app, journey, workspace
         self._text = app.model_ref or ""
-        self._take = bool(app.model_ref)
-        self._running: list[Endpoint] = []
-        self._host: Host
-        self._facts: ModelFacts
         self._wishes: Wishes | None = None
-        self._choice: Choice | None = None
-        self._plan: Plan | None = None
-        self._endpoint: Endpoint
-        self._conversation: Conversation | None = None
 
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
-        stage: Stage | None = self.servers
+        stage: Stage | None = self.servers if self._app.model_ref is None else self.machine
         while stage is not None:
             stage = await stage()
 
@@ -53,133 +48,129 @@ class Flow:
         return await self._app.push_screen_wait(screen)
 
     async def servers(self) -> Stage:
-        """If servers run already, they are offered first; not if a model was named on the command line."""
-        if self._take:
-            return self.machine
+        """Servers that run already are offered first."""
         try:
-            found = await background.call(lambda: self._journey.statuses(self._workspace))
+            found = await background.call(partial(self._journey.statuses, self._workspace))
         except WizardError as error:
-            self._app.notify(error.what, title=error.code, severity="warning", markup=False)
+            self._app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
             return self.machine
-        self._running = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
-        return self.running if self._running else self.machine
+        ready = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
+        return partial(self.running, ready) if ready else self.machine
 
-    async def running(self) -> Stage:
-        """Choose one of the running servers, or go on to the machine."""
+    async def running(self, endpoints: list[Endpoint], conversation: Conversation | None = None) -> Stage:
+        """Choose one of the running servers, or set up another model."""
         from wizard.tui.screens.servers import ServersScreen
 
-        answer = await self._show(ServersScreen(self._running))
+        answer = await self._show(ServersScreen(endpoints))
         if answer is None or isinstance(answer, str):
-            return self.machine
-        self._endpoint = answer
-        self._plan = await background.call(lambda: self._saved_plan(answer.name))
-        return self.chat
+            return partial(self.machine, back=partial(self.running, endpoints, conversation))
+        plan = await background.call(partial(self._accepted, answer.name))
+        return partial(self.chat, answer, plan, conversation)
 
-    def _saved_plan(self, name: str) -> Plan | None:
+    def _accepted(self, name: str) -> Plan | None:
+        """The plan that the server ``name`` was made from, if it can be read."""
         from wizard.kernel.values import from_json
         from wizard.plan.plan import Plan
 
         path = self._workspace.server(name).plan
         try:
             return from_json(Plan, path.read_bytes(), where=str(path))
-        except (OSError, WizardError):  # then there are no questions to offer, and no restart
+        except (OSError, WizardError):  # a chat needs no plan; only a restart does
             return None
 
-    async def machine(self) -> Stage:
+    async def machine(self, host: Host | None = None, *, back: Stage | None = None) -> Stage:
         """Stage 1."""
         from wizard.tui.screens.machine import MachineScreen
 
-        known = getattr(self, "_host", None)
-        probe = lambda: self._journey.probe(self._workspace, hardware=self._app.hardware)  # noqa: E731
-        host = await self._show(MachineScreen(probe, known, first=not self._running))
-        if host is None:
-            return self.running
-        self._host = host
-        return self.model
+        probe = partial(self._journey.probe, self._workspace, hardware=self._app.hardware)
+        found = await self._show(MachineScreen(probe, host, first=back is None))
+        if found is None:
+            return back or self.machine
+        take = self._app.model_ref is not None and host is None
+        return partial(self.model, found, take=take, back=partial(self.machine, found, back=back))
 
-    async def model(self) -> Stage:
-        """Stage 2."""
+    async def model(self, host: Host, *, back: Stage, take: bool = False) -> Stage:
+        """Stage 2; with ``take`` the model was named on the command line."""
         from wizard.tui.screens.model import ModelScreen
 
         offline = self._app.offline
         screen = ModelScreen(
-            lambda: self._journey.suggestions(self._host, offline=offline),
+            partial(self._journey.suggestions, host, offline=offline),
             lambda ref: self._journey.model(ref, offline=offline),
             text=self._text,
-            take=self._take,
+            take=take,
         )
-        self._take = False
         facts = await self._show(screen)
         self._text = screen.view.text
         if facts is None:
-            return self.machine
-        self._facts, self._choice = facts, None
-        return self.advice
+            return back
+        if facts.gated and not os.environ.get("HF_TOKEN"):
+            await self._ask_token()
+        self._wishes = self._wishes or await background.call(partial(self._first_wishes, facts.ref))
+        return partial(self.advice, host, facts, back=partial(self.model, host, back=back))
 
-    async def advice(self) -> Stage:
+    async def _ask_token(self) -> None:
+        """Ask for what a gated model needs; it stays in this process's environment and its children's."""
+        from wizard.plan.questions import HF_TOKEN
+        from wizard.tui.screens.form import FormScreen
+
+        answers = await self._app.push_screen_wait(FormScreen("This model is gated", [HF_TOKEN], {}))
+        if answers:
+            os.environ["HF_TOKEN"] = str(answers[HF_TOKEN.name])
+
+    def _first_wishes(self, ref: str) -> Wishes:
+        """The wishes that the chosen journey comes with."""
+        from wizard.plan.questions import wishes
+
+        return wishes(next((one.answers for one in self._journey.journeys() if one.name == ref), {}))
+
+    async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
         """Stage 3."""
         from wizard.advise.advice import Wishes
         from wizard.tui.screens.advice import AdviceScreen
 
-        screen = AdviceScreen(
-            self._facts,
-            lambda wishes: self._journey.advise(self._host, self._facts, wishes),
-            self._wishes or Wishes(),
-            self._choice,
-        )
+        advise = partial(self._journey.advise, host, facts)
+        screen = AdviceScreen(facts, advise, self._wishes or Wishes(), chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes
         if choice is None:
-            return self.model
-        self._choice = choice
-        return self.review
+            return back
+        return partial(self.review, host, facts, choice, back=partial(self.advice, host, facts, choice, back=back))
 
-    async def review(self) -> Stage:
+    async def review(self, host: Host, facts: ModelFacts, choice: Choice, *, back: Stage) -> Stage:
         """Stage 4."""
         from wizard.tui.screens.review import ReviewScreen
 
-        choice = self._choice
-        assert choice is not None  # noqa: S101 - the advice came before
-
         def make(answers: Mapping[str, Any]) -> Plan:
-            return self._journey.plan(self._host, self._facts, choice, self._workspace, **answers)
+            return self._journey.plan(host, facts, choice, self._workspace, **answers)
 
         plan = await self._show(ReviewScreen(make))
         if plan is None:
-            return self.advice
-        self._plan, self._conversation = plan, None
-        return self.build
+            return back
+        return partial(self.build, plan, back=partial(self.review, host, facts, choice, back=back))
 
-    async def build(self) -> Stage:
-        """Stage 5."""
+    async def build(self, plan: Plan, conversation: Conversation | None = None, *, back: Stage) -> Stage:
+        """Stage 5; with a ``conversation`` it goes on after the server was started again."""
         from wizard.tui.screens.build import BuildScreen
 
-        plan = self._plan
-        assert plan is not None  # noqa: S101 - it was accepted, or read back
         logs = self._workspace.server(plan.name).logs
-        endpoint = await self._show(BuildScreen(plan, lambda: self._journey.run(plan), logs, self._app.clock))
-        if endpoint is None:
-            return self.review if self._choice is not None else self.machine
-        self._endpoint = endpoint
-        return self.chat
+        endpoint = await self._show(BuildScreen(plan, partial(self._journey.run, plan), logs, self._app.clock))
+        return back if endpoint is None else partial(self.chat, endpoint, plan, conversation)
 
-    async def chat(self) -> Stage:
+    async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:
         """Stage 6."""
         from wizard.tui.screens.chat import ChatScreen
 
-        endpoint = self._endpoint
         end = await self._show(
             ChatScreen(
                 endpoint,
-                lambda conversation: self._journey.chat(endpoint, conversation),
-                lambda: self._journey.stop(self._workspace, endpoint.name),
-                lambda: self._journey.served(endpoint),
-                self._conversation,
+                partial(self._journey.chat, endpoint),
+                partial(self._journey.stop, self._workspace, endpoint.name),
+                partial(self._journey.served, endpoint),
+                conversation,
             )
         )
-        assert end is not None  # noqa: S101 - there is nothing to go back to
-        self._conversation = end.conversation
-        if end.next == "restart":
-            return self.build if self._plan is not None else self.machine
-        self._running = [endpoint]
-        return self.machine
+        said = end.conversation if end else conversation
+        if end and end.next == "restart":
+            return partial(self.build, plan, said, back=self.machine) if plan else self.machine
+        return partial(self.machine, back=partial(self.running, [endpoint], said))

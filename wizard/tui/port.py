@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.catalog.journeys import Journey
     from wizard.chat.conversation import Chunk, Conversation
     from wizard.chat.template import ServedModel
     from wizard.journey import Suggestion
@@ -23,6 +24,8 @@ class JourneyPort(Protocol):
     """The functions of `wizard.journey` that this door calls; see there for what they do."""
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
+
+    def journeys(self) -> list[Journey]: ...  # noqa: D102
 
     def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]: ...  # noqa: D102
 

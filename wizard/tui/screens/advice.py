@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
 from textual import work
@@ -20,6 +20,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import WISHES, wishes
+from wizard.plan.words import choice_room, choice_title, model_line, one_line, stack, weights
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
@@ -27,7 +28,6 @@ from wizard.tui.widgets.bill import MemoryBill
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.facts import Facts
 from wizard.tui.widgets.picker import Picker
-from wizard.tui.words import choice_room, choice_title, model_line, one_line, stack, weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class AdviceView:
     advice: Advice | None = None
     at: int = 0
     """The choice under the cursor."""
-    wishes: Wishes = Wishes()
+    wishes: Wishes = field(default_factory=Wishes)
     error: WizardError | None = None
 
 
@@ -100,9 +100,10 @@ class AdviceScreen(StageScreen[Choice]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the choice under the cursor."""
-        self.view = replace(self.view, at=event.option_index)
+        if self.view.advice is not None and event.option_index < len(self.view.advice.choices):
+            self.view = replace(self.view, at=event.option_index)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """There must be something to take."""
         choices = self.view.advice.choices if self.view.advice else ()
         return bool(choices) if action == "accept" else True

@@ -14,20 +14,22 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Log, Static
+from textual.widgets import Static
 
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan
+from wizard.plan.words import one_line
 from wizard.run.events import Event
 from wizard.serve.endpoint import Endpoint
-from wizard.tui.bridge import MAX_LINES, Happened, LogLines, relay
+from wizard.tui.bridge import Happened, LogLines, relay
 from wizard.tui.build_view import BuildView, Phase, StepView, begun, ended, folded
+from wizard.tui.chat_view import still_running
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
-from wizard.tui.words import one_line
+from wizard.tui.widgets.live_log import LiveLog
 
 MARKS = {
     "waiting": ("○", "$text-muted"),
@@ -44,7 +46,7 @@ class BuildScreen(StageScreen[Endpoint]):
 
     STAGE = 4
     HELP = (
-        "The steps of the plan run one after the other. You may stop at any time: what is done stays done, and the next "
+        "The steps of the plan run one after the other. Stop at any time: what is done stays done, and the next "
         "run goes on from there. The log shows the latest output; all of it is kept in the folder that `l` shows."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,8 +54,8 @@ class BuildScreen(StageScreen[Endpoint]):
         Binding("r", "run", "Try again"),
         Binding("escape", "stop", "Stop"),
         Binding("escape", "back", "Back to the plan"),
-        Binding("up", "scroll(-1)", "Scroll the log", priority=True, key_display="↑↓"),
-        Binding("down", "scroll(1)", "Scroll the log", priority=True, show=False),
+        Binding("up", "scroll(-1)", "Scroll", priority=True, key_display="↑↓"),
+        Binding("down", "scroll(1)", "Scroll", priority=True, show=False),
         Binding("l", "logs", "Log files"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
@@ -72,7 +74,7 @@ class BuildScreen(StageScreen[Endpoint]):
 
     def body(self) -> list[Widget]:
         """Steps, how far it is, the log, and how it ended."""
-        log = Log(max_lines=MAX_LINES, highlight=False, id="log")
+        log = LiveLog()
         log.border_title = "Output"
         return [
             Static(classes="heading"),
@@ -85,7 +87,7 @@ class BuildScreen(StageScreen[Endpoint]):
 
     def on_mount(self) -> None:
         """Begin."""
-        self.query_one(Log).focus()
+        self.query_one(LiveLog).focus()
         self.action_run()
         self.set_interval(1.0, self._tick)
 
@@ -96,7 +98,7 @@ class BuildScreen(StageScreen[Endpoint]):
     @work(exclusive=True, group="run")
     async def action_run(self) -> None:
         """Carry the plan out, from where it was left."""
-        self.query_one(Log).clear()
+        self.query_one(LiveLog).clear()
         self.view = begun(self._plan, self._clock())
         error = None
         try:
@@ -114,13 +116,13 @@ class BuildScreen(StageScreen[Endpoint]):
 
     def on_log_lines(self, message: LogLines) -> None:
         """Show a batch of output."""
-        self.query_one(Log).write_lines(message.lines)
+        self.query_one(LiveLog).write_lines(message.lines)
 
     def on_happened(self, message: Happened) -> None:
         """Show what happened."""
         self.view = folded(self.view, message.event, self._clock())
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Each key only while it makes sense."""
         phase = self.view.phase
         return {
@@ -143,20 +145,20 @@ class BuildScreen(StageScreen[Endpoint]):
 
     def action_scroll(self, lines: int) -> None:
         """Scroll the log; at its end it follows the output again."""
-        self.query_one(Log).scroll_relative(y=lines, animate=False)
+        self.query_one(LiveLog).scroll_relative(y=lines, animate=False)
 
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
         """Ask once, then stop the running step gracefully."""
         question = "Stop here? What is done stays done, and the next run goes on from there."
         answer = await self.app.push_screen_wait(AskScreen(question, [("stop", "Stop"), ("on", "Go on")]))
-        if self.view.phase is not Phase.RUNNING:
-            return
-        if answer == "stop":
+        if answer != "stop":
+            self._quit = False
+        elif self.view.phase is Phase.RUNNING:
             self.view = replace(self.view, phase=Phase.STOPPING)
             self.workers.cancel_group(self, "run")
-        else:
-            self._quit = False
+        elif self._quit:  # it ended while the question was open
+            self.leave()
 
     def leave(self) -> None:
         """Quit; while a step runs, ask, and wait until it has stopped."""
@@ -167,7 +169,8 @@ class BuildScreen(StageScreen[Endpoint]):
         elif phase is Phase.STOPPING:
             self._quit = True
         else:
-            self.app.exit(self._exit_code())
+            endpoint = self.view.endpoint
+            self.app.exit(self._exit_code(), message=still_running(endpoint) if endpoint else None)
 
     def _exit_code(self) -> int:
         if self.view.phase is Phase.CANCELLED:
@@ -211,7 +214,7 @@ def _progress(view: BuildView, now: float, width: int) -> Content:
     progress = view.progress
     if progress is None or progress.fraction is None:
         text = f" · {plain(progress.text)}" if progress and progress.text else ""
-        return Content.assemble("\n", ("◌ ", "$accent"), f"{elapsed}{text}").truncate(width * 2)
+        return Content.assemble(("◌ ", "$accent"), f"{elapsed}{text}").truncate(width)
     share = min(1.0, max(0.0, progress.fraction))
     full = round(share * (width - 6))
     bar = Content.assemble(("━" * full, "$primary"), ("─" * (width - 6 - full), "$text-muted"), f" {share:4.0%}")
@@ -223,16 +226,13 @@ def _outcome(view: BuildView) -> Content:
     if view.phase is Phase.READY and view.endpoint is not None:
         where = f"{view.endpoint.http} (HTTP) and {view.endpoint.grpc} (gRPC)"
         return Content.assemble(
-            "\n",
             ("✓ Triton answers on ", "bold $success"),
             (where, "bold"),
             "\n",
             "Press Enter to chat with your model.",
         )
     if view.phase is Phase.CANCELLED:
-        return Content.assemble(
-            "\n", ("■ Stopped. ", "bold $warning"), "What is done stays done; r goes on from there."
-        )
+        return Content.assemble(("■ Stopped. ", "bold $warning"), "What is done stays done; r goes on from there.")
     if view.phase is Phase.FAILED:
-        return Content("\nMend the cause and press r: what is done is not done again.")
+        return Content("Mend the cause and press r: what is done is not done again.")
     return Content("")

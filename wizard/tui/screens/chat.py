@@ -21,10 +21,11 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_data
 from wizard.plan.questions import CHAT
+from wizard.plan.words import one_line
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 from wizard.tui import background
-from wizard.tui.chat_view import ChatEnd, ChatView, code, elsewhere, figures
+from wizard.tui.chat_view import ChatEnd, ChatView, code, elsewhere, figures, still_running
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -32,7 +33,6 @@ from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.turn import Answer, Question
-from wizard.tui.words import one_line
 
 
 class ChatScreen(StageScreen[ChatEnd]):
@@ -88,6 +88,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     async def on_mount(self) -> None:
         """Show what was said before; be ready to write; find out what is served."""
+        self.query_one("#transcript", VerticalScroll).anchor()
         self.query_one(Prompt).focus()
         self._meet()
         for message in self.view.conversation.messages:
@@ -132,7 +133,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         if not self.view.busy and self.view.served:
             self._ask(self.view.served.questions[event.option_index])
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Each key only while it makes sense."""
         view, idle = self.view, not self.view.busy
         in_list = isinstance(self.focused, Picker)
@@ -229,7 +230,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         question = f"What becomes of the server {one_line(self._endpoint.name)}?"
         answer = await self.app.push_screen_wait(AskScreen(question, answers))
         if answer == "leave":
-            self.app.exit(0)
+            self.app.exit(0, message=still_running(self._endpoint))
         elif answer == "another":
             self.dismiss(ChatEnd("another", self.view.conversation))
         elif answer == "stop":

@@ -1,4 +1,4 @@
-"""Several of the wizard's questions in one window, each checked by its own declaration (see `wizard.plan.questions`)."""
+"""Several questions in one window, each checked by its own declaration in `wizard.plan.questions`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,12 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
                     value = self._answers.get(question.name)
                     yield Static(Content(question.text), classes="text")
                     yield Input(
-                        "" if value is None else str(value), id=question.name, compact=True, select_on_focus=False
+                        "" if value is None else str(value),
+                        id=question.name,
+                        compact=True,
+                        select_on_focus=False,
+                        placeholder=_if_empty(question),
+                        password=question.secret,
                     )
             yield Static(id="about")
             yield KeyBar()
@@ -49,8 +54,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         """Say what there is to say about the focused question."""
         question = next((one for one in self._questions if self.focused and one.name == self.focused.id), None)
         if question is not None:
-            default = f" If empty: {question.default}." if question.default is not None else ""
-            self._say(question.help + default)
+            self._say(question.help)
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         about = self.query_one("#about", Static)
@@ -74,3 +78,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
     def action_close(self) -> None:
         """Change nothing."""
         self.dismiss(None)
+
+
+def _if_empty(question: Question) -> str:
+    return str(question.default) if question.default is not None else question.otherwise

@@ -16,5 +16,5 @@ from wizard.tui.widgets.chrome import shown_bindings
 def help_screen(app: App[int], screen: Screen[Any]) -> ReaderScreen:
     """The help for ``screen``."""
     about = f"{screen.HELP}\n\n" if isinstance(screen, StageScreen) else ""
-    keys = [(app.get_key_display(binding), binding.description) for binding in shown_bindings(screen)]
+    keys = [(app.get_key_display(binding), binding.description.capitalize()) for binding in shown_bindings(screen)]
     return ReaderScreen("Help", about + table(keys, indent="  "))

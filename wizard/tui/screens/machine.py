@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual import work
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -16,13 +15,14 @@ from textual.widgets import Static
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
+from wizard.plan.words import one_line
 from wizard.probe.host import Host
 from wizard.probe.report import parts
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.facts import Facts
-from wizard.tui.words import one_line
+from wizard.tui.widgets.pane import Pane
 
 NO_INTERPRETER = (
     "Install Python 3.10, 3.11 or 3.12 together with its shared library (libpython3.X.so.1.0); without administrator "
@@ -70,7 +70,7 @@ class MachineScreen(StageScreen[Host]):
         """Facts and a verdict."""
         return [
             Static(classes="heading"),
-            VerticalScroll(Facts(), ErrorPanel(), Static(id="verdict"), id="machine"),
+            Pane(Facts(), ErrorPanel(), Static(id="verdict"), id="machine"),
         ]
 
     def on_mount(self) -> None:
@@ -87,7 +87,7 @@ class MachineScreen(StageScreen[Host]):
         except WizardError as error:
             self.view = MachineView(error=error)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Going on needs a machine that can serve."""
         if action == "accept":
             return self.view.host is not None and usable(self.view.host)

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from wizard.kernel.text import plain
 from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
 
@@ -22,8 +23,6 @@ class ReaderScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q", "close", "Close", key_display="esc"),
-        Binding("up", "scroll(-1)", "Scroll", priority=True, key_display="↑↓"),
-        Binding("down", "scroll(1)", "Scroll", priority=True, show=False),
         Binding("c", "copy", "Copy"),
     ]
 
@@ -35,17 +34,13 @@ class ReaderScreen(ModalScreen[None]):
         """A framed, scrolling text."""
         with Vertical(classes="window") as window:
             window.border_title = Content(self._title)
-            with VerticalScroll():
+            with Pane():
                 yield Static(Content(self._text))
             yield KeyBar()
 
     def action_close(self) -> None:
         """Back to the stage."""
         self.dismiss(None)
-
-    def action_scroll(self, lines: int) -> None:
-        """Scroll by lines."""
-        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
     def action_copy(self) -> None:
         """Copy the text."""

@@ -17,11 +17,11 @@ from wizard.journey import Suggestion
 from wizard.kernel.errors import WizardError
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.plan.words import one_line
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
-from wizard.tui.words import one_line
 
 
 @dataclass(frozen=True, slots=True)

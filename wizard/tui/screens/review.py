@@ -19,12 +19,12 @@ from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan, Step
 from wizard.plan.questions import SERVER, Answers
+from wizard.plan.words import cost, one_line
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
-from wizard.tui.words import cost, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,10 @@ class ReviewScreen(StageScreen[Plan]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the step under the cursor."""
-        self.view = replace(self.view, at=event.option_index)
+        if self.view.plan is not None and event.option_index < len(self.view.plan.steps):
+            self.view = replace(self.view, at=event.option_index)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """A plan for another machine can be looked at, not carried out."""
         if action == "accept":
             return self.view.plan is not None and self.view.plan.host == "this machine"

@@ -10,10 +10,10 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from wizard.plan.words import one_line
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.picker import Picker
-from wizard.tui.words import one_line
 
 
 class ServersScreen(StageScreen["Endpoint | str"]):

@@ -30,7 +30,6 @@ class StageScreen(Screen["R | None"], Generic[R]):
         Binding("question_mark", "app.help", "Help", show=False),
         Binding("q", "app.quit", "Quit"),
     ]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (100, "-wide")]
 
     def compose(self) -> ComposeResult:
         """The frame around the stage's own widgets."""

@@ -99,7 +99,7 @@ class KeyBar(Widget):
 
     def _keys(self) -> list[tuple[str, str, str]]:
         return [
-            (self.app.get_key_display(one), one.description[:1].upper() + one.description[1:], one.key)
+            (self.app.get_key_display(one), one.description.capitalize(), one.key)
             for one in shown_bindings(self.screen)
         ]
 

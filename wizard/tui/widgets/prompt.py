@@ -10,7 +10,7 @@ from textual.widgets import TextArea
 
 
 class Prompt(TextArea):
-    """A field that grows with its text. In an empty one, ↑ brings the last question back and ↓ goes to the offered ones."""
+    """A field that grows with its text. In an empty one, ↑ brings the last question back, ↓ goes to the offered."""
 
     DEFAULT_CSS = """
     Prompt { height: auto; max-height: 6; border: round $border-blurred; padding: 0 1; background: $background; }
@@ -44,7 +44,7 @@ class Prompt(TextArea):
         """Say whether there is a last question to bring ``back``, and whether questions are ``offered``."""
         self._arrows = {"previous": back, "offered": offered}
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """The arrows have their own meaning only in an empty field."""
         return not self.text and self._arrows[action] if action in self._arrows else True
 

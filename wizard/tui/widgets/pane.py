@@ -1,0 +1,30 @@
+"""A part of a screen that scrolls, and says so in the key bar while there is something to scroll."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+
+
+class Pane(VerticalScroll):
+    """Scrolled with the arrow keys; takes the focus."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_up", "Scroll", key_display="↑↓"),
+        Binding("down", "scroll_down", "Scroll", show=False),
+    ]
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """No arrows where everything is in sight."""
+        return self.max_scroll_y > 0 if action in ("scroll_up", "scroll_down") else True
+
+    def watch_virtual_size(self) -> None:
+        """There may be more to scroll now, or less."""
+        self.refresh_bindings()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """There may be more to scroll now, or less."""
+        self.refresh_bindings()
