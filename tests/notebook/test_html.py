@@ -1,0 +1,141 @@
+"""The journey's values as HTML: complete, and nothing in them is taken for HTML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.prompts.fake_journey import STEPS
+from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
+from wizard.advise.advice import Advice, Memory, Note, Rejection
+from wizard.chat.conversation import Stats
+from wizard.notebook.html import (
+    advice_html,
+    answer_html,
+    host_html,
+    memory_html,
+    model_html,
+    plan_html,
+    progress_html,
+    stats_html,
+)
+from wizard.plan.plan import Command
+from wizard.probe.host import Gpu, Problem
+
+EVIL = "<script>alert('x')</script>\"><img src=x onerror=y>&\x1b[31m"
+VOID = {"br", "img"}
+
+
+class Tags(HTMLParser):
+    """What a browser would make of it: the elements, and whether they are closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.words = ""
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.add(tag)
+        assert not [name for name, _ in attrs if name.startswith("on")]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+EVIL_NOTE = Note("x", EVIL, EVIL)
+EVIL_CHOICE = replace(CHOICE, release=EVIL, quantization=EVIL, reasons=(EVIL_NOTE,), warnings=(EVIL_NOTE,), stack=EVIL)
+EVIL_FACTS = replace(GGUF, name=EVIL, questions=(EVIL,), licence=EVIL, unknown={EVIL: EVIL})
+EVIL_HOST = replace(
+    CPU_HOST,
+    cpu=replace(CPU_HOST.cpu, model=EVIL),
+    gpus=(Gpu(0, EVIL),),
+    source=EVIL,
+    unknown={EVIL: EVIL},
+    system=replace(CPU_HOST.system, name=EVIL),
+)
+EVIL_STEP = replace(STEPS[0], title=EVIL, why=EVIL, actions=(Command((EVIL, EVIL)),))
+EVIL_PLAN = replace(plan_of(Path(EVIL), EVIL_STEP), facts=EVIL_FACTS, notes=(EVIL,), choice=EVIL_CHOICE)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        host_html(EVIL_HOST),
+        host_html(replace(CPU_HOST, gpu_problem=Problem("TW-P02", EVIL, EVIL))),
+        model_html(EVIL_FACTS),
+        advice_html(Advice(True, (EVIL_CHOICE, EVIL_CHOICE), (Rejection(EVIL, EVIL, 1, 1, "x", EVIL, EVIL),))),
+        plan_html(EVIL_PLAN),
+        progress_html([(EVIL, EVIL)], EVIL, 0.5, (EVIL,)),
+        answer_html(EVIL),
+        answer_html(f"```{EVIL}"),
+        answer_html(f"```html\n{EVIL}```{EVIL}"),
+    ],
+)
+def test_nothing_foreign_becomes_html(html: str) -> None:
+    tags = Tags(html)
+    assert not tags.seen & {"script", "img"}
+    assert "alert('x')" in tags.words, "it is shown, as text"
+    assert "\x1b" not in html
+
+
+@given(st.text())
+def test_any_answer_is_harmless_and_whole(answer: str) -> None:
+    tags = Tags(answer_html(answer))
+    assert tags.seen <= {"div", "pre"}
+
+
+def test_an_answer_shows_its_code_as_code() -> None:
+    html = answer_html("Run this:\n```sh\ntritonserver --help\n```\nand look.")
+    assert ">tritonserver --help\n</pre>" in html
+    assert Tags(html).words == "Run this:tritonserver --help\nand look."
+
+
+def test_a_plan_has_every_step_with_its_commands() -> None:
+    words = Tags(plan_html(replace(plan_of(Path("/ws"), *STEPS), notes=("Port 8000 is held.",)))).words
+    for part in ("Create the server environment", "python3 -m venv 'the env'", "about 30 s", "Port 8000 is held."):
+        assert part in words
+
+
+def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None:
+    why = Rejection("vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU.", "Use another machine.")
+    words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words
+    assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024 tokens each" in words
+    assert "Or: llama.cpp · Q8_0 · 4 at a time, 512 tokens each" in words
+    assert "→ Use another machine." in words
+    assert "Nothing that the wizard knows" in advice_html(Advice(False, (), (why,)))
+
+
+def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
+    words = Tags(memory_html(Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30))).words
+    for part in ("100 MiB of 1.0 GiB", "weights 8.0 MiB", "KV cache 16.0 MiB", "server 75.0 MiB", "left 924 MiB"):
+        assert part in words
+
+
+def test_a_bill_over_the_budget_is_drawn_all_the_same() -> None:
+    assert "left 0 B" in Tags(memory_html(Memory(8, 1, 1, 1, 1, 11, 5))).words
+
+
+def test_progress_with_and_without_a_fraction() -> None:
+    assert 'value="0.500"' in progress_html([], "[1/2] Get", 0.5, ())
+    assert "<progress>" in progress_html([], "[1/2] Get", None, ())
+    assert "progress" not in progress_html([("[1/1] Get", "done")], "", None, ())
+
+
+def test_figures() -> None:
+    assert "12 tokens · first token after 0.1 s · 110 tokens/s" in stats_html(Stats(12, 0.05, 0.15, "stop"))
+    assert "stopped" in stats_html(None)

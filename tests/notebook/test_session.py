@@ -1,0 +1,170 @@
+"""Door 3 as a script and as a cell would use it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from tests.prompts.fake_journey import ENDPOINT, FakeJourney, wait_for
+from tests.values import CHOICE, CPU_HOST
+from wizard import Journey
+from wizard.advise.advice import Wishes
+from wizard.chat.conversation import Message
+from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeJourney:
+    return FakeJourney(tmp_path / "notes")
+
+
+@pytest.fixture
+def session(fake: FakeJourney, tmp_path: Path) -> Journey:
+    return Journey("demo", workspace=tmp_path / "ws", journey=fake)
+
+
+async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
+    assert session.up() == ENDPOINT
+    out = capsys.readouterr().out
+    assert "[1/2] Create the server environment … skipped: done before and unchanged\n" in out
+    assert "[2/2] Write the model repository … done in 0.1 s\n" in out
+    answer = session.chat("What is Triton?")
+    assert capsys.readouterr().out == "You asked: What is Triton?\n"
+    assert str(answer) == answer.text == "You asked: What is Triton?"
+    assert (answer.ttft_s, answer.tokens_per_s) == (0.05, pytest.approx(220))
+    assert session.down().state == "stopped"
+
+
+def test_every_stage_does_those_before_it(session: Journey, fake: FakeJourney) -> None:
+    assert [step.id for step in session.plan().steps] == ["environment", "repository"]
+    assert fake.wishes == [Wishes()]
+
+
+def test_stages_one_by_one(session: Journey, fake: FakeJourney) -> None:
+    assert session.probe() == CPU_HOST
+    assert session.model().ref == "demo"
+    advice = session.advise(users=2)
+    assert fake.wishes == [Wishes(users=2)]
+    assert session.plan(advice.choices[1]).choice.max_seq_len == 512
+    assert session.plan().choice == advice.choices[0]
+    assert session.plan(CHOICE).choice == CHOICE
+
+
+def test_up_takes_the_plan_that_was_made(session: Journey) -> None:
+    advice = session.advise()
+    session.plan(advice.choices[1])
+    session.up()
+    assert session._plan is not None
+    assert session._plan.choice == advice.choices[1]
+
+
+def test_nothing_to_plan(session: Journey) -> None:
+    session.advise(users=500)
+    with pytest.raises(InfeasibleError):
+        session.plan()
+
+
+def test_a_failed_run_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session = Journey("demo", workspace=tmp_path, journey=FakeJourney(tmp_path, run="fail"))
+    with pytest.raises(StepError):
+        session.up()
+    assert "failed: step 'Write the model repository' failed" in capsys.readouterr().out
+    assert session.up() == ENDPOINT
+
+
+def test_the_conversation_goes_on_until_it_is_forgotten(session: Journey, fake: FakeJourney) -> None:
+    session.chat("one", temperature=0.0)
+    session.chat("two")
+    assert [message.content for message in fake.asked[1].messages] == ["one", "You asked: one", "two"]
+    assert [asked.sampling.temperature for asked in fake.asked] == [0.0, None]
+    session.forget()
+    session.chat("three")
+    assert fake.asked[2].messages == (Message("user", "three"),)
+
+
+def test_a_failed_question_is_raised_and_its_beginning_kept(tmp_path: Path) -> None:
+    session = Journey("demo", workspace=tmp_path, journey=FakeJourney(tmp_path, chat="fail"))
+    with pytest.raises(ServerError):
+        session.chat("?")
+    assert session.conversation.messages[-1].content == "You asked: "
+
+
+async def test_asked_asynchronously_nothing_is_shown(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = await session.ask_async("one", seed=1)
+    assert answer.text == "You asked: one"
+    assert capsys.readouterr().out == ""
+    assert len(session.conversation.messages) == 2
+
+
+async def test_cancelling_stops_the_answer(session: Journey, fake: FakeJourney) -> None:
+    task = asyncio.ensure_future(session.ask_async("on and on"))
+    while not fake.asked:
+        await asyncio.sleep(0.005)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    wait_for(fake.notes / "chat-stopped")
+
+
+@pytest.mark.parametrize("call", ["advise", "chat"])
+def test_unknown_wishes_and_settings_are_refused(session: Journey, call: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        session.advise(user=3) if call == "advise" else session.chat("?", temprature=1)
+    assert raised.value.code == "TW-U36"
+    assert "Did you mean" in raised.value.todo
+
+
+def test_status_and_logs(session: Journey, tmp_path: Path, fake: FakeJourney) -> None:
+    assert session.status().state == "ready"
+    assert Journey("demo", name="other", workspace=tmp_path, journey=fake).status().state == "stopped"
+    log = session.logs(2)
+    assert log == repr(log) == "line 0\nline 1"
+    assert log._repr_html_() == "<pre>line 0\nline 1</pre>"
+
+
+def test_names() -> None:
+    assert Journey("org/Some Model.gguf").name == "some-model"
+    assert repr(Journey("demo", workspace="/ws")) == "Journey('demo', name='demo', workspace='/ws')"
+
+
+# -- in IPython --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ipython(session: Journey) -> InteractiveShell:
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "wizard.notebook")
+    shell.user_ns["session"] = session
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_values_are_shown_as_html(ipython: InteractiveShell) -> None:
+    for call in ("session.probe()", "session.model()", "session.advise()", "session.plan()"):
+        value = ipython.run_cell(call).result
+        data, _ = ipython.display_formatter.format(value)
+        assert data["text/html"].startswith("<div>"), call
+
+
+def test_the_cell_magic_asks_the_notebooks_journey(ipython: InteractiveShell, session: Journey) -> None:
+    with capture_output() as captured:
+        result = ipython.run_cell("%%chat\nWhat is Triton?\n").result
+    assert captured.stdout.startswith("You asked: What is Triton?\n")
+    assert result.text == "You asked: What is Triton?"
+    assert len(session.conversation.messages) == 2
+    assert ipython.run_cell("%%chat demo\nAgain?").result.text == "You asked: Again?"
+    assert len(session.conversation.messages) == 4
+
+
+def test_the_cell_magic_without_a_server_says_so(ipython: InteractiveShell) -> None:
+    del ipython.user_ns["session"]
+    with capture_output() as captured:
+        result = ipython.run_cell("%%chat nosuch\nWhat is Triton?").error_in_exec
+    assert isinstance(result, ServerError)
+    assert result.code in captured.stdout + captured.stderr
+    assert "Traceback" not in captured.stdout + captured.stderr

@@ -1,0 +1,80 @@
+"""An event loop in a thread of its own: a notebook's kernel runs one already, in which nothing may wait."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Background:
+    """Runs asynchronous generators for synchronous code. Its thread ends with the interpreter."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True, name="triton-wizard").start()
+
+    def iterate(self, make: Callable[[], AsyncGenerator[T, None]]) -> Generator[T, None, None]:
+        """Yield what ``make()`` yields, and raise what it raises.
+
+        Closing this generator, or a KeyboardInterrupt while it waits (the kernel's interrupt), cancels the other one
+        and waits until that has cleaned up: a request is cancelled in the server, a child process is stopped.
+        """
+        pump = _Pump(make)
+        over = False
+        try:
+            self._loop.call_soon_threadsafe(pump.start)
+            while (item := pump.items.get()) is not None:
+                yield item[0]
+            over = True
+        finally:
+            if not over:
+                self._loop.call_soon_threadsafe(pump.stop)
+                while pump.items.get() is not None:
+                    pass
+        if pump.error is not None:
+            raise pump.error
+
+    def call(self, function: Callable[[], T]) -> T:
+        """What the blocking ``function`` returns; it runs where no event loop does, so it may start its own."""
+
+        async def once() -> AsyncGenerator[T, None]:
+            yield await asyncio.to_thread(function)
+
+        (result,) = self.iterate(once)
+        return result
+
+
+class _Pump(Generic[T]):
+    """Carries items from a generator in the loop's thread to a queue; its methods run in that thread."""
+
+    def __init__(self, make: Callable[[], AsyncGenerator[T, None]]) -> None:
+        self.items: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
+        """Items, each in a tuple; None is the end, after the clean-up."""
+        self.error: BaseException | None = None
+        self._make = make
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task.add_done_callback(self._end)
+
+    def stop(self) -> None:
+        if self._task is None:  # interrupted before it was to begin
+            self.items.put(None)
+        else:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        async with aclosing(self._make()) as source:
+            async for item in source:
+                self.items.put((item,))
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self.error = None if task.cancelled() else task.exception()
+        self.items.put(None)

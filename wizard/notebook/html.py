@@ -1,0 +1,176 @@
+"""The journey's values as HTML for a notebook, in light and dark themes. Every text is escaped.
+
+Colours are either inherited or of middle lightness on a translucent ground, so that no theme has to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection
+from wizard.chat.conversation import Stats
+from wizard.kernel.text import plain
+from wizard.kernel.units import duration, size
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Plan, Step
+from wizard.plan.words import choice_room, choice_title, cost, model_line, stack
+from wizard.probe.host import Host
+
+MUTED = "opacity:.7"
+RULE = "border-bottom:1px solid rgba(127,127,127,.3);text-align:left;vertical-align:top;padding:.2em 1em .2em 0"
+PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
+PARTS = ("#4c8dd6", "#c98a1b", "#8a6fc7", "#5c9e5c", "rgba(127,127,127,.25)")
+"""Weights, KV cache, working memory, server, what is left."""
+
+
+def text(value: object) -> str:
+    """``value`` as harmless HTML text."""
+    return escape(plain(str(value)))
+
+
+def host_html(host: Host) -> str:
+    """A machine as a table."""
+    gpus = [f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus]
+    none = f"none ({host.gpu_problem.what})" if host.gpu_problem else "none"
+    rows = [
+        ("GPU", "; ".join(gpus) or none),
+        ("CPU", f"{host.cpu.model or host.cpu.architecture}, {host.cpu.cores} cores"),
+        ("Memory", f"{size(host.memory_available_bytes)} free of {size(host.memory_total_bytes)}"),
+        ("Disk", f"{size(host.disk.free_bytes)} free at {host.disk.path}"),
+        ("System", host.system.name),
+        *((name, f"unknown: {why}") for name, why in host.unknown.items()),
+    ]
+    title = "Your machine" if host.source == "this machine" else host.source
+    return f"<div><b>{text(title)}</b>{_table(rows)}</div>"
+
+
+def model_html(facts: ModelFacts) -> str:
+    """A model: its line, and the questions that it is known to answer."""
+    questions = "".join(f"<li>{text(question)}</li>" for question in facts.questions)
+    known = f"<details><summary>Questions that it knows</summary><ul>{questions}</ul></details>" if questions else ""
+    unknown = _table([(name, f"unknown: {why}") for name, why in facts.unknown.items()])
+    return f"<div><b>{text(facts.name)}</b><br>{text(model_line(facts))}{unknown}{known}</div>"
+
+
+def advice_html(advice: Advice) -> str:
+    """The recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
+    parts = [_choice(choice, best=not number) for number, choice in enumerate(advice.choices)]
+    if not advice.feasible:
+        parts.append("<b>Nothing that the wizard knows can serve this model here as asked.</b>")
+    parts += [_rejection(rejection) for rejection in advice.rejections]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _choice(choice: Choice, *, best: bool) -> str:
+    title = f"{text(choice_title(choice))} · {text(choice_room(choice))} · {text(choice.release)}"
+    body = memory_html(choice.memory) + _notes("Why", choice.reasons) + _notes("Mind", choice.warnings)
+    if best:
+        return f"<div><b>Recommended: {title}</b>{body}</div>"
+    return f"<details><summary>Or: {title}</summary>{body}</details>"
+
+
+def _rejection(rejection: Rejection) -> str:
+    what = f" · {rejection.quantization}" if rejection.quantization else ""
+    head = f"<b>Not possible: {text(stack(rejection.stack) + what)}</b>"
+    return f"<div>{head}<br>{text(rejection.text)}<br>→ {text(rejection.remedy)}</div>"
+
+
+def _notes(title: str, notes: Sequence[Note]) -> str:
+    if not notes:
+        return ""
+    return f"<div>{title}:<ul>{''.join(f'<li>{text(note.text)}</li>' for note in notes)}</ul></div>"
+
+
+def memory_html(memory: Memory) -> str:
+    """The memory bill as a bar with a legend; the legend says everything that the colours do."""
+    parts = (
+        ("weights", memory.weights_bytes),
+        ("KV cache", memory.kv_bytes_per_token * memory.kv_capacity_tokens),
+        ("working memory", memory.activation_bytes),
+        ("server", memory.overhead_bytes),
+        ("left", max(0, memory.budget_bytes - memory.total_bytes)),
+    )
+    cells = "".join(
+        f'<span title="{name}: {size(count)}" style="flex:{max(0, count)} 0 2px;background:{colour}"></span>'
+        for (name, count), colour in zip(parts, PARTS, strict=True)
+    )
+    legend = " ".join(
+        f'<span style="margin-right:1em"><span style="color:{colour}">■</span> {name} {size(count)}</span>'
+        for (name, count), colour in zip(parts, PARTS, strict=True)
+    )
+    head = f"Memory: {size(memory.total_bytes)} of {size(memory.budget_bytes)} that may be used"
+    return f'<div>{head}<div style="display:flex;height:1em;max-width:40em">{cells}</div>{legend}</div>'
+
+
+def plan_html(plan: Plan) -> str:
+    """The steps as a table, each with its reason, its estimate and its commands."""
+    head = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
+    rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
+    notes = "".join(f"<li>{text(note)}</li>" for note in plan.notes)
+    return (
+        f"<div><b>Serve {text(plan.facts.name)} as {text(plan.name)}</b><br>{text(head)}"
+        f"<table>{rows}</table>{f'To know beforehand:<ul>{notes}</ul>' if notes else ''}</div>"
+    )
+
+
+def _step(number: int, step: Step) -> str:
+    commands = "\n".join(action.shell() for action in step.actions)
+    details = f'<details><summary>Commands</summary><pre style="{PRE}">{text(commands)}</pre></details>'
+    cells = (str(number), f"<b>{text(step.title)}</b><br>{text(step.why)}{details}", text(cost(step.estimate)))
+    return _row(cells)
+
+
+def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: float | None, said: Sequence[str]) -> str:
+    """A running plan: finished steps, the running one with its progress, the last lines of its output.
+
+    Args:
+        lines: Titles of the finished steps and how they ended.
+        running: Title of the running step; empty if none runs.
+        fraction: How far it is, 0 to 1; None if that is unknown.
+        said: Its last lines.
+    """
+    done = _table(list(lines))
+    if not running:
+        return f"<div>{done}</div>"
+    value = "" if fraction is None else f' value="{fraction:.3f}"'
+    tail = f'<pre style="{PRE}">{text(chr(10).join(said))}</pre>' if said else ""
+    return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
+
+
+def answer_html(answer: str) -> str:
+    """An answer: its text as it is, fenced code as code. Nothing in it is taken for HTML or Markdown."""
+    pieces = answer.split("```")
+    shown = []
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            language, newline, code = piece.partition("\n")
+            shown.append(f'<pre style="{PRE}">{text(code if newline else language)}</pre>')
+        elif piece:
+            shown.append(f'<div style="white-space:pre-wrap">{text(piece.strip(chr(10)))}</div>')
+    return f"<div>{''.join(shown)}</div>"
+
+
+def stats_html(stats: Stats | None) -> str:
+    """What was measured of an answer, in one line."""
+    return f'<div style="{MUTED}">{text(stats_line(stats))}</div>'
+
+
+def stats_line(stats: Stats | None) -> str:
+    """What was measured of an answer, in words."""
+    if stats is None:
+        return "stopped"
+    first = f" · first token after {duration(stats.ttft_s)}" if stats.ttft_s is not None else ""
+    rate = f" · {stats.tokens_per_s:.0f} tokens/s" if stats.tokens_per_s is not None else ""
+    return f"{stats.tokens} tokens{first}{rate}"
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    if not rows:
+        return ""
+    return f"<table>{''.join(_row((text(a), text(b))) for a, b in rows)}</table>"
+
+
+def _row(cells: Sequence[str]) -> str:
+    """A row of cells, which are HTML already."""
+    return "<tr>" + "".join(f'<td style="{RULE}">{cell}</td>' for cell in cells) + "</tr>"

@@ -1,0 +1,115 @@
+"""What a cell shows while something goes on: one output that is written over, or lines where there is no notebook."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from typing import Any
+
+from wizard.kernel.text import plain
+from wizard.kernel.units import duration
+from wizard.notebook.html import answer_html, progress_html
+from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+
+EVERY_S = 0.1
+"""Seconds between two updates of an output; a browser redraws all of it."""
+SPOKEN_STEPS = frozenset({"question"})
+"""Steps whose output is an answer to the user and therefore stays."""
+
+
+def shell() -> Any:
+    """IPython's shell if this runs in it, else None; IPython is not imported for that."""
+    module = sys.modules.get("IPython")
+    return module.get_ipython() if module else None
+
+
+def in_notebook() -> bool:
+    """Whether there is a front end that shows HTML and updates it."""
+    return getattr(shell(), "kernel", None) is not None
+
+
+class _Display:
+    """One output of the cell, updated in place."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._at = 0.0
+
+    def show(self, html: str, *, now: bool) -> None:
+        from IPython.display import HTML, display
+
+        if self._handle is None:
+            self._handle = display(HTML(html), display_id=True)
+        elif now or time.monotonic() - self._at >= EVERY_S:
+            self._handle.update(HTML(html))
+        else:
+            return
+        self._at = time.monotonic()
+
+
+class LiveRun:
+    """Shows the events of a run."""
+
+    def __init__(self) -> None:
+        self._display = _Display() if in_notebook() else None
+        self._done: list[tuple[str, str]] = []
+        self._head = ""
+        self._fraction: float | None = None
+        self._tail: deque[str] = deque(maxlen=5)
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case StepStarted():
+                self._head, self._fraction = f"[{event.index}/{event.count}] {event.title}", None
+                self._tail.clear()
+            case Output():
+                self._tail.extend(plain(line) for line in event.lines)
+            case Progress():
+                self._fraction = event.fraction
+            case StepFinished():
+                self._finish(event)
+            case Ready():
+                self._end("ready", f"{event.endpoint.http} (gRPC {event.endpoint.grpc})")
+            case _:
+                return
+        if self._display:
+            html = progress_html(self._done, self._head, self._fraction, tuple(self._tail))
+            self._display.show(html, now=not isinstance(event, (Output, Progress)))
+
+    def _finish(self, event: StepFinished) -> None:
+        words = f"{event.outcome} in {duration(event.seconds)}" if event.outcome == "done" else event.outcome
+        reason = f": {event.reason}" if event.reason and event.outcome != "done" else ""
+        self._end(self._head, words + reason)
+        if event.step in SPOKEN_STEPS and self._tail:
+            self._end("", "\n".join(self._tail))
+        self._head = ""
+
+    def _end(self, what: str, how: str) -> None:
+        self._done.append((what, how))
+        if self._display is None:
+            print(f"{plain(what)} … {plain(how)}" if what else plain(how), flush=True)
+
+
+class LiveAnswer:
+    """Shows an answer as it comes."""
+
+    def __init__(self) -> None:
+        self._display = _Display() if in_notebook() else None
+        self._text = ""
+
+    def add(self, piece: str) -> None:
+        """Show one more piece."""
+        self._text += piece
+        if self._display:
+            self._display.show(answer_html(self._text), now=False)
+        else:
+            print(plain(piece), end="", flush=True)
+
+    def end(self) -> None:
+        """Show all of it."""
+        if self._display:
+            self._display.show(answer_html(self._text), now=True)
+        else:
+            print(flush=True)
