@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
+import signal
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import closing
@@ -60,11 +60,12 @@ def test_closing_waits_for_the_clean_up() -> None:
 
 def test_an_interrupt_at_any_time_does_not_hang() -> None:
     background = Background()
-    entered = threading.Event()
+    entered, main = threading.Event(), threading.main_thread().ident
+    assert main == threading.get_ident()
 
     def interrupt() -> None:
         entered.wait(20)
-        _thread.interrupt_main()
+        signal.pthread_kill(main, signal.SIGINT)
 
     for _ in range(20):
         entered.clear()

@@ -102,8 +102,7 @@ async def test_asked_asynchronously_nothing_is_shown(session: Journey, capsys: p
 
 async def test_cancelling_stops_the_answer(session: Journey, fake: FakeJourney) -> None:
     task = asyncio.ensure_future(session.ask_async("on and on"))
-    while not fake.asked:
-        await asyncio.sleep(0.005)
+    await fake.hanging.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -63,6 +63,8 @@ class FakeJourney:
         self.runs = run
         self.chats = chat
         self.asked: list[Conversation] = []
+        self.hanging = asyncio.Event()
+        """Set when an answer has come to where it never ends by itself."""
         self.wishes: list[Wishes] = []
         self.stopped: list[str | None] = []
 
@@ -168,6 +170,7 @@ class FakeJourney:
         if self.chats == "fail":
             raise ServerError("TW-C03", "the server went away", "Look at its log.")
         if question == "on and on":
+            self.hanging.set()
             try:
                 await asyncio.Event().wait()
             finally:
