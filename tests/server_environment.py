@@ -78,15 +78,18 @@ class RunningTriton:
 
 
 @contextlib.contextmanager
-def running_triton(repository: Path, scratch: Path, *, ready: bool = True) -> Iterator[RunningTriton]:
+def running_triton(
+    repository: Path, scratch: Path, *, ready: bool = True, environment: Path | None = None
+) -> Iterator[RunningTriton]:
     """Serve the folder ``repository``; stopped at the end by its process id.
 
     Args:
         repository: A model repository.
         scratch: A folder for the log and the backend's files.
         ready: Wait until the server is ready, and fail if it never is.
+        environment: The server environment, `server_environment` if None.
     """
-    environment = server_environment()
+    environment = environment or server_environment()
     packages, libraries, version = _python(environment)
     ports = _free_ports()
     log = scratch / "triton.log"
