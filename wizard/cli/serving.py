@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.cli.stages import make_plan, print_json, workspace_of
@@ -41,8 +44,6 @@ def wizard(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """`triton-wizard run`."""
-    from pathlib import Path
-
     from wizard.kernel.values import from_json
     from wizard.plan.plan import Plan
 
@@ -63,11 +64,18 @@ def up(arguments: argparse.Namespace) -> int:
         _ask_to_go(plan)
     carry_out(plan, arguments)
     if not arguments.json:
-        print(
-            f"\nTalk to it:  triton-wizard chat {plan.name}\nStop it:     triton-wizard down {plan.name}",
-            file=sys.stderr,
-        )
+        print(f"\nTalk to it:  {_again(arguments, 'chat', plan.name)}", file=sys.stderr)
+        print(f"Stop it:     {_again(arguments, 'down', plan.name)}", file=sys.stderr)
     return 0
+
+
+def _again(arguments: argparse.Namespace, *words: str) -> str:
+    """A command to paste that runs this very wizard in this very workspace."""
+    mine = Path(sys.executable).parent / "triton-wizard"
+    on_path = shutil.which("triton-wizard")
+    program = "triton-wizard" if on_path and Path(on_path).resolve() == mine.resolve() else str(mine)
+    where = ("--workspace", arguments.workspace) if arguments.workspace else ()
+    return shlex.join([program, *where, *words])
 
 
 def _ask_to_go(plan: Plan) -> None:
@@ -146,10 +154,8 @@ def demo(arguments: argparse.Namespace) -> int:
     finally:
         journey.stop(workspace, plan.name)
     if not arguments.json:
-        logs = workspace.server(plan.name).logs
-        print(
-            f"\nStopped; nothing is left running. Logs: {logs}\nThe full-screen wizard: triton-wizard", file=sys.stderr
-        )
+        print(f"\nStopped; nothing is left running. Logs: {workspace.server(plan.name).logs}", file=sys.stderr)
+        print(f"The full-screen wizard: {_again(arguments)}", file=sys.stderr)
     return status
 
 
