@@ -72,6 +72,7 @@ class AdviceScreen(StageScreen[Choice]):
             MemoryBill(),
             Facts(classes="-marks"),
             id="details",
+            classes="reading",
             can_focus=False,
         )
         return [
@@ -83,6 +84,7 @@ class AdviceScreen(StageScreen[Choice]):
 
     def on_mount(self) -> None:
         """Ask for the advice."""
+        self.mutate_reactive(AdviceScreen.view)  # it was set before anything was there to show it
         self._ask()
 
     @work(exclusive=True)
@@ -121,11 +123,6 @@ class AdviceScreen(StageScreen[Choice]):
         if answers is not None:
             self.view = replace(self.view, wishes=wishes(answers), error=None)
             self._ask()
-
-    def action_scroll(self, pages: int) -> None:
-        """Scroll the details while the list keeps the focus."""
-        details = self.query_one("#details", VerticalScroll)
-        details.scroll_relative(y=pages * max(1, details.size.height - 1), animate=False)
 
     async def watch_view(self, view: AdviceView) -> None:
         """Show the state."""

@@ -54,8 +54,10 @@ class BuildScreen(StageScreen[Endpoint]):
         Binding("r", "run", "Try again"),
         Binding("escape", "stop", "Stop"),
         Binding("escape", "back", "Back to the plan"),
-        Binding("up", "scroll(-1)", "Scroll", priority=True, key_display="↑↓"),
-        Binding("down", "scroll(1)", "Scroll", priority=True, show=False),
+        Binding("up", "scroll_log(-1)", "Scroll", priority=True, key_display="↑↓ PgUp/Dn"),
+        Binding("down", "scroll_log(1)", "Scroll", priority=True, show=False),
+        Binding("pageup", "scroll(-1)", "Scroll", priority=True, show=False),
+        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
         Binding("l", "logs", "Log files"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
@@ -143,7 +145,7 @@ class BuildScreen(StageScreen[Endpoint]):
             ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server")
         )
 
-    def action_scroll(self, lines: int) -> None:
+    def action_scroll_log(self, lines: int) -> None:
         """Scroll the log; at its end it follows the output again."""
         self.query_one(LiveLog).scroll_relative(y=lines, animate=False)
 

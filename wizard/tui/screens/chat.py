@@ -79,7 +79,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         welcome = "This is your own model: Triton serves it on this machine, and nothing that you write leaves it."
         return [
             Static(Content(f"Chat with {name}"), classes="heading"),
-            VerticalScroll(Static(welcome, id="welcome"), id="transcript", can_focus=False),
+            VerticalScroll(Static(welcome, id="welcome"), id="transcript", classes="reading", can_focus=False),
             ErrorPanel(),
             picker,
             Prompt(),
@@ -88,6 +88,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     async def on_mount(self) -> None:
         """Show what was said before; be ready to write; find out what is served."""
+        self.mutate_reactive(ChatScreen.view)  # it was set before anything was there to show it
         self.query_one("#transcript", VerticalScroll).anchor()
         self.query_one(Prompt).focus()
         self._meet()
@@ -205,11 +206,6 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Show how other programs reach this server."""
         text = elsewhere(self._endpoint, (self.view.said("user") or ["What is Triton?"])[-1])
         self.app.push_screen(ReaderScreen("Use it from elsewhere on this machine", text))
-
-    def action_scroll(self, pages: int) -> None:
-        """Scroll the transcript while the field keeps the focus."""
-        transcript = self.query_one("#transcript", VerticalScroll)
-        (transcript.scroll_page_up if pages < 0 else transcript.scroll_page_down)(animate=False)
 
     def action_restart(self) -> None:
         """Start the server again and come back."""

@@ -70,11 +70,14 @@ class MachineScreen(StageScreen[Host]):
         """Facts and a verdict."""
         return [
             Static(classes="heading"),
-            Pane(Facts(), ErrorPanel(), Static(id="verdict"), id="machine"),
+            Static(id="verdict"),
+            ErrorPanel(),
+            Pane(Facts(), id="machine"),
         ]
 
     def on_mount(self) -> None:
         """Look at the machine, unless that was done before."""
+        self.mutate_reactive(MachineScreen.view)  # it was set before anything was there to show it
         if self.view.host is None:
             self.action_look()
 

@@ -22,7 +22,7 @@ class ReaderScreen(ModalScreen[None]):
     """A text to read and to copy."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "close", "Close", key_display="esc"),
+        Binding("escape,enter,q", "close", "Close", key_display="Esc"),
         Binding("c", "copy", "Copy"),
     ]
 

@@ -103,6 +103,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     def on_mount(self) -> None:
         """Look for suggestions; read the model that was named on the command line."""
+        self.mutate_reactive(ModelScreen.view)  # it was set before anything was there to show it
         self.action_look()
         if self._take and self.view.text:
             self._read(self.view.text)

@@ -61,7 +61,7 @@ class ReviewScreen(StageScreen[Plan]):
 
     def body(self) -> list[Widget]:
         """The steps, and everything about the one under the cursor."""
-        details = VerticalScroll(Static(id="step", markup=False), id="details", can_focus=False)
+        details = VerticalScroll(Static(id="step", markup=False), id="details", classes="reading", can_focus=False)
         return [
             Static("This is what will be done", classes="heading"),
             Static(id="cost", classes="subheading"),
@@ -107,11 +107,6 @@ class ReviewScreen(StageScreen[Plan]):
         if answers is not None:
             self.view = replace(self.view, answers=answers)
             self._ask()
-
-    def action_scroll(self, pages: int) -> None:
-        """Scroll the details while the list keeps the focus."""
-        details = self.query_one("#details", VerticalScroll)
-        details.scroll_relative(y=pages * max(1, details.size.height - 1), animate=False)
 
     def watch_view(self, view: ReviewView) -> None:
         """Show the state."""

@@ -6,11 +6,11 @@ from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
+from wizard.tui.widgets.pane import Pane
 
 R = TypeVar("R")
 
@@ -34,7 +34,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def compose(self) -> ComposeResult:
         """The frame around the stage's own widgets."""
         yield JourneyBar(self.STAGE)
-        yield Vertical(*self.body(), id="stage")
+        yield Pane(*self.body(), id="stage", can_focus=False)
         yield KeyBar()
 
     def body(self) -> list[Widget]:
@@ -44,6 +44,11 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def action_back(self) -> None:
         """Go back to the stage before."""
         self.dismiss(None)
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll what is to be read while a list or a field keeps the focus: its pane, and all in a low terminal."""
+        for pane in self.query("#stage, .reading"):
+            pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
 
     def leave(self) -> None:
         """The user wants to quit; a stage that has something running asks first."""

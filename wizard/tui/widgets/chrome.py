@@ -14,6 +14,8 @@ from textual.widget import Widget
 
 GAP = 2
 """Cells between two keys."""
+MOST_LINES = 3
+"""Lines of keys; help has them all."""
 LAST = ("back", "help", "command_palette", "quit")
 """Actions whose keys stand at the end of the key bar, in this order."""
 STAGES = ("Machine", "Model", "Advice", "Review", "Build", "Chat")
@@ -67,7 +69,7 @@ class KeyBar(Widget):
 
     DEFAULT_CSS = """
     KeyBar {
-        dock: bottom; height: auto; max-height: 4; padding: 0 1; background: $panel; color: $text-muted;
+        dock: bottom; height: auto; padding: 0 1; background: $panel; color: $text-muted;
     }
     """
 
@@ -88,9 +90,17 @@ class KeyBar(Widget):
         self.refresh(layout=True)
 
     def lines(self, width: int) -> list[Content]:
-        """The keys in lines of at most ``width`` cells."""
+        """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""
+        keys = self._keys()
+        lines = self._wrapped(keys, width)
+        if len(lines) > MOST_LINES:
+            keys.sort(key=lambda key: key[2] != "f1")
+            lines = self._wrapped(keys, width)[:MOST_LINES]
+        return lines
+
+    def _wrapped(self, keys: list[tuple[str, str, str]], width: int) -> list[Content]:
         lines: list[Content] = [Content("")]
-        for shown, about, key in self._keys():
+        for shown, about, key in keys:
             item = Content.assemble((shown, "bold $accent"), f" {about}").stylize(Style.from_meta({"key": key}))
             if lines[-1].cell_length and lines[-1].cell_length + GAP + item.cell_length > width:
                 lines.append(Content(""))

@@ -12,7 +12,7 @@ class LiveLog(Log):
     """A log that stays at its end when its size changes too (Textual's own then counts as scrolled up)."""
 
     def __init__(self) -> None:
-        super().__init__(max_lines=MAX_LINES, highlight=False, id="log")
+        super().__init__(max_lines=MAX_LINES, highlight=False, id="log", classes="reading")
         self._follows = True
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -19,8 +19,10 @@ class Prompt(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send", priority=True, key_display="⏎"),
         Binding("ctrl+j", "newline", "Newline", priority=True),
-        Binding("up", "previous", "Last", priority=True, key_display="↑"),
-        Binding("down", "offered", "Questions", priority=True, key_display="↓"),
+        Binding("up", "previous", "Last", key_display="↑"),
+        Binding("up", "cursor_up", show=False),
+        Binding("down", "offered", "Questions", key_display="↓"),
+        Binding("down", "cursor_down", show=False),
     ]
 
     class Sent(Message):
