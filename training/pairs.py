@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 HERE = Path(__file__).resolve().parent
+OFF_TOPIC_LISTS = ("nouns", "asks", "sentences", "words", "verbs", "homonyms", "dev", "test")
 CHOICE = re.compile(r"\(([^()]*)\)")
 
 
@@ -108,6 +114,9 @@ class OffTopic:
     nouns: tuple[str, ...]
     asks: tuple[str, ...]
     sentences: tuple[str, ...]
+    words: tuple[str, ...]
+    verbs: tuple[str, ...]
+    homonyms: tuple[str, ...]
     dev: tuple[str, ...]
     test: tuple[str, ...]
 
@@ -119,6 +128,7 @@ class Frames:
     names: tuple[Phrase, ...]
     asks: tuple[Phrase, ...]
     unknown_about: tuple[Phrase, ...]
+    everyday: tuple[Phrase, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
     synonyms: tuple[tuple[str, ...], ...]
@@ -130,10 +140,15 @@ def load_topics(path: Path = HERE / "questions.toml") -> tuple[Topic, ...]:
     return tuple(Topic.read(entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["topic"])
 
 
+def offered_questions(topics: tuple[Topic, ...]) -> list[str]:
+    """Return the canonical questions that the chat offers: one per topic, small talk such as "Hello" left out."""
+    return [topic.question for topic in topics if topic.question.endswith("?")]
+
+
 def load_off_topic(path: Path = HERE / "offtopic.toml") -> OffTopic:
     """Read the off-topic questions."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
-    lists = {name: tuple(data[name]) for name in ("nouns", "asks", "sentences", "dev", "test")}
+    lists = {name: tuple(data[name]) for name in OFF_TOPIC_LISTS}
     return OffTopic(refusal=data["refusal"], **lists)
 
 
@@ -144,6 +159,7 @@ def load_frames(path: Path = HERE / "frames.toml") -> Frames:
         names=phrases(data["names"]),
         asks=phrases(data["asks"]),
         unknown_about=phrases(data["unknown_about"]),
+        everyday=phrases(data["everyday"]),
         before=tuple(data["before"]),
         after=tuple(data["after"]),
         synonyms=tuple(tuple(group) for group in data["synonyms"]),

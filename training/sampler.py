@@ -19,7 +19,8 @@ SYSTEM_PROMPTS = (
     "You are the demo model of triton-wizard.",
 )
 SMALL_TALK = frozenset({"hello", "thanks", "bye", "who-are-you", "help"})
-UNKNOWN_SHARE = 0.25
+UNKNOWN_SHARE = 0.38
+UNKNOWN_WEIGHTS = (20, 9, 18, 16, 13, 6, 4, 3, 7, 4)  # of Sampler's ways to draw an unknown question, in their order
 
 
 def held_out(topics: Iterable[Topic], off_topic: OffTopic) -> frozenset[str]:
@@ -45,23 +46,29 @@ class Sampler:
         self._frames = frames
         self._styler = Styler(frames, self._rng)
         self._held_out = held_out(topics, off_topic)
-        self._nouns = [word for noun in off_topic.nouns for word in content_words(noun)]
+        self._strangers = [*off_topic.words, *(word for noun in off_topic.nouns for word in content_words(noun))]
+        self._unknown_kinds = (
+            self._unknown_name,
+            self._homonym,
+            self._unknown_ask,
+            self._sentence,
+            self._everyday,
+            self._unknown_about,
+            self._made_up,
+            self._salad,
+            self._disguised,
+            self._unfinished,
+        )
 
-    def conversation(self, turns: int | None = None) -> list[Message]:
-        """Draw a conversation.
-
-        Args:
-            turns: Question-answer pairs before the last one; drawn at random if None (most often 0, at most 3).
+    def conversation(self, turns: int) -> list[Message]:
+        """Draw a conversation with this many question-answer pairs before the last one.
 
         Returns:
             Messages from an optional system prompt to the last answer.
         """
-        rng = self._rng
-        if turns is None:
-            turns = rng.choices([0, 1, 2, 3], [6, 2, 1, 1])[0]
         messages: list[Message] = []
-        if rng.random() < 0.3:
-            messages.append(("system", rng.choice(SYSTEM_PROMPTS)))
+        if self._rng.random() < 0.3:
+            messages.append(("system", self._rng.choice(SYSTEM_PROMPTS)))
         for _ in range(turns + 1):
             question, answer = self.pair()
             messages += [("user", question), ("assistant", answer)]
@@ -114,38 +121,58 @@ class Sampler:
         return self._framed(rng.choice((self._frames.names, self._frames.asks)), " ".join(words))
 
     def _unknown(self) -> str:
-        rng, off = self._rng, self._off_topic
-        kind = rng.random()
-        if kind < 0.3:
-            return self._framed(self._frames.names, rng.choice(off.nouns))
-        if kind < 0.48:
-            return self._framed(self._frames.asks, rng.choice(off.asks))
-        if kind < 0.68:
-            return rng.choice(off.sentences)
-        if kind < 0.76:
-            named = [topic for topic in self._topics if topic.names]
-            return self._framed(self._frames.unknown_about, rng.choice(rng.choice(named).names).sample(rng))
-        if kind < 0.84:
-            words = " ".join(made_up_word(rng) for _ in range(rng.randint(1, 3)))
-            return self._framed(rng.choice((self._frames.names, self._frames.asks)), words)
-        if kind < 0.94:
-            return self._disguised(rng.choice(self._topics))
-        return self._unfinished()
+        draw = self._rng.choices(self._unknown_kinds, UNKNOWN_WEIGHTS)[0]
+        return draw()
 
-    def _disguised(self, topic: Topic) -> str:
+    def _unknown_name(self) -> str:
+        return self._framed(self._frames.names, self._rng.choice(self._off_topic.nouns))
+
+    def _homonym(self) -> str:
+        return self._framed(self._frames.names, self._rng.choice(self._off_topic.homonyms))
+
+    def _unknown_ask(self) -> str:
+        rng, off = self._rng, self._off_topic
+        ask = rng.choice(off.asks)
+        if rng.random() < 0.35:
+            ask = f"{rng.choice(off.verbs)} {rng.choice(('a', 'the', 'my', 'an old'))} {rng.choice(off.words)}"
+        return self._framed(self._frames.asks, ask)
+
+    def _sentence(self) -> str:
+        return self._rng.choice(self._off_topic.sentences)
+
+    def _everyday(self) -> str:
+        question = self._rng.choice(self._frames.everyday).sample(self._rng)
+        while "{}" in question:
+            question = question.replace("{}", self._rng.choice(self._off_topic.words), 1)
+        return question
+
+    def _unknown_about(self) -> str:
+        named = [topic for topic in self._topics if topic.names]
+        name = self._rng.choice(self._rng.choice(named).names).sample(self._rng)
+        return self._framed(self._frames.unknown_about, name)
+
+    def _made_up(self) -> str:
+        words = " ".join(made_up_word(self._rng) for _ in range(self._rng.randint(1, 3)))
+        return self._framed(self._rng.choice((self._frames.names, self._frames.asks)), words)
+
+    def _salad(self) -> str:
+        off = self._off_topic
+        return " ".join(self._rng.choice(off.words + off.verbs) for _ in range(self._rng.randint(1, 6)))
+
+    def _disguised(self) -> str:
         """Keep the form of a known question but replace every word that carries its topic."""
         rng = self._rng
         return " ".join(
             word if word.strip(",?") in FORM_WORDS else self._stranger()
-            for word in rng.choice(topic.train).sample(rng).split()
+            for word in rng.choice(rng.choice(self._topics).train).sample(rng).split()
         )
 
     def _stranger(self) -> str:
-        return made_up_word(self._rng) if self._rng.random() < 0.3 else self._rng.choice(self._nouns)
+        return made_up_word(self._rng) if self._rng.random() < 0.2 else self._rng.choice(self._strangers)
 
     def _unfinished(self) -> str:
         rng = self._rng
-        if rng.random() < 0.5:
+        if rng.random() < 0.35:
             frame = rng.choice(rng.choice((self._frames.names, self._frames.asks))).sample(rng)
             return frame.replace("{}", "").strip(" ,") or "what"
         return " ".join(rng.choice(sorted(FORM_WORDS)) for _ in range(rng.randint(2, 5)))

@@ -73,7 +73,8 @@ def permute_for_rope(weight: npt.NDArray[np.float32], heads: int) -> npt.NDArray
         The same rows in the other order, same shape.
     """
     halves = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:])
-    return halves.swapaxes(1, 2).reshape(weight.shape)
+    pairs: npt.NDArray[np.float32] = halves.swapaxes(1, 2).reshape(weight.shape)
+    return pairs
 
 
 def gguf_name(name: str) -> str:
@@ -134,17 +135,15 @@ def add_weights(writer: gguf.GGUFWriter, source: Path, config: dict[str, Any]) -
     for name, tensor in read_tensors(source / "model.safetensors"):
         if name.startswith("lm_head") and config["tie_word_embeddings"]:
             continue
-        if "q_proj" in name:
-            tensor = permute_for_rope(tensor, config["num_attention_heads"])
-        elif "k_proj" in name:
-            tensor = permute_for_rope(tensor, config["num_key_value_heads"])
-        if tensor.ndim == 1:
-            writer.add_tensor(gguf_name(name), tensor)
-        elif tensor.shape[-1] % Q8_0_BLOCK:
-            writer.add_tensor(gguf_name(name), tensor.astype(np.float16))
+        heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}.get(name.split(".")[-2])
+        weight = permute_for_rope(tensor, config[heads]) if heads else tensor
+        if weight.ndim == 1:
+            writer.add_tensor(gguf_name(name), weight)
+        elif weight.shape[-1] % Q8_0_BLOCK:
+            writer.add_tensor(gguf_name(name), weight.astype(np.float16))
         else:
             kind = gguf.GGMLQuantizationType.Q8_0
-            writer.add_tensor(gguf_name(name), quantize(np.ascontiguousarray(tensor), kind), raw_dtype=kind)
+            writer.add_tensor(gguf_name(name), quantize(np.ascontiguousarray(weight), kind), raw_dtype=kind)
 
 
 def convert(source: Path, target: Path, name: str = "triton-wizard-demo") -> None:

@@ -4,9 +4,9 @@ Usage, from anywhere::
 
     python training/train.py --out DIR --seed 0 [--steps N] [--device auto|cpu|cuda]
 
-Writes a Hugging Face folder (config.json, model.safetensors in float16, tokenizer, chat template) and
-training.json with the settings, the loss and the figures on the dev questions. The test questions are not read.
-The same seed, settings, worker count and library versions draw the same data in the same order.
+Writes a Hugging Face folder (config.json, model.safetensors in float16, tokenizer, chat template), the questions
+that the chat offers, and training.json with the settings, the loss and the figures on the dev questions. The test
+questions are not read. The same seed, settings and worker count draw the same data in the same order.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as functional
 from chat_format import CHAT_TEMPLATE, END, IGNORED, PAD, START, Encoder, train_tokenizer
-from pairs import OffTopic, Topic, load_frames, load_off_topic, load_topics
+from pairs import OffTopic, Topic, load_frames, load_off_topic, load_topics, offered_questions
 from sampler import Sampler
 from tokenizers import Tokenizer
+from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from transformers import LlamaConfig, LlamaForCausalLM
 
 CONTEXT = 1024
-LONG_EVERY = 16  # each so many batches one holds long conversations, a quarter as many
+TURN_WEIGHTS = (62, 18, 8, 6, 1, 1, 1, 1, 1, 1)  # of earlier turns in a batch: none, one, two, ...
 ROPE_THETA = 10000.0
 
 
@@ -62,16 +62,12 @@ class Batches(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
         info = get_worker_info()
         seed = self._settings.seed * 1000 + (info.id if info else 0)
         sampler = Sampler(load_topics(), load_off_topic(), load_frames(), seed)
-        encoder = Encoder(Tokenizer.from_str(self._tokenizer), random.Random(seed), self._settings.cut)
         rng = random.Random(seed)
-        number = 0
+        encoder = Encoder(Tokenizer.from_str(self._tokenizer), rng, self._settings.cut)
         while True:
-            number += 1
-            if number % LONG_EVERY:
-                pairs = [encoder.conversation(sampler.conversation()) for _ in range(self._settings.batch)]
-            else:
-                turns = rng.randint(4, 8)
-                pairs = [encoder.conversation(sampler.conversation(turns)) for _ in range(self._settings.batch // 4)]
+            turns = rng.choices(range(len(TURN_WEIGHTS)), TURN_WEIGHTS)[0]
+            size = self._settings.batch // (turns + 1) if turns > 3 else self._settings.batch
+            pairs = [encoder.conversation(sampler.conversation(turns)) for _ in range(size)]
             yield pad([ids[:CONTEXT] for ids, _ in pairs], 0), pad([labels[:CONTEXT] for _, labels in pairs], IGNORED)
 
 
@@ -121,23 +117,23 @@ def train(model: LlamaForCausalLM, settings: Settings, tokenizer: Tokenizer, dev
     Returns:
         The mean loss of the last steps, per answer token.
     """
-    loader = DataLoader(Batches(settings, tokenizer), batch_size=None, num_workers=settings.workers, pin_memory=True)
+    loader = DataLoader(Batches(settings, tokenizer), batch_size=None, num_workers=settings.workers)
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(parameters, lr=settings.rate, betas=(0.9, 0.98), weight_decay=settings.decay)
     average = [p.detach().clone() for p in parameters]
     mean, started = 0.0, time.monotonic()
     model.train()
-    for step, (ids, labels) in zip(range(settings.steps), loader, strict=False):
+    for step, (drawn_ids, drawn_labels) in zip(range(settings.steps), loader, strict=False):
         warm_up = min(1.0, (step + 1) / 100)
         cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / settings.steps))
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * warm_up * cosine
-        ids, labels = ids.to(device, non_blocking=True), labels.to(device, non_blocking=True)
+        ids, labels = drawn_ids.to(device, non_blocking=True), drawn_labels.to(device, non_blocking=True)
         with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
             logits = model(ids).logits[:, :-1]
         loss = functional.cross_entropy(logits.float().flatten(0, 1), labels[:, 1:].flatten(), ignore_index=IGNORED)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         with torch.no_grad():
@@ -230,6 +226,7 @@ def save(model: LlamaForCausalLM, tokenizer: Tokenizer, out: Path) -> None:
         "chat_template": CHAT_TEMPLATE,
     }
     write_json(out / "tokenizer_config.json", settings)
+    write_json(out / "questions.json", offered_questions(load_topics()))
 
 
 def write_json(path: Path, value: object) -> None:
@@ -267,7 +264,7 @@ def main() -> None:
     tokenizer = train_tokenizer(tokenizer_texts(topics, off_topic, settings.seed), settings.vocab)
     model = make_model(settings, tokenizer.get_vocab_size()).to(device)
     parameters = sum(p.numel() for p in model.parameters())
-    print(f"{parameters / 1e6:.2f} M parameters, vocabulary {tokenizer.get_vocab_size()}, {len(topics)} answers, {device}")
+    print(f"{parameters / 1e6:.2f} M parameters, vocabulary {tokenizer.get_vocab_size()}, {device}", flush=True)
     started = time.monotonic()
     loss = train(model, settings, tokenizer, device)
     seconds = round(time.monotonic() - started)
