@@ -93,13 +93,14 @@ def running_triton(
     packages, libraries, version = _python(environment)
     ports = _free_ports()
     log = scratch / "triton.log"
+    memory = f"test-{os.getpid()}-{ports.http}-"
     command = [
         *(str(packages / "pytriton/tritonserver/bin/tritonserver"), f"--model-repository={repository}"),
         *(f"--backend-directory={_backends(packages, version, scratch)}", "--disable-auto-complete-config"),
         *("--http-address=127.0.0.1", f"--http-port={ports.http}"),
         *("--grpc-address=127.0.0.1", f"--grpc-port={ports.grpc}"),
         *("--metrics-address=127.0.0.1", f"--metrics-port={ports.metrics}"),
-        *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name=test-{os.getpid()}-{ports.http}-"),
+        *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name={memory}"),
     ]
     library = f"{packages / 'nvidia_pytriton.libs'}:{libraries}"
     env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
@@ -115,6 +116,8 @@ def running_triton(
         yield server
     finally:
         _stop(process)
+        for left in Path("/dev/shm").glob(f"{memory}*"):  # a server that was killed leaves them behind
+            left.unlink(missing_ok=True)
 
 
 def write(repository: Repository, root: Path) -> Path:
@@ -142,6 +145,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    # A stub whose server was killed during an answer waits for it for ever, some of them holding Python's lock.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _python(environment: Path) -> tuple[Path, str, str]:

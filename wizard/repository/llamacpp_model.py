@@ -53,8 +53,8 @@ LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the last one stands for "random"."""
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer to the client, not a defect
-    """The request cannot be served as asked; the text is for the person who asked."""
+class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
+    """The request cannot be served; the text is for the person who asked."""
 
 
 class Cancelled(Exception):  # noqa: N818
@@ -121,23 +121,19 @@ def read_question(request: Any, settings: Settings) -> Question:
 
     text = _text(one("text_input", b""), "text_input")
     require(bool(text), "text_input", "a text", "empty")
-    max_tokens = int(one("max_tokens", 512))
-    require(max_tokens >= 1, "max_tokens", "1 or more", max_tokens)
-    temperature = float(one("temperature", settings.default_temperature))
-    require(0 <= temperature < math.inf, "temperature", "0 or more", temperature)
-    top_p = float(one("top_p", 0.95))
-    require(0 < top_p <= 1, "top_p", "over 0 and at most 1", top_p)
-    top_k = int(one("top_k", 40))
-    require(top_k >= 0, "top_k", "0 (all tokens) or more", top_k)
+    options: dict[str, Any] = {
+        "max_tokens": int(one("max_tokens", 512)),
+        "temperature": float(one("temperature", settings.default_temperature)),
+        "top_p": float(one("top_p", 0.95)),
+        "top_k": int(one("top_k", 40)),
+    }
+    require(options["max_tokens"] >= 1, "max_tokens", "1 or more", options["max_tokens"])
+    require(0 <= options["temperature"] < math.inf, "temperature", "0 or more", options["temperature"])
+    require(0 < options["top_p"] <= 1, "top_p", "over 0 and at most 1", options["top_p"])
+    require(options["top_k"] >= 0, "top_k", "0 (all tokens) or more", options["top_k"])
     words = pb_utils.get_input_tensor_by_name(request, "stop_words")
     extra = () if words is None else (_text(word, "stop_words") for word in words.as_numpy().reshape(-1))
-    options = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_p": top_p,
-        "top_k": top_k,
-        "stop": [word for word in (*settings.stop, *extra) if word],
-    }
+    options["stop"] = [word for word in (*settings.stop, *extra) if word]
     seed = one("random_seed", None)
     if seed is not None:
         options["seed"] = int(seed) % (LARGEST_SEED + 1)
@@ -201,24 +197,16 @@ def _response(text: str, reason: str, tokens: int) -> Any:
 
 
 class Pass:
-    """One run of the engine over one prompt; the object is the callback that llama.cpp calls for every token.
+    """One run of the engine over one prompt; the object is the callback that llama.cpp calls for every token."""
 
-    Attributes:
-        tokens: Generated so far, the end token included.
-        finish: ``stop`` or ``length`` once it is over.
-        unsure: A token was less probable than ``floor``.
-        failure: What went wrong; an exception that left the callback would be lost in the engine.
-    """
-
-    def __init__(self, stopped: Callable[[], bool], say: Callable[[str, int], None], floor: float = 0.0) -> None:
-        self._stopped = stopped
+    def __init__(self, check: Callable[[str], None], say: Callable[[str, int], None], floor: float = 0.0) -> None:
+        self._check = check
         self._say = say
         self._floor = floor
-        self.tokens = 0
-        self.finish = ""
-        self.unsure = False
-        self.cancelled = False
-        self.failure: Exception | None = None
+        self.tokens = 0  # so far, the end token included
+        self.finish = ""  # "stop" or "length" once it is over
+        self.unsure = False  # a token was less probable than the floor
+        self.failure: Exception | None = None  # an exception that left the callback would be lost in the engine
 
     def __call__(self, event: dict[str, Any]) -> bool:
         """Take in one event; True stops the engine."""
@@ -226,19 +214,19 @@ class Pass:
             self._take(event)
         except Exception as error:
             self.failure = error
-        return self.cancelled or self.unsure or self.failure is not None
+        return self.unsure or self.failure is not None
 
     def _take(self, event: dict[str, Any]) -> None:
         if "error" in event:
             raise Refused(_plain(event["error"]))
-        self.cancelled = self._stopped()
         self.tokens = int(event.get("timings", {}).get("predicted_n", self.tokens))
+        self._check(f"after {self.tokens} tokens" + (" of the confidence gate" if self._floor else ""))
         for choice in event.get("choices", ()):
             entries = (choice.get("logprobs") or {}).get("content") or ()
             self.unsure = self.unsure or any(math.exp(entry["logprob"]) < self._floor for entry in entries)
             self.finish = choice.get("finish_reason") or self.finish
             text = choice.get("text") or (choice.get("delta") or {}).get("content")
-            if text and not self.cancelled:
+            if text:
                 self._say(text, self.tokens)
 
 
@@ -271,7 +259,7 @@ class Engine:
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise RuntimeError(f"{path} is not a GGUF file")
-        import xllamacpp
+        import xllamacpp  # only after the processor was looked at
 
         self._key = secrets.token_hex(16)
         try:
@@ -285,6 +273,7 @@ class Engine:
 
         Raises:
             Refused: llama.cpp does not accept it.
+            Cancelled: Nobody waits for it any more.
         """
         # Progress events make cancelling work while a long prompt is read, too.
         body = {**question.options, "stream": True, "timings_per_token": True, "return_progress": True, **extra}
@@ -353,9 +342,8 @@ class TritonPythonModel:
             except Refused as error:
                 Answer(sender, stream=True).fail(str(error), pb_utils.TritonError.INVALID_ARG)
                 continue
-            thread = threading.Thread(
-                target=self._serve, args=(question, Answer(sender, question.stream)), daemon=True, name="request"
-            )
+            answer = Answer(sender, question.stream)
+            thread = threading.Thread(target=self._serve, args=(question, answer), daemon=True)
             self._threads.add(thread)
             thread.start()
 
@@ -381,33 +369,28 @@ class TritonPythonModel:
             self._threads.discard(threading.current_thread())
 
     def _answer(self, question: Question, answer: Answer) -> None:
-        def stopped() -> bool:
-            return self._stopping.is_set() or answer.cancelled()
+        def check(when: str) -> None:
+            if self._stopping.is_set():
+                raise Refused("the server is stopping")
+            if answer.cancelled():
+                raise Cancelled(f"cancelled {when}")
 
         # Waiting here and not in llama.cpp's own queue, where a request cannot be cancelled.
         while not self._slots.acquire(timeout=QUEUE_POLL_SECONDS):
-            if stopped():
-                raise self._interruption("while it waited for a slot")
+            check("while it waited for a slot")
         try:
-            if self._settings.gate_min_probability > 0 and self._unsure(question, stopped):
+            if self._settings.gate_min_probability > 0 and self._unsure(question, check):
                 answer.finish("gate", 0, self._settings.gate_refusal)
                 return
-            events = Pass(stopped, answer.say)
+            events = Pass(check, answer.say)
             self._engine.run(question, events)
-            if events.cancelled:
-                raise self._interruption(f"after {events.tokens} tokens")
         finally:
             self._slots.release()
         answer.finish(events.finish or "stop", events.tokens)
 
-    def _unsure(self, question: Question, stopped: Callable[[], bool]) -> bool:
-        events = Pass(stopped, lambda _text, _tokens: None, floor=self._settings.gate_min_probability)
+    def _unsure(self, question: Question, check: Callable[[str], None]) -> bool:
+        events = Pass(check, lambda _text, _tokens: None, floor=self._settings.gate_min_probability)
         probabilities = {"logprobs": True, "top_logprobs": 1} if question.chat else {"n_probs": 1}
         # Without the prompt cache the probabilities do not depend on what was asked before.
         self._engine.run(question, events, temperature=0, cache_prompt=False, **probabilities)
-        if events.cancelled:
-            raise self._interruption(f"after {events.tokens} tokens of the confidence gate")
         return events.unsure
-
-    def _interruption(self, when: str) -> Exception:
-        return Refused("the server is stopping") if self._stopping.is_set() else Cancelled(f"cancelled {when}")
