@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import OptionList
 
 POINTER, BLANK = "▸ ", "  "
@@ -35,6 +36,10 @@ class Picker(OptionList):
         self._rows, self._pointed = tuple(rows), None
         self.set_options(_prompt(row, BLANK) for row in self._rows)
         self.highlighted = at if rows else None
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as the rows need; Textual cannot wrap them into no columns at all (a terminal of 10 × 3)."""
+        return super().get_content_height(container, viewport, max(width, 8))
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         """Move the pointer."""

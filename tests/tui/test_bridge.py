@@ -1,0 +1,111 @@
+"""Events as messages: in order, output in batches, closed with the task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from textual.message import Message
+
+from wizard.kernel.errors import StepError
+from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
+from wizard.tui import background
+from wizard.tui.bridge import MAX_LINES, Happened, LogLines, relay
+
+
+async def stream(*events: Event) -> AsyncGenerator[Event, None]:
+    for event in events:
+        yield event
+
+
+def output(*lines: str) -> Output:
+    return Output("a", lines, 0.0)
+
+
+START = StepStarted("a", "A", 1, 1, 0.0)
+END = StepFinished("a", "done", 1.0, "", 0.0)
+
+
+async def test_lines_come_in_one_batch_and_before_what_happened_after_them() -> None:
+    posted: list[Message] = []
+    await relay(stream(START, output("1", "2"), output("3"), END), posted.append)
+    assert [type(message) for message in posted] == [Happened, LogLines, Happened]
+    assert posted[1].lines == ("1", "2", "3")  # type: ignore[attr-defined]
+
+
+async def test_escape_sequences_are_removed_and_markup_is_left_alone() -> None:
+    posted: list[LogLines] = []
+    await relay(stream(output("\x1b[31m[bold]red[/]\x1b[0m\x1b]0;title\x07")), posted.append)
+    assert posted[0].lines == ("[bold]red[/]",)
+
+
+async def test_of_many_progress_events_the_last_is_posted() -> None:
+    posted: list[Happened] = []
+    events = [Progress("a", n / 100, None, "", 0.0) for n in range(100)]
+    await relay(stream(*events), posted.append)
+    assert [message.event for message in posted] == [events[-1]]
+
+
+async def test_a_flood_of_lines_is_bounded() -> None:
+    posted: list[LogLines] = []
+    await relay(stream(output(*map(str, range(3 * MAX_LINES)))), posted.append)
+    assert sum(len(message.lines) for message in posted) == MAX_LINES
+    assert posted[-1].lines[-1] == str(3 * MAX_LINES - 1)
+
+
+async def test_a_quiet_run_shows_its_lines_without_waiting_for_the_next_event() -> None:
+    posted: asyncio.Queue[Message] = asyncio.Queue()
+
+    async def quiet() -> AsyncGenerator[Event, None]:
+        yield output("a line")
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(relay(quiet(), posted.put_nowait))
+    message = await asyncio.wait_for(posted.get(), 30)
+    assert isinstance(message, LogLines)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_cancelling_closes_the_events_and_keeps_the_last_lines() -> None:
+    posted: list[LogLines] = []
+    reached, closed = asyncio.Event(), []
+
+    async def endless() -> AsyncGenerator[Event, None]:
+        try:
+            yield output("last words")
+            reached.set()
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    task = asyncio.create_task(relay(endless(), posted.append))
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert closed == [True]
+    assert posted[0].lines == ("last words",)
+
+
+async def test_an_error_comes_after_the_lines_before_it() -> None:
+    posted: list[LogLines] = []
+
+    async def failing() -> AsyncGenerator[Event, None]:
+        yield output("so far")
+        raise StepError("TW-R03", "it failed", "Mend it.")
+
+    with pytest.raises(StepError):
+        await relay(failing(), posted.append)
+    assert posted[0].lines == ("so far",)
+
+
+async def test_a_blocking_call_raises_where_it_is_awaited() -> None:
+    def fail() -> int:
+        raise StepError("TW-R03", "it failed", "Mend it.")
+
+    with pytest.raises(StepError, match="it failed"):
+        await background.call(fail)
+    assert await background.call(lambda: 42) == 42

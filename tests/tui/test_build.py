@@ -1,0 +1,223 @@
+"""Stage 5: steps, output, stopping, failures."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
+from tests.tui.walking import StillApp, screen, to_build, wait_for
+from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
+from wizard.run.events import Cancelled, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.tui.build_view import BuildView, Phase, begun, ended, folded
+from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.widgets.live_log import LiveLog
+
+ERROR = StepError("TW-R03", "no space left on [/] device", "Free some space, then try again.")
+
+
+def held(step: str = "repository") -> FakeJourney:
+    return FakeJourney(script=lambda made: events(made, until=step), hold_run=True)
+
+
+def failing(step: str = "start") -> FakeJourney:
+    return FakeJourney(script=lambda made: events(made, until=step, error=ERROR), run_error=ERROR)
+
+
+def text(build: BuildScreen, selector: str) -> str:
+    return str(build.query_one(selector).render())  # type: ignore[attr-defined]
+
+
+async def test_steps_progress_and_output_are_shown_while_they_happen() -> None:
+    async with StillApp(held()).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        await pilot.pause()
+        steps = text(build, "#steps")
+        assert "✓ Create the server environment  done before" in steps
+        assert "✓ Get the model  2.2 s" in steps
+        assert "● Write the model repository  running" in steps
+        assert "○ Start Triton" in steps
+        assert "43%" in text(build, "#progress")
+        assert "about 12 s left · 78 of 180 MiB" in text(build, "#progress")
+        assert "[bold]fine[/] so far" in build.query_one(LiveLog).lines
+
+
+async def test_the_log_follows_until_one_scrolls_up_and_again_at_its_end() -> None:
+    made = FakeJourney(hold_run=True)
+    made.script = lambda _plan: [
+        StepStarted("model", "M", 1, 6, 0.0),
+        Output("model", tuple(map(str, range(100))), 0.0),
+    ]
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        log = build.query_one(LiveLog)
+        await wait_for(pilot, lambda: log.line_count == 100 and log.is_vertical_scroll_end)
+        await pilot.press("up")
+        await pilot.pause()
+        assert not log.is_vertical_scroll_end
+        where = log.scroll_y
+        log.write_lines(["more"])
+        await pilot.pause()
+        assert log.scroll_y == where
+        await pilot.press("down", "down")
+        await wait_for(pilot, lambda: log.is_vertical_scroll_end)
+        log.write_lines(["more"])
+        await wait_for(pilot, lambda: log.is_vertical_scroll_end)
+        await pilot.resize_terminal(80, 20)
+        await wait_for(pilot, lambda: log.is_vertical_scroll_end)
+
+
+async def test_when_ready_enter_goes_to_the_chat() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.pause()
+        assert ENDPOINT.http in text(build, "#outcome")
+        await pilot.press("enter")
+        await screen(pilot, ChatScreen)
+
+
+async def test_quitting_when_ready_says_that_the_server_goes_on_running(capsys: pytest.CaptureFixture[str]) -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.press("q")
+    assert app.return_value == 0
+    assert "triton-wizard down demo" in " ".join(capsys.readouterr().err.split())
+
+
+async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
+    made = held()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
+        await pilot.pause()
+        assert made.closed == ["run"]
+        assert "■ Write the model repository  cancelled" in text(build, "#steps")
+        assert "r goes on from there" in text(build, "#outcome")
+        made.script, made.hold_run = events, False
+        await pilot.press("r")
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+    assert made.runs == 2
+
+
+async def test_never_mind_goes_on() -> None:
+    made = held()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("escape")
+        await screen(pilot, BuildScreen)
+        assert build.view.phase is Phase.RUNNING
+        await pilot.press("escape", "down", "enter")
+        await screen(pilot, BuildScreen)
+        assert build.view.phase is Phase.RUNNING
+        assert made.closed == []
+
+
+async def test_ctrl_c_twice_stops_and_leaves_with_the_status_of_an_interrupt() -> None:
+    made = held()
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        await pilot.press("ctrl+c")
+        await screen(pilot, AskScreen)
+        await pilot.press("ctrl+c")
+        await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
+    assert made.closed == ["run"]
+    assert app.return_value == CancelledError.exit_code == 130
+
+
+async def test_a_failed_step_shows_its_error_and_can_be_tried_again() -> None:
+    made = failing()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
+        await pilot.pause()
+        panel = text(build, "ErrorPanel")
+        assert "TW-R03" in panel
+        assert "no space left on [/] device" in panel
+        assert "Free some space" in panel
+        assert "✗ Start Triton  failed" in text(build, "#steps")
+        made.script, made.run_error = events, None
+        await pilot.press("r")
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.pause()
+        assert not build.query_one("ErrorPanel").display
+
+
+async def test_quitting_after_a_failure_has_the_status_of_the_error() -> None:
+    made = FakeJourney(run_error=WorkspaceError("TW-R01", "another wizard works here", "Wait for it."))
+    made.script = lambda _plan: []
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
+        await pilot.press("q")
+    assert app.return_value == WorkspaceError.exit_code
+
+
+async def test_l_shows_where_the_whole_output_is() -> None:
+    async with StillApp(failing()).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
+        await pilot.press("l")
+        reader = await screen(pilot, ReaderScreen)
+        assert str(WORKSPACE.server("demo").logs / "start.log") in reader._text
+        await pilot.press("c", "escape")
+        assert "start.log" in pilot.app.clipboard
+        assert pilot.app.screen is build
+
+
+def test_a_view_is_folded_from_the_events() -> None:
+    made = plan()
+    view = begun(made, 5.0)
+    assert {step.state for step in view.steps} == {"waiting"}
+    for event in events(made):
+        view = folded(view, event, 7.0)
+    assert view.phase is Phase.READY
+    assert view.endpoint == ENDPOINT
+    assert [step.state for step in view.steps] == ["skipped", *["done"] * 5]
+    assert ended(view, None) == view
+
+
+def test_a_run_that_ends_without_a_word_is_a_failure_with_a_code() -> None:
+    view = ended(begun(plan(), 0.0), None)
+    assert view.phase is Phase.FAILED
+    assert view.error is not None
+    assert view.error.code == "TW-R90"
+
+
+def test_progress_belongs_to_the_running_step_and_cancelled_is_an_end() -> None:
+    view = folded(begun(plan(), 0.0), StepStarted("model", "M", 2, 6, 0.0), 3.0)
+    view = folded(view, Progress("model", 0.5, None, "half", 0.0), 4.0)
+    assert view.progress is not None
+    assert view.began == 3.0
+    view = folded(view, StepFinished("model", "cancelled", 1.0, "", 0.0), 5.0)
+    assert view.progress is None
+    view = folded(view, Cancelled("model", 0.0), 6.0)
+    assert view.phase is Phase.CANCELLED
+    assert folded(view, Output("model", ("x",), 0.0), 7.0) == view
+
+
+def test_the_error_that_was_raised_goes_before_the_one_that_was_noted() -> None:
+    raised = ServerError("TW-S03", "raised", "Do.")
+    view = folded(BuildView(), StepFinished("x", "failed", 1.0, "", 0.0, error=ERROR.as_json()), 0.0)
+    assert ended(view, raised).error is raised
+    noted = ended(view, None).error
+    assert noted is not None
+    assert noted.as_json() == ERROR.as_json()
+
+
+def test_ready_needs_nothing_else() -> None:
+    assert folded(BuildView(), Ready(ENDPOINT, 0.0), 0.0).phase is Phase.READY

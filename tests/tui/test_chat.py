@@ -1,0 +1,279 @@
+"""Stage 6: streaming, stopping, settings, copying, leaving."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from textual.widgets import Markdown, Static
+
+from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
+from tests.tui.walking import StillApp, answered, screen, to_chat, to_machine, wait_for
+from wizard.chat.conversation import Conversation, Sampling, Stats
+from wizard.kernel.errors import ServerError
+from wizard.tui.build_view import Phase
+from wizard.tui.chat_view import ChatView, code, elsewhere, figures, still_running
+from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.turn import Answer, Question
+
+
+def shown(chat: ChatScreen) -> str:
+    """Everything in the transcript as text."""
+    parts = [*chat.query(Question).results(Static), *chat.query("Answer MarkdownBlock").results(Static)]
+    return "\n".join(str(part.render()) for part in parts)
+
+
+async def test_an_answer_streams_in_and_its_measurements_are_shown() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"What is it?", "enter")
+        await answered(pilot, chat)
+        assert chat.query_one(Answer).source == made.answer
+        figures_shown = str(chat.query_one("#figures", Static).render())
+        for word in ("94.0 tokens/s", "first token 31 ms", "48 tokens"):
+            assert word in figures_shown
+        await pilot.press(*"And?", "enter")
+        await answered(pilot, chat)
+    assert [message.role for message in made.asked[1].messages] == ["user", "assistant", "user"]
+
+
+async def test_markup_and_tags_in_questions_and_answers_appear_as_they_are() -> None:
+    made = FakeJourney(answer="See `[/]`, [bold]not bold[/] and <b>tag</b> \x1b[31mred\x1b[0m")
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"[/] [bold]x", "enter")
+        await answered(pilot, chat)
+        text = shown(chat)
+        for word in ("[/] [bold]x", "[bold]not bold[/]", "<b>tag</b>", "red"):
+            assert word in text
+        assert "\x1b" not in text
+
+
+async def test_escape_stops_the_answer_and_closes_the_stream() -> None:
+    made = FakeJourney(hold_chat=True)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Go", "enter")
+        await wait_for(pilot, lambda: chat.view.tokens > 20)
+        assert "Esc stops it" in str(chat.query_one("#figures", Static).render())
+        await pilot.press(*"next", "enter")  # kept until the answer is there
+        assert len(made.asked) == 1
+        await pilot.press("escape")
+        await answered(pilot, chat)
+        assert made.closed == ["chat"]
+        assert chat.view.stopped
+        assert chat.view.said("assistant") == [made.answer]
+        assert chat.query_one(Prompt).text == "next"
+
+
+async def test_a_line_break_is_written_with_ctrl_j_and_the_arrows_move_in_the_text() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"ab", "ctrl+j", *"cd", "up", "end", "X", "down", "end", "Y", "enter")
+        await answered(pilot, chat)
+    assert made.asked[0].messages[0].content == "abX\ncdY"
+
+
+async def test_an_empty_question_is_not_sent() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("enter", "space", "enter")
+        await pilot.pause()
+    assert made.asked == []
+
+
+async def test_up_in_the_empty_field_brings_the_last_question_back() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"First", "enter")
+        await answered(pilot, chat)
+        await pilot.press("up", "!")
+        assert chat.query_one(Prompt).text == "First!"
+
+
+async def test_an_offered_question_is_asked_as_it_is_written() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await wait_for(pilot, lambda: chat.view.served)
+        await pilot.pause()
+        await pilot.press("down", "down", "enter")
+        await answered(pilot, chat)
+        assert isinstance(chat.focused, Prompt)
+        assert not chat.query_one("#questions").display
+        await pilot.press("down")
+        assert chat.query_one("#questions").has_focus
+        await pilot.press("escape")
+        assert isinstance(chat.focused, Prompt)
+    assert made.asked[0].messages[0].content == "What does [bold]dynamic batching[/] do?"
+
+
+async def test_again_answers_the_last_question_anew_and_clear_forgets() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        made.answer = "Another one"
+        await pilot.press("ctrl+r")
+        await wait_for(pilot, lambda: chat.view.said("assistant") == ["Another one"])
+        assert len(chat.query(Question)) == len(chat.query(Answer)) == 1
+        assert [message.content for message in made.asked[1].messages] == ["Q"]
+        await pilot.press("ctrl+l")
+        await pilot.pause()
+        assert chat.view.conversation.messages == ()
+        assert not chat.query(Question)
+        assert chat.query_one("#welcome").display
+
+
+async def test_settings_are_checked_and_used_and_the_system_prompt_stays_after_clear() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press("ctrl+t")
+        form = await screen(pilot, FormScreen)
+        await pilot.press(*"Be [brief]", "down", "9", "enter")
+        await pilot.pause()
+        await pilot.pause()
+        assert "temperature cannot be 9" in str(form.query_one("#about", Static).render())
+        await pilot.press("backspace", *"0.5", "down", "down", "ctrl+u", *"64", "down", "7", "enter")
+        await screen(pilot, ChatScreen)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        await pilot.press("ctrl+l")
+        await pilot.pause()
+        assert [message.role for message in chat.view.conversation.messages] == ["system"]
+        assert "System: Be [brief]" in str(chat.query_one(".system", Static).render())
+    assert made.asked[0].sampling == Sampling(0.5, 0.95, 64, 7)
+    assert [message.content for message in made.asked[0].messages] == ["Be [brief]", "Q"]
+
+
+async def test_the_last_answer_and_its_code_are_copied() -> None:
+    made = FakeJourney()
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press("ctrl+y", "ctrl+b")
+        assert app.clipboard == ""
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        await pilot.press("ctrl+y")
+        assert app.clipboard == made.answer
+        await pilot.press("ctrl+b")
+        assert app.clipboard == "print('[bold]hello[/]')\n"
+
+
+async def test_the_endpoint_is_shown_with_a_curl_line() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("ctrl+o")
+        reader = await screen(pilot, ReaderScreen)
+        assert "curl -N http://127.0.0.1:8010/v2/models/demo/generate_stream" in reader._text
+
+
+async def test_a_server_that_died_is_an_error_with_the_way_to_restart_it() -> None:
+    made = FakeJourney(chat_error=ServerError("TW-C03", "the server went away", "See the log."))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        assert "TW-C03" in str(chat.query_one("ErrorPanel", Static).render())
+        assert "F5 starts the server again" in str(chat.query_one("#figures", Static).render())
+        assert not chat.query(Answer)
+        made.script, made.hold_run = (lambda made: events(made, until="start")), True
+        await pilot.press("f5")
+        build = await screen(pilot, BuildScreen)
+        assert build.view.phase is Phase.RUNNING
+
+
+async def test_without_a_plan_a_restart_begins_with_the_machine() -> None:
+    made = FakeJourney(running=(ENDPOINT,), chat_error=ServerError("TW-C01", "nobody answers", "Start it."))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await wait_for(pilot, lambda: pilot.app.screen.query("Picker"))
+        await pilot.press("enter")
+        chat = await screen(pilot, ChatScreen)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        await pilot.press("f5")
+        await to_machine(pilot)
+
+
+@pytest.mark.parametrize(("downs", "stopped"), [(0, []), (1, ["demo"])])
+async def test_quitting_asks_whether_the_server_goes_on(
+    downs: int, stopped: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = FakeJourney()
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press(*["down"] * downs, "enter")
+        await wait_for(pilot, lambda: app._exit)
+    assert app.return_value == 0
+    assert made.stopped == stopped
+    assert ("goes on running" in capsys.readouterr().err) == (not stopped)
+
+
+async def test_another_model_can_be_set_up_and_escape_comes_back_to_the_conversation() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        await pilot.press("ctrl+q", "down", "down", "enter")
+        await to_machine(pilot)
+        await pilot.press("escape")
+        await wait_for(pilot, lambda: pilot.app.screen.query("Picker"))
+        await pilot.press("enter")
+        again = await screen(pilot, ChatScreen)
+        assert again.view.said("user") == ["Q"]
+        await wait_for(pilot, lambda: again.query(Markdown))
+
+
+async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
+    made = FakeJourney(stop_error=ServerError("TW-S09", "it does not stop", "Kill it."))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press("ctrl+q", "down", "down", "down", "enter")
+        await screen(pilot, ChatScreen)
+        await pilot.press("ctrl+q", "down", "enter")
+        await wait_for(pilot, lambda: chat.view.error)
+        assert not chat.view.busy
+        assert pilot.app.screen is chat
+
+
+def test_the_curl_line_survives_a_shell_with_any_question() -> None:
+    question = """it's "odd" $(rm) `x` \\ {"""
+    line = elsewhere(ENDPOINT, question).split("\n\n")[0]
+    words = shlex.split(line)
+    assert words[0] == "curl"
+    assert json.loads(words[-1])["text_input"] == question
+    assert "triton-wizard down demo" in still_running(ENDPOINT)
+
+
+def test_the_last_block_of_code_is_the_one() -> None:
+    said = (
+        Conversation()
+        .said("assistant", "```\na\n```")
+        .said("user", "```\nno\n```")
+        .said("assistant", "x\n```py\nb\n```")
+    )
+    assert code(ChatView(said)) == "b\n"
+    assert code(ChatView(Conversation().said("assistant", "```\nopen"))) == ""
+
+
+def test_only_what_was_measured_is_said() -> None:
+    none = figures(ChatView(Conversation(), stats=Stats(0, None, 0.1, "cancelled"))).plain
+    assert none == "0 tokens"
+    gate = figures(ChatView(Conversation(), stats=Stats(9, 1.5, 2.0, "gate"))).plain
+    assert "first token 1.5 s" in gate
+    assert "does not know" in gate
+    assert "seed 7" in figures(ChatView(Conversation(sampling=Sampling(seed=7)))).plain

@@ -1,0 +1,95 @@
+"""Small terminals, no colours, other themes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.walking import (
+    StillApp,
+    answered,
+    to_advice,
+    to_build,
+    to_chat,
+    to_machine,
+    to_model,
+    to_review,
+    wait_for,
+)
+from wizard.tui.widgets.prompt import Prompt
+
+WALKS = [to_machine, to_model, to_advice, to_review, to_build, to_chat]
+
+
+@pytest.mark.parametrize("size", [(40, 15), (20, 6), (1, 1), (300, 100)])
+async def test_the_whole_journey_works_in_a_terminal_of_any_size(size: tuple[int, int]) -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=size) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+    assert chat.view.said("assistant") == [made.answer]
+
+
+async def test_in_40_by_15_the_field_is_in_sight_and_the_whole_machine_can_be_read() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(40, 15)) as pilot:
+        machine = await to_machine(pilot)
+        stage = machine.query_one("#stage")
+        assert stage.max_scroll_y > 0
+        await pilot.press("down")
+        await wait_for(pilot, lambda: stage.scroll_y > 0)
+        await pilot.press("enter")
+    async with StillApp(FakeJourney()).run_test(size=(40, 15)) as pilot:
+        chat = await to_chat(pilot)
+        prompt = chat.query_one(Prompt)
+        assert chat.region.contains_region(prompt.region)
+        assert prompt.size.height >= 1
+
+
+@pytest.mark.parametrize("walk", WALKS)
+async def test_a_terminal_may_change_its_size_at_any_time(walk: Callable[[Pilot[Any]], Awaitable[Any]]) -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await walk(pilot)
+        for size in ((40, 15), (80, 24), (10, 3), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        assert app.is_running
+
+
+async def test_no_color_is_obeyed_and_states_have_marks_and_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        picture = app.export_screenshot()
+        assert app.no_color
+        assert "Good" in picture
+        greys = {
+            part for part in picture.split("#")[1:] if len(part) >= 6 and len({part[:2], part[2:4], part[4:6]}) == 1
+        }
+        assert greys
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "dracula"])
+async def test_any_theme_can_be_chosen(theme: str) -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        app.theme = theme
+        await pilot.pause()
+        assert app.theme == theme
+
+
+async def test_the_command_palette_opens_and_closes() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        machine = await to_machine(pilot)
+        await pilot.press("ctrl+p")
+        await wait_for(pilot, lambda: app.screen is not machine)
+        await pilot.press("escape")
+        await wait_for(pilot, lambda: app.screen is machine)
