@@ -17,6 +17,9 @@ NOISE = re.compile(
 )
 """Lines that Triton 2.51.0 always prints on a machine without an NVIDIA GPU; none of them matters there."""
 
+STARTED = ("Started GRPCInferenceService", "Started HTTPService", "Started Metrics Service")
+"""What Triton 2.51.0 logs, in this order, when it listens on each of its ports."""
+
 HOPELESS = re.compile(r"error while loading shared libraries: .+")
 """The stub could not start; the server does not notice and waits for ever."""
 

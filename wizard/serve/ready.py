@@ -26,14 +26,16 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
     path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, list[str]()
     while True:
         living = find.alive(endpoint)
-        ready = living and await asyncio.to_thread(health.is_ready, endpoint)
         data = _read_from(path, offset)
         offset += len(data)
         lines = tuple(line.text for line in splitter.feed(data, end=not living) if not log.NOISE.search(line.text))
         seen += lines
         if lines:
             yield lines
-        if ready and find.alive(endpoint):  # a conflict on the metrics port answers ready once and then exits
+        # Its own log must say that all three services started: on a port that somebody took meanwhile another server
+        # may answer "ready" in its place, and a conflict on the metrics port ends it after it was ready.
+        listening = all(any(service in line for line in seen) for service in log.STARTED)
+        if listening and await asyncio.to_thread(health.is_ready, endpoint) and find.alive(endpoint):
             return
         _check(endpoint, living, seen, time.monotonic() > until, seconds)
         await asyncio.sleep(POLL_SECONDS)
