@@ -46,7 +46,6 @@ class ChatScreen(StageScreen[ChatEnd]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop", priority=True),
         Binding("escape", "write", "Write"),
-        Binding("enter", "ask", "Ask this", key_display="⏎"),
         Binding("ctrl+r", "again", "Again", priority=True),
         Binding("f5", "restart", "Restart the server"),
         Binding("ctrl+l", "clear", "Clear", priority=True),
@@ -141,7 +140,6 @@ class ChatScreen(StageScreen[ChatEnd]):
         return {
             "stop": view.busy == "answering",
             "write": in_list and idle,
-            "ask": in_list and idle,
             "back": False,
             "again": idle and bool(view.said("user")),
             "clear": idle and bool(view.said("user")),

@@ -24,6 +24,7 @@ class Picker(OptionList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "cursor_up", "Move", key_display="↑↓"),
         Binding("down", "cursor_down", "Move", show=False),
+        Binding("enter", "select", "Choose", key_display="⏎"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -36,6 +37,12 @@ class Picker(OptionList):
         self._rows, self._pointed = tuple(rows), None
         self.set_options(_prompt(row, BLANK) for row in self._rows)
         self.highlighted = at if rows else None
+        self.refresh_bindings()
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """There must be something to move to, or to choose."""
+        least = {"cursor_up": 2, "cursor_down": 2, "select": 1}
+        return self.option_count >= least.get(action, 0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the rows need; Textual cannot wrap them into no columns at all (a terminal of 10 × 3)."""

@@ -1,0 +1,127 @@
+"""Pictures of every screen. After a change that is meant: ``pytest tests/tui/test_snapshots.py --snapshot-update``,
+then look at every changed picture."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, NO_PYTHON, FakeJourney, events
+from tests.tui.walking import (
+    StillApp,
+    answered,
+    screen,
+    to_advice,
+    to_build,
+    to_chat,
+    to_machine,
+    to_model,
+    to_review,
+    wait_for,
+)
+from wizard.kernel.errors import ServerError, StepError
+from wizard.tui.build_view import Phase
+from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.servers import ServersScreen
+from wizard.tui.widgets.live_log import LiveLog
+
+Walk = Callable[[Pilot[Any]], Awaitable[Any]]
+SIZES = [(80, 24), (120, 40)]
+FAILED = StepError("TW-R03", "step 'Start Triton' failed: no space left on device", "Free some space and try again.")
+GONE = ServerError("TW-C03", "the server at 127.0.0.1:8011 went away", "See what happened with `triton-wizard logs`.")
+
+
+def then(walk: Walk, *keys: str) -> Walk:
+    async def go(pilot: Pilot[Any]) -> None:
+        await walk(pilot)
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return go
+
+
+async def to_servers(pilot: Pilot[Any]) -> None:
+    await screen(pilot, ServersScreen)
+
+
+async def to_model_error(pilot: Pilot[Any]) -> None:
+    model = await to_model(pilot)
+    await pilot.press(*"no/such", "enter")
+    await wait_for(pilot, lambda: model.view.error)
+
+
+async def to_running(pilot: Pilot[Any]) -> None:
+    build = await to_build(pilot)
+    await wait_for(pilot, lambda: build.view.progress)
+    await settled(pilot, build)
+
+
+async def to_end(pilot: Pilot[Any]) -> None:
+    build = await to_build(pilot)
+    await wait_for(pilot, lambda: build.view.phase in (Phase.READY, Phase.FAILED))
+    await settled(pilot, build)
+
+
+async def settled(pilot: Pilot[Any], build: BuildScreen) -> None:
+    """Textual measures the lines of a log in a thread; wait for that, and until the end is in sight."""
+    log = build.query_one(LiveLog)
+    longest = max(map(len, log.lines))
+    await wait_for(pilot, lambda: log.virtual_size.width == longest and log.is_vertical_scroll_end)
+
+
+async def to_answer(pilot: Pilot[Any]) -> None:
+    chat = await to_chat(pilot)
+    await wait_for(pilot, lambda: chat.view.served)
+    await pilot.press(*"What is Triton?", "enter")
+    await answered(pilot, chat)
+
+
+async def to_empty_chat(pilot: Pilot[Any]) -> None:
+    chat = await to_chat(pilot)
+    await wait_for(pilot, lambda: chat.view.served)
+
+
+def running() -> FakeJourney:
+    return FakeJourney(script=lambda plan: events(plan, until="repository"), hold_run=True)
+
+
+def failing() -> FakeJourney:
+    return FakeJourney(script=lambda plan: events(plan, until="start", error=FAILED), run_error=FAILED)
+
+
+PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
+    "servers": (lambda: FakeJourney(running=(ENDPOINT,)), to_servers),
+    "machine": (FakeJourney, to_machine),
+    "machine_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_machine),
+    "machine_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_machine),
+    "model": (FakeJourney, to_model),
+    "model_error": (FakeJourney, to_model_error),
+    "advice": (FakeJourney, to_advice),
+    "advice_other_way": (FakeJourney, then(to_advice, "down")),
+    "advice_infeasible": (lambda: FakeJourney(advice=INFEASIBLE), to_advice),
+    "advice_wishes": (FakeJourney, then(to_advice, "w")),
+    "review": (FakeJourney, to_review),
+    "review_other_step": (FakeJourney, then(to_review, "down", "down")),
+    "build": (running, to_running),
+    "build_stop": (running, then(to_running, "escape")),
+    "build_failed": (failing, to_end),
+    "build_ready": (FakeJourney, to_end),
+    "chat": (FakeJourney, to_empty_chat),
+    "chat_questions": (FakeJourney, then(to_empty_chat, "down")),
+    "chat_answer": (FakeJourney, to_answer),
+    "chat_error": (lambda: FakeJourney(chat_error=GONE), to_answer),
+    "chat_settings": (FakeJourney, then(to_empty_chat, "ctrl+t")),
+    "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o")),
+    "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q")),
+    "help": (FakeJourney, then(to_answer, "f1")),
+}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture(snap_compare: Callable[..., bool], name: str, size: tuple[int, int]) -> None:
+    journey, walk = PICTURES[name]
+    assert snap_compare(StillApp(journey()), terminal_size=size, run_before=walk)
