@@ -227,7 +227,7 @@ async def test_a_plan_for_another_machine_is_shown_but_not_carried_out() -> None
         await pilot.press("enter")
         await pilot.pause()
         assert pilot.app.screen is review
-        assert "4xH100" in str(review.query_one("#notes").render())
+        assert "4xH100" in str(review.query_one("#step").render())
     assert made.runs == 0
 
 

@@ -73,14 +73,12 @@ class ChatScreen(StageScreen[ChatEnd]):
     def body(self) -> list[Widget]:
         """Transcript, offered questions, the field to write in, and figures."""
         name = f"{one_line(self._endpoint.name)} on {self._endpoint.http}"
-        picker = Picker(id="questions")
-        picker.border_title = "Questions that it knows"
         welcome = "This is your own model: Triton serves it on this machine, and nothing that you write leaves it."
         return [
             Static(Content(f"Chat with {name}"), classes="heading"),
             VerticalScroll(Static(welcome, id="welcome"), id="transcript", classes="reading", can_focus=False),
             ErrorPanel(),
-            picker,
+            Picker(id="questions"),
             Prompt(),
             Static(id="figures"),
         ]
@@ -101,7 +99,9 @@ class ChatScreen(StageScreen[ChatEnd]):
         except WizardError as error:
             self.view = replace(self.view, error=error)
             return
-        self.query_one("#questions", Picker).show([Content(plain(text)) for text in served.questions], None)
+        picker = self.query_one("#questions", Picker)
+        picker.border_title = f"{len(served.questions)} questions that it knows"
+        picker.show([Content(plain(text)) for text in served.questions], None)
         self.view = replace(self.view, served=served)
 
     # What the user does

@@ -33,7 +33,7 @@ class ReviewView:
 
     plan: Plan | None = None
     at: int = 0
-    """The step under the cursor."""
+    """The row under the cursor: the overview, then the steps."""
     error: WizardError | None = None
     answers: Answers = field(default_factory=dict)
     """Name and port, if the user gave them."""
@@ -67,7 +67,6 @@ class ReviewScreen(StageScreen[Plan]):
             Static(id="cost", classes="subheading"),
             ErrorPanel(),
             Container(Picker(id="steps"), details, classes="master-detail"),
-            Static(id="notes"),
         ]
 
     def on_mount(self) -> None:
@@ -82,12 +81,13 @@ class ReviewScreen(StageScreen[Plan]):
         except WizardError as error:
             self.view = ReviewView(error=error, answers=answers)
             return
-        self.query_one(Picker).show([_row(index, step) for index, step in enumerate(plan.steps, 1)])
+        rows = [Content("Before it begins"), *(_row(index, step) for index, step in enumerate(plan.steps, 1))]
+        self.query_one(Picker).show(rows)
         self.view = ReviewView(plan, answers=answers)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the step under the cursor."""
-        if self.view.plan is not None and event.option_index < len(self.view.plan.steps):
+        if self.view.plan is not None and event.option_index <= len(self.view.plan.steps):
             self.view = replace(self.view, at=event.option_index)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
@@ -118,9 +118,9 @@ class ReviewScreen(StageScreen[Plan]):
         else:
             total = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
             self.query_one("#cost", Static).update(Content(total))
-            self.query_one("#step", Static).update(_details(plan.steps[view.at]))
+            text = _details(plan.steps[view.at - 1]) if view.at else _overview(plan)
+            self.query_one("#step", Static).update(text)
             self.query_one("#details", VerticalScroll).scroll_home(animate=False)
-            self.query_one("#notes", Static).update(_notes(plan))
         self.refresh_bindings()
 
 
@@ -139,7 +139,7 @@ def _details(step: Step) -> Content:
     return Content("\n").join(parts)
 
 
-def _notes(plan: Plan) -> Content:
+def _overview(plan: Plan) -> Content:
     notes = (*plan.notes, f"Everything is made in {plan.workspace}.")
     lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in notes]
     if plan.host != "this machine":

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import OptionList
 
 POINTER, BLANK = "▸ ", "  "
+LEAST_WIDTH = 8
 
 
 class Picker(OptionList):
@@ -35,7 +37,7 @@ class Picker(OptionList):
     def show(self, rows: Sequence[Content], at: int | None = 0) -> None:
         """Show ``rows`` with the cursor on row ``at``."""
         self._rows, self._pointed = tuple(rows), None
-        self.set_options(_prompt(row, BLANK) for row in self._rows)
+        self.set_options(self._prompt(row, BLANK) for row in self._rows)
         self.highlighted = at if rows else None
         self.refresh_bindings()
 
@@ -46,19 +48,28 @@ class Picker(OptionList):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the rows need; Textual cannot wrap them into no columns at all (a terminal of 10 × 3)."""
-        return super().get_content_height(container, viewport, max(width, 8))
+        return super().get_content_height(container, viewport, max(width, LEAST_WIDTH))
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap again."""
+        self._prompt_all()
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         """Move the pointer."""
-        for index, mark in ((self._pointed, BLANK), (highlighted, POINTER)):
-            if index is not None and index < len(self._rows):
-                self.replace_option_prompt_at_index(index, _prompt(self._rows[index], mark))
         self._pointed = highlighted
+        self._prompt_all()
         super().watch_highlighted(highlighted)
 
+    def _prompt_all(self) -> None:
+        for index, row in enumerate(self._rows[: self.option_count]):
+            prompt = self._prompt(row, POINTER if index == self._pointed else BLANK)
+            if prompt != self.get_option_at_index(index).prompt:
+                self.replace_option_prompt_at_index(index, prompt)
 
-def _prompt(row: Content, mark: str) -> Content:
-    first, *rest = row.split("\n")
-    return Content("\n").join(
-        [Content.assemble((mark, "bold $accent"), first), *(Content(BLANK) + line for line in rest)]
-    )
+    def _prompt(self, row: Content, mark: str) -> Content:
+        """The row behind ``mark``; what does not fit goes on below, as far to the right."""
+        room = max(self.size.width, LEAST_WIDTH) - len(BLANK)
+        first, *rest = [piece for line in row.split("\n") for piece in (line.wrap(room) if self.size else [line])]
+        return Content("\n").join(
+            [Content.assemble((mark, "bold $accent"), first), *(Content(BLANK) + line for line in rest)]
+        )

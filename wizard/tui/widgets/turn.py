@@ -31,6 +31,7 @@ class Answer(Markdown):
 
     DEFAULT_CSS = """
     Answer { margin: 1 0 0 0; padding: 0 1; border-left: outer $primary; background: $background; height: auto; }
+    Answer > MarkdownParagraph:last-child { margin: 0; }
     """
 
     def __init__(self, text: str = "") -> None:
