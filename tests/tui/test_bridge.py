@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
 from textual.message import Message
 
+from wizard import tui
 from wizard.kernel.errors import StepError
 from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
 from wizard.tui import background
@@ -109,3 +112,13 @@ async def test_a_blocking_call_raises_where_it_is_awaited() -> None:
     with pytest.raises(StepError, match="it failed"):
         await background.call(fail)
     assert await background.call(lambda: 42) == 42
+
+
+SOURCES = sorted(Path(tui.__file__).parent.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_nothing_in_this_door_blocks_the_screen(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"time\.sleep|subprocess|requests|urlopen|call_from_thread", text)
+    assert len(text.splitlines()) < 400

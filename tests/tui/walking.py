@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -37,18 +38,13 @@ class StillApp(WizardApp):
             self.focused.cursor_blink = False
 
 
-async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, what: str = "") -> None:
-    """Let the app work until ``condition`` holds (pytest's own timeout ends a wait in vain)."""
-    async with asyncio.timeout(30) if hasattr(asyncio, "timeout") else _Forever():
-        while not condition():
-            await pilot.pause()
-            await asyncio.sleep(0)
-
-
-class _Forever:
-    async def __aenter__(self) -> None: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
+async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, seconds: float = 30) -> None:
+    """Let the app work until ``condition`` holds; ``seconds`` only bounds a wait in vain."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition never came true"
+        await pilot.pause()
+        await asyncio.sleep(0.005)
 
 
 async def screen(pilot: Pilot[Any], kind: type[S]) -> S:
