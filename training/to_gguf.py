@@ -157,6 +157,7 @@ def convert(source: Path, target: Path, name: str = "triton-wizard-demo") -> Non
         raise ValueError(f"{source}: model_type is {config['model_type']}; only llama is converted")
     writer = gguf.GGUFWriter(target, "llama")
     writer.add_name(name)
+    writer.add_license("apache-2.0")
     add_hyperparameters(writer, config)
     add_tokenizer(writer, source, config["vocab_size"])
     add_weights(writer, source, config)
