@@ -17,7 +17,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from wizard.kernel.errors import CancelledError, WizardError
-from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan
 from wizard.plan.words import one_line
@@ -30,6 +29,7 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.live_log import LiveLog
+from wizard.tui.widgets.progress import ProgressLines
 
 MARKS = {
     "waiting": ("○", "$text-muted"),
@@ -81,7 +81,7 @@ class BuildScreen(StageScreen[Endpoint]):
         return [
             Static(classes="heading"),
             Container(
-                Vertical(Static(id="steps"), Static(id="progress"), ErrorPanel(), Static(id="outcome"), id="left"),
+                Vertical(Static(id="steps"), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left"),
                 log,
                 classes="master-detail",
             ),
@@ -197,9 +197,9 @@ class BuildScreen(StageScreen[Endpoint]):
         self.refresh_bindings()
 
     def _show_progress(self) -> None:
-        bar = self.query_one("#progress", Static)
-        bar.display = self.view.phase in (Phase.RUNNING, Phase.STOPPING)
-        bar.update(_progress(self.view, self._clock(), max(10, self.query_one("#left").size.width - 2)))
+        lines, phase = self.query_one(ProgressLines), self.view.phase
+        lines.display = phase in (Phase.RUNNING, Phase.STOPPING)
+        lines.show(self.view.progress, self._clock() - self.view.began, stopping=phase is Phase.STOPPING)
 
 
 def _step(step: StepView) -> Content:
@@ -207,21 +207,6 @@ def _step(step: StepView) -> Content:
     state = {"waiting": "", "done": duration(step.seconds), "skipped": "done before"}.get(step.state, step.state)
     line = Content.assemble((f"{mark} ", style), (one_line(step.title), "bold" if step.state == "running" else ""))
     return Content.assemble(line, (f"  {state}", "$text-muted"))
-
-
-def _progress(view: BuildView, now: float, width: int) -> Content:
-    elapsed = duration(float(int(max(0.0, now - view.began)))).replace(".0 s", " s")
-    if view.phase is Phase.STOPPING:
-        return Content.assemble(("◌ ", "$warning"), "the running step is asked to end")
-    progress = view.progress
-    if progress is None or progress.fraction is None:
-        text = f" · {plain(progress.text)}" if progress and progress.text else ""
-        return Content.assemble(("◌ ", "$accent"), f"{elapsed}{text}").truncate(width)
-    share = min(1.0, max(0.0, progress.fraction))
-    full = round(share * (width - 6))
-    bar = Content.assemble(("━" * full, "$primary"), ("─" * (width - 6 - full), "$text-muted"), f" {share:4.0%}")
-    left = f" · about {duration(progress.eta_s)} left" if progress.eta_s is not None else ""
-    return Content("\n").join([bar, Content.assemble((f"{elapsed}{left} · {plain(progress.text)}", "$text-muted"))])
 
 
 def _outcome(view: BuildView) -> Content:

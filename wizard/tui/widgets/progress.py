@@ -1,0 +1,51 @@
+"""How far the running step is: a bar as wide as there is room for, and below it the time and what the tool says."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.widget import Widget
+
+from wizard.kernel.text import plain
+from wizard.kernel.units import duration
+from wizard.run.events import Progress
+
+
+class ProgressLines(Widget):
+    """Two lines; the first is empty while it is not known how far the step is."""
+
+    DEFAULT_CSS = "ProgressLines { height: 2; }"
+
+    def __init__(self) -> None:
+        super().__init__(id="progress")
+        self._progress: Progress | None = None
+        self._elapsed = 0.0
+        self._stopping = False
+
+    def show(self, progress: Progress | None, elapsed: float, *, stopping: bool) -> None:
+        """Show how far the step is after ``elapsed`` seconds, or that it was asked to stop."""
+        self._progress, self._elapsed, self._stopping = progress, elapsed, stopping
+        self.refresh()
+
+    def get_content_width(self, container: Size, _viewport: Size) -> int:
+        """As wide as there is room."""
+        return container.width
+
+    def render(self) -> Content:
+        """The bar and the line below it."""
+        if self._stopping:
+            return Content.assemble(("◌ ", "$warning"), "the running step is asked to end")
+        progress, width = self._progress, self.size.width
+        words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
+        if progress is None or progress.fraction is None:
+            words += [plain(progress.text)] if progress and progress.text else []
+            return Content.assemble(("◌ ", "$accent"), " · ".join(words)).truncate(width, ellipsis=True)
+        words += [f"about {duration(progress.eta_s)} left"] if progress.eta_s is not None else []
+        words += [plain(progress.text)] if progress.text else []
+        share = min(1.0, max(0.0, progress.fraction))
+        room = max(0, width - 5)
+        full = round(share * room)
+        bar = Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$text-muted"), f" {share:4.0%}")
+        return Content("\n").join(
+            [bar, Content.assemble((" · ".join(words), "$text-muted")).truncate(width, ellipsis=True)]
+        )
