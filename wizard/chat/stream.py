@@ -49,7 +49,7 @@ async def answer(
     kept = _shortened(conversation, served)
     while True:
         ask = await asyncio.to_thread(_ask, kept, served)
-        chunks = _measured(_stream(ask, endpoint, protocol), _note(conversation, kept, served))
+        chunks = _measured(ask, endpoint, protocol, _note(conversation, kept, served))
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -96,22 +96,35 @@ def _ask(conversation: Conversation, served: ServedModel) -> Ask:
     )
 
 
-def _stream(ask: Ask, endpoint: Endpoint, protocol: str) -> AsyncGenerator[Piece, None]:
+class _Clock:
+    """Runs from the moment when the request goes out, so that imports and connecting count for nobody."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    def start(self) -> None:
+        self._started = time.perf_counter()
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._started
+
+
+def _stream(ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock) -> AsyncGenerator[Piece, None]:
     if protocol == "http":
         from wizard.chat import triton_http
 
-        return triton_http.stream(ask, endpoint.http)
+        return triton_http.stream(ask, endpoint.http, clock.start)
     from wizard.chat import triton_grpc
 
-    return triton_grpc.stream(ask, endpoint.grpc)
+    return triton_grpc.stream(ask, endpoint.grpc, clock.start)
 
 
-async def _measured(pieces: AsyncGenerator[Piece, None], note: str | None) -> AsyncGenerator[Chunk, None]:
-    started = time.perf_counter()
+async def _measured(ask: Ask, endpoint: Endpoint, protocol: str, note: str | None) -> AsyncGenerator[Chunk, None]:
+    clock = _Clock()
     first: float | None = None
-    async with aclosing(pieces):
+    async with aclosing(_stream(ask, endpoint, protocol, clock)) as pieces:
         async for piece in pieces:
-            elapsed = time.perf_counter() - started
+            elapsed = clock.elapsed()
             if note:
                 yield Chunk("", note=note)
                 note = None

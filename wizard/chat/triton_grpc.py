@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from wizard.chat.ask import Ask, Piece, lost, server_said, unreachable
@@ -14,8 +14,10 @@ _OPTIONS = [
 ]
 
 
-async def stream(ask: Ask, address: str) -> AsyncGenerator[Piece, None]:
+async def stream(ask: Ask, address: str, sent: Callable[[], object] = lambda: None) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``address`` (host:port) and yield the answer's pieces; closing the iterator cancels the request.
+
+    ``sent`` is called when everything is connected and the request goes out.
 
     Raises:
         PromptTooLong: The prompt does not fit.
@@ -23,11 +25,17 @@ async def stream(ask: Ask, address: str) -> AsyncGenerator[Piece, None]:
     """
     import grpc
     from tritonclient.grpc.aio import InferenceServerClient
+    from tritonclient.utils import InferenceServerException
 
     finished = started = False
     async with InferenceServerClient(address, channel_args=_OPTIONS) as client:
         # Leaving the block closes the channel, and that cancels what still runs on it.
-        responses = client.stream_infer(_once({"model_name": ask.model, "inputs": _inputs(ask)}))
+        request = {"model_name": ask.model, "inputs": _inputs(ask)}
+        try:
+            await client.is_server_live()
+        except InferenceServerException as refused:
+            raise unreachable(address, refused.message()) from refused
+        responses = client.stream_infer(_once(request, sent))
         try:
             async for result, error in responses:
                 if error is not None:
@@ -44,7 +52,8 @@ async def stream(ask: Ask, address: str) -> AsyncGenerator[Piece, None]:
         raise lost(address, "the stream ended early")
 
 
-async def _once(request: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+async def _once(request: dict[str, Any], sent: Callable[[], object]) -> AsyncGenerator[dict[str, Any], None]:
+    sent()
     yield request
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -22,8 +22,10 @@ from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachab
 CONNECT_S = 5.0
 
 
-async def stream(ask: Ask, url: str) -> AsyncGenerator[Piece, None]:
+async def stream(ask: Ask, url: str, sent: Callable[[], object] = lambda: None) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``url`` (``http://host:port``) and yield the answer's pieces; closing it cancels the request.
+
+    ``sent`` is called when everything is connected and the request goes out.
 
     Raises:
         PromptTooLong: The prompt does not fit.
@@ -37,6 +39,7 @@ async def stream(ask: Ask, url: str) -> AsyncGenerator[Piece, None]:
         raise unreachable(url, error or "no answer") from error
     finished = False
     try:
+        sent()
         writer.write(_request(ask, parts.netloc))
         await writer.drain()
         async for line in _lines(reader):

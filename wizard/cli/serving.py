@@ -108,6 +108,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     try:
         asyncio.run(_until_signal(_events(plan, show)))
     except asyncio.CancelledError:
+        if shower:
+            shower.end()
         raise CancelledError(
             "TW-U07", "stopped; what is done stays done", f"Go on from here: `triton-wizard up {plan.facts.ref}`."
         ) from None

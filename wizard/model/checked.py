@@ -145,4 +145,5 @@ def label(value: object, limit: int = 100) -> str | None:
     """``value`` as one short, harmless line, or None if it is not text or has none."""
     if not isinstance(value, str):
         return None
-    return " ".join(plain(value[: 4 * limit]).split())[:limit] or None
+    line = " ".join(plain(value[: 4 * limit]).split())[:limit]
+    return "".join(each if each.isprintable() else "\ufffd" for each in line) or None
