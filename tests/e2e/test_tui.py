@@ -66,4 +66,4 @@ async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_kill
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: app.return_value is not None)
     assert app.return_value == 0
-    assert [one["state"] for one in json.loads(wizard.run("status", "--json"))] == ["stopped"]
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "stopped"

@@ -1,0 +1,54 @@
+"""The whole journey with the real tritonserver through the plain prompts, in a pseudo-terminal. No hub is asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pexpect
+import pytest
+
+from tests.e2e.conftest import Wizard
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 15)])
+def test_from_the_first_question_to_an_answer(wizard: Wizard, columns: int, rows: int) -> None:
+    arguments = ["-m", "wizard", "--workspace", str(wizard.workspace), "--plain", "--offline"]
+    child = pexpect.spawn(sys.executable, arguments, encoding="utf-8", timeout=120, dimensions=(rows, columns))
+    child.expect("Which model")
+    child.send("\r")
+    child.expect("How should")
+    child.send("\r")
+    child.expect("This is what will be done")
+    child.send("\r")
+    child.expect("is ready: http")
+    child.expect("> ")
+    child.sendline("What is vLLM?")
+    child.expect(r"tokens/s")
+    assert "open-source" in child.before
+    child.sendline("/bye")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+
+
+@pytest.mark.parametrize("end", ["ctrl-c", "ctrl-d"])
+def test_a_chat_ends_and_the_server_stays(wizard: Wizard, end: str) -> None:
+    wizard.up()
+    program, *arguments = wizard.argv("chat")
+    child = pexpect.spawn(program, arguments, encoding="utf-8", timeout=60)
+    child.expect("> ")
+    child.sendline("What is Triton?")
+    child.expect("tokens/s")
+    child.expect("> ")
+    if end == "ctrl-c":
+        child.sendintr()
+    else:
+        child.sendeof()
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
