@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,17 @@ import pytest
 
 from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
-from tests.values import CPU_HOST, plan_of
+from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard import journey
 from wizard.catalog.models import cpu_models
+from wizard.kernel import proctable
+from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
+from wizard.plan.plan import Ports, Start
+from wizard.probe.ports import choose
+from wizard.serve import find
+from wizard.serve.endpoint import Endpoint
 
 
 @pytest.fixture
@@ -42,6 +49,50 @@ def test_without_a_hub_the_offline_demo_comes_first() -> None:
     assert {one.why_not for one in others} == {"the hub is not asked (--offline)"}
     silent = journey.suggestions(CPU_HOST)  # the tests' hub is a port where nobody listens
     assert {one.why_not for one in silent[1:]} == {"the Hugging Face hub does not answer"}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Workspace:
+    """A workspace whose server ``foo`` runs (this very process stands for it) and was made from a/foo."""
+    workspace = Workspace(tmp_path / "w")
+    facts = replace(GGUF, ref="a/foo")
+    made = journey.plan(CPU_HOST, facts, CHOICE, workspace)
+    workspace.server("foo").root.mkdir(parents=True)
+    workspace.server("foo").plan.write_text(to_json(made))
+    me = proctable.read(os.getpid())
+    assert me is not None
+    find.write(workspace.server("foo"), Endpoint("foo", "foo", "127.0.0.1", Ports(9, 10, 11), me.pid, me.started, ""))
+    return workspace
+
+
+def test_another_model_does_not_take_the_name_of_a_running_server(served: Workspace) -> None:
+    with pytest.raises(UsageError, match="serves a/foo") as caught:
+        journey.plan(CPU_HOST, replace(GGUF, ref="b/foo"), CHOICE, served)
+    assert caught.value.code == "TW-L04"
+    assert journey.plan(CPU_HOST, replace(GGUF, ref="b/foo"), CHOICE, served, name="foo")  # on purpose
+
+
+def test_a_running_server_keeps_its_ports_and_a_restart_is_said(served: Workspace) -> None:
+    made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo"), replace(CHOICE, max_seq_len=512), served)
+    (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
+    assert start.ports == Ports(9, 10, 11)
+    assert "stopped and started again" in made.notes[0]
+
+
+def test_a_stopped_server_comes_back_on_its_ports(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    port = choose(19340, "127.0.0.1", set())
+    made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo"), CHOICE, workspace, http_port=port)
+    workspace.server("foo").root.mkdir(parents=True)
+    workspace.server("foo").plan.write_text(to_json(made))
+    again = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo"), CHOICE, workspace)
+    assert again.fingerprint == made.fingerprint
+
+
+def test_a_name_that_is_no_server_is_not_stopped(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        journey.stop(Workspace(tmp_path), "nosuch")
+    assert caught.value.code == "TW-S09"
 
 
 def test_a_machine_that_can_serve_nothing_says_so_for_each() -> None:

@@ -46,19 +46,25 @@ def model(ref: str, *, offline: bool = False) -> ModelFacts:
     return find(ref, offline=offline)
 
 
-def served_before(workspace: Workspace, name: str) -> str | None:
-    """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a model."""
+def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
+    """The plan that the server ``name`` was last made from, if there is one that can be read."""
     from wizard.kernel.errors import UsageError
     from wizard.kernel.values import from_json
     from wizard.plan.plan import Plan
 
-    if name not in workspace.names() or name in {one.name for one in journeys()}:
+    if name not in workspace.names():
         return None
+    path = workspace.server(name).plan
     try:
-        path = workspace.server(name).plan
-        return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path)).facts.ref
+        return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path))
     except (OSError, UsageError):
-        return None  # a plan that cannot be read is made anew from what the user says
+        return None  # it is made anew from what the user says
+
+
+def served_before(workspace: Workspace, name: str) -> str | None:
+    """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
+    earlier = None if name in {one.name for one in journeys()} else earlier_plan(workspace, name)
+    return earlier.facts.ref if earlier else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +145,43 @@ def plan(
     name: str | None = None,
     http_port: int | None = None,
 ) -> Plan:
-    """Stage 4. Everything that will be done; checks what can be checked beforehand and touches nothing (immediate)."""
+    """Stage 4. Everything that will be done; checks what can be checked beforehand and touches nothing (immediate).
+
+    Raises:
+        UsageError: TW-L04 if another model is served under the name that this one would get.
+    """
+    from dataclasses import replace
+
+    from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import suggest_name
-    from wizard.plan.build import build
+    from wizard.plan.build import FIRST_QUESTION, build
+    from wizard.plan.plan import Start
     from wizard.serve.find import running
 
-    name = name or suggest_name(facts.ref)
-    mine = running(workspace.server(name))
-    keep = mine.ports if mine else None
-    return build(host, facts, choice, workspace, name=name, http_port=http_port, keep_ports=keep)
+    given, name = name, name or suggest_name(facts.ref)
+    mine, earlier = running(workspace.server(name)), earlier_plan(workspace, name)
+    if mine and earlier and earlier.facts.ref != facts.ref and not given:
+        raise UsageError(
+            "TW-L04",
+            f"the server {name} is running and serves {earlier.facts.ref}",
+            f"Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.",
+        )
+    before = [action for step in (earlier.steps if earlier else ()) for action in step.actions]
+    last = next((action.ports.http for action in before if isinstance(action, Start)), None)
+    made = build(
+        host,
+        facts,
+        choice,
+        workspace,
+        name=name,
+        http_port=http_port or (None if mine else last),
+        keep_ports=mine.ports if mine else None,
+        question=next((one.first_question for one in journeys() if one.name == facts.ref), None) or FIRST_QUESTION,
+    )
+    if mine and earlier and earlier.fingerprint != made.fingerprint:
+        note = f"The server {name} is running with other settings; it is stopped and started again with these."
+        made = replace(made, notes=(note, *made.notes))
+    return made
 
 
 def run(plan: Plan) -> AsyncGenerator[Event, None]:
@@ -179,9 +213,11 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     import asyncio
 
     from wizard.serve.find import endpoint as find
+    from wizard.serve.find import known
     from wizard.serve.status import status
     from wizard.serve.stop import stop as end
 
+    known(workspace, name)
     server = workspace.server(name or find(workspace).name)
     asyncio.run(end(server))
     return status(server)

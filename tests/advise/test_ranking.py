@@ -126,6 +126,11 @@ def test_a_context_that_was_asked_for_is_not_cut() -> None:
     assert "--max-len" in advice.rejections[0].remedy
 
 
+def test_wishes_about_gpus_that_change_nothing_are_said() -> None:
+    notes = advise(CPU_HOST, GGUF, Wishes(gpu_memory_utilization=0.5)).choices[0].warnings
+    assert "no-gpu-used" in {note.code for note in notes}
+
+
 def test_what_is_left_unused_or_missing_is_said() -> None:
     host = replace(CPU_HOST, gpus=(Gpu(0, "NVIDIA A100"),))
     facts = replace(GGUF, chat=None, gated=True)

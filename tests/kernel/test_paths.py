@@ -56,3 +56,27 @@ def test_the_second_writer_is_told_who_holds_the_workspace(tmp_path: Path) -> No
     assert caught.value.code == "TW-K04"
     with writing(workspace):  # and it is free again afterwards
         pass
+
+
+def test_one_folder_is_one_workspace_however_it_is_spelled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    spelled = {
+        Workspace.at(tmp_path / "link"),
+        Workspace.at(tmp_path / "x" / ".." / "real"),
+        Workspace.at(tmp_path / "real"),
+    }
+    assert len(spelled) == 1
+
+
+def test_a_path_that_is_not_text_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Workspace.at(os.fsdecode(b"/tmp/\xff"))
+    assert caught.value.code == "TW-K05"
+
+
+def test_a_folder_that_cannot_be_locked_says_so(tmp_path: Path) -> None:
+    (tmp_path / "lock").mkdir()
+    with pytest.raises(WorkspaceError) as caught, writing(Workspace.at(tmp_path)):
+        pass
+    assert caught.value.code == "TW-K03"

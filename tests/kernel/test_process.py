@@ -43,7 +43,7 @@ def test_bytes_that_are_not_utf_8_are_replaced() -> None:
 
 
 async def collect(child: Child) -> list[Line]:
-    return [line async for _, lines in child.output() for line in lines]
+    return [line async for lines in child.output() for line in lines]
 
 
 async def test_a_long_progress_bar_without_newlines_is_read() -> None:
@@ -78,7 +78,7 @@ async def test_stop_ends_even_a_grandchild_that_ignores_everything(monkeypatch: 
     from wizard.kernel import process
 
     child = await Child.start([sys.executable, "-c", GRANDCHILD], env=dict(os.environ))
-    async for _, lines in child.output():
+    async for lines in child.output():
         if any(line.text == "deaf" for line in lines):
             break
     assert len(proctable.group_members(child.pid)) == 2
@@ -117,7 +117,7 @@ def test_output_arrives_while_the_child_still_runs(tmp_path: Path) -> None:
         code = "import signal; print('now', flush=True); signal.pause()"
         child = await Child.start([sys.executable, "-c", code], env=dict(os.environ))
         try:
-            async for _, lines in child.output():
+            async for lines in child.output():
                 return lines[0].text
         finally:
             await child.stop()

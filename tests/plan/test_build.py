@@ -100,6 +100,48 @@ def test_a_plan_can_be_written_and_read_back(workspace: Workspace) -> None:
     assert again.fingerprint == plan.fingerprint
 
 
+@pytest.mark.parametrize("name", ["a b", "a;b", "$(x)", "it's", 'say "x"', "a*b"])
+def test_a_path_that_triton_cannot_be_given_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        build(CPU_HOST, GGUF, CHOICE, Workspace(tmp_path / name))
+    assert caught.value.code == "TW-L03"
+
+
+def test_another_installer_makes_the_same_environment(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "pip")
+    before = build(CPU_HOST, GGUF, CHOICE, workspace).steps[0]
+    monkeypatch.setattr("sys.executable", "/another/python")
+    after = build(CPU_HOST, GGUF, CHOICE, workspace).steps[0]
+    assert before.actions != after.actions
+    assert before.fingerprint == after.fingerprint
+
+
+def test_what_is_there_already_takes_nothing(workspace: Workspace) -> None:
+    step = build(CPU_HOST, GGUF, CHOICE, workspace).steps[0]
+    for file in step.done.files:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    again = build(CPU_HOST, GGUF, CHOICE, workspace).steps[0]
+    assert (again.estimate.download_bytes, again.estimate.disk_bytes) == (0, 0)
+    assert again.fingerprint == step.fingerprint
+
+
+def test_two_models_of_one_name_do_not_share_a_file(workspace: Workspace) -> None:
+    files = {
+        build(CPU_HOST, replace(GGUF, ref=f"{owner}/foo", location=f"/m/{owner}/foo.gguf"), CHOICE, workspace)
+        .steps[1]
+        .done.files
+        for owner in ("a", "b")
+    }
+    assert len(files) == 2
+
+
+def test_a_full_disk_matters_only_here(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_module, "HEADROOM_BYTES", 2**62)
+    assert build(replace(CPU_HOST, source="4xA6000"), GGUF, CHOICE, workspace)
+
+
 def test_the_same_question_gives_the_same_plan_and_another_choice_another(workspace: Workspace) -> None:
     plan = build(CPU_HOST, GGUF, CHOICE, workspace)
     assert build(CPU_HOST, GGUF, CHOICE, workspace) == plan

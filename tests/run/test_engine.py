@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,16 +114,44 @@ async def test_output_and_progress_are_events_but_not_in_the_journal(tmp_path: P
     assert kinds == {StepStarted, StepFinished}
 
 
+LEAK = """
+import os, sys, time
+token = os.environ["HF_TOKEN"]
+sys.stdout.write("token " + token[:9]); sys.stdout.flush()  # the rest comes with another read
+sys.stdin.read(); os.write(1, (token[9:] + chr(10)).encode())
+sys.exit("error: " + token)
+"""
+
+
 async def test_no_secret_reaches_an_event_a_log_or_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "hf_" + "S3cr3t" * 5
     monkeypatch.setenv("HF_TOKEN", secret)
-    code = "import os, sys; print('token', os.environ['HF_TOKEN']); sys.exit('error: ' + os.environ['HF_TOKEN'])"
-    events, error = await events_of(plan_of(tmp_path / "w", python_step("leak", code)))
+    step = python_step("leak", LEAK)
+    named = replace(step.actions[0], secrets=("HF_TOKEN",))
+    events, error = await events_of(plan_of(tmp_path / "w", replace(step, actions=(named,))))
     assert isinstance(error, StepError)
     everything = str(error) + repr(events)
     everything += "".join(path.read_text() for path in (tmp_path / "w").rglob("*") if path.is_file())
     assert "token •••" in everything
     assert secret not in everything
+    assert secret[:9] not in everything
+
+
+async def test_a_command_gets_no_secret_that_it_did_not_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_" + "S3cr3t" * 5)
+    code = "import os; print('has it' if 'HF_TOKEN' in os.environ else 'has it not')"
+    events, _ = await events_of(plan_of(tmp_path / "w", python_step("look", code)))
+    assert [line for event in events if isinstance(event, Output) for line in event.lines] == ["has it not"]
+
+
+async def test_a_log_that_cannot_be_written_fails_its_step_in_words(tmp_path: Path) -> None:
+    folder = tmp_path / "w" / "servers" / "test"
+    folder.mkdir(parents=True)
+    (folder / "logs").write_text("a file where the folder should be")
+    events, error = await events_of(plan_of(tmp_path / "w", python_step("one", "")))
+    assert isinstance(error, WorkspaceError)
+    assert error.code == "TW-R04"
+    assert outcomes(events) == {"one": "failed"}
 
 
 async def test_a_file_is_written_whole_and_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
@@ -139,8 +168,6 @@ async def test_a_file_is_written_whole_and_a_folder_in_its_place_is_an_error(tmp
 
 
 async def test_a_plan_for_another_machine_is_not_run(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     _, error = await events_of(replace(plan_of(tmp_path / "w"), host="4xA6000"))
     assert isinstance(error, UsageError)
     assert error.code == "TW-R02"

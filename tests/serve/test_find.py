@@ -84,7 +84,11 @@ def test_nothing_running_says_what_to_do(workspace: Workspace) -> None:
     with pytest.raises(ServerError) as caught:
         find.endpoint(workspace)
     assert caught.value.code == "TW-S02"
-    with pytest.raises(ServerError, match="no server named demo"):
+    with pytest.raises(UsageError, match="there is no server demo") as unknown:
+        find.endpoint(workspace, "demo")
+    assert unknown.value.code == "TW-S09"
+    workspace.server("demo").root.mkdir(parents=True)
+    with pytest.raises(ServerError, match="demo is not running"):
         find.endpoint(workspace, "demo")
 
 

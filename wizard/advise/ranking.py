@@ -121,7 +121,7 @@ def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget
         max_seq_len=context,
         release=f"triton {env.triton}",
         memory=bill,
-        warnings=tuple(_warnings(host, facts, wanted, context)),
+        warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
         reasons=tuple(_reasons(host, facts, env, f"{users} requests", context, bill)),
     )
 
@@ -140,13 +140,15 @@ def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int,
     )
 
 
-def _warnings(host: Host, facts: ModelFacts, wanted: int, context: int) -> list[Note]:
+def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
     notes: list[Note] = []
     if context < wanted:
         notes.append(Note("context-cut", f"The context was cut from {wanted} to {context} tokens so that it fits."))
     if host.gpus:
         name = host.gpus[0].name
         notes.append(Note("gpu-unused", f"This version serves on the CPU; the {name} of this machine is not used yet."))
+    if wishes.max_gpus or wishes.gpu_memory_utilization:
+        notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
     if facts.chat is None:
         notes.append(Note("no-template", "The model has no chat template: it continues text rather than answers."))
     if facts.gated:

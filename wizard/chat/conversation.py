@@ -64,6 +64,12 @@ class Conversation:
         """The conversation with one more message."""
         return replace(self, messages=(*self.messages, Message(role, content)))
 
+    def without_open_question(self) -> Conversation:
+        """Without a last question that never got an answer; chat templates want turns to alternate."""
+        if self.messages and self.messages[-1].role == "user":
+            return replace(self, messages=self.messages[:-1])
+        return self
+
     def without_oldest_turn(self) -> Conversation | None:
         """The conversation up to its second question left out, its system prompt kept; None if one question is left."""
         kept = self.messages[:1] if self.messages and self.messages[0].role == "system" else ()
@@ -75,6 +81,10 @@ class Conversation:
     def to_markdown(self) -> str:
         """The messages under headings."""
         return "\n".join(f"## {message.role.title()}\n\n{message.content.strip()}\n" for message in self.messages)
+
+
+SHORTEST_S = 0.01
+"""An answer that came in a shorter time arrived as one burst, which says nothing of the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +106,7 @@ class Stats:
     @property
     def tokens_per_s(self) -> float | None:
         """Decoding rate: tokens after the first by the time after the first; None for fewer than two tokens."""
-        if self.ttft_s is None or self.tokens < 2 or self.total_s <= self.ttft_s:
+        if self.ttft_s is None or self.tokens < 2 or self.total_s - self.ttft_s < SHORTEST_S:
             return None
         return (self.tokens - 1) / (self.total_s - self.ttft_s)
 

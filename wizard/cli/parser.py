@@ -65,11 +65,13 @@ def _command(commands: Commands, name: str, help_text: str, example: str) -> arg
 
 def _add_wishes(one: argparse.ArgumentParser) -> None:
     wishes = one.add_argument_group("wishes (what you say here is never changed, only refused)")
-    wishes.add_argument("--goal", choices=("chat", "throughput", "quality", "smallest"), default="chat")
+    wishes.add_argument(
+        "--goal", choices=("chat", "throughput", "quality", "smallest"), default=None, help="what matters most (chat)"
+    )
     wishes.add_argument("--users", type=_whole, default=None, metavar="N", help="people served at the same time (4)")
     wishes.add_argument("--max-len", type=_whole, metavar="L", help="tokens of prompt plus answer for each")
     wishes.add_argument("--max-gpus", type=_whole, metavar="N")
-    wishes.add_argument("--gpu-memory-utilization", type=float, metavar="F")
+    wishes.add_argument("--gpu-memory-utilization", type=_share, metavar="F")
     wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. llamacpp")
     wishes.add_argument("--quantization", metavar="Q")
     wishes.add_argument("--tp", type=_whole, metavar="N", help="tensor parallel size")
@@ -84,14 +86,21 @@ def _add_plan(one: argparse.ArgumentParser) -> None:
 
 
 def _whole(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() else 0
     if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
+        raise argparse.ArgumentTypeError("must be a whole number, 1 or more")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError("must be over 0 and at most 1")
     return value
 
 
 def _port(text: str) -> int:
-    value = int(text)
+    value = int(text) if text.isdecimal() else 0
     if not 1 <= value <= 65533:
         raise argparse.ArgumentTypeError("must be 1 to 65533")
     return value
@@ -153,7 +162,7 @@ def _add_server(commands: Commands) -> None:
         commands,
         "chat",
         "talk to a served model",
-        'chat\nchat -m "What is Triton?" --json\necho "What is vLLM?" | triton-wizard chat',
+        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt',
     )
     chat.add_argument("name", nargs="?", metavar="NAME")
     chat.add_argument("-m", "--message", metavar="TEXT", help="ask this, print the answer, end")

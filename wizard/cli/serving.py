@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.cli.stages import make_plan, print_json, workspace_of
-from wizard.kernel.errors import CancelledError, UsageError
+from wizard.kernel.errors import CancelledError, UsageError, WorkspaceError
 
 if TYPE_CHECKING:
     from wizard.chat.conversation import Conversation
@@ -48,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     from wizard.plan.plan import Plan
 
     try:
+        if arguments.plan == "-" and sys.stdin is None:
+            raise OSError("standard input is closed")
         text = sys.stdin.read() if arguments.plan == "-" else Path(arguments.plan).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
@@ -62,6 +64,8 @@ def up(arguments: argparse.Namespace) -> int:
     plan = make_plan(arguments)
     if not arguments.yes:
         _ask_to_go(plan)
+    elif not arguments.json:
+        _announce(plan)
     carry_out(plan, arguments)
     if not arguments.json:
         print(f"\nTalk to it:  {_again(arguments, 'chat', plan.name)}", file=sys.stderr)
@@ -78,6 +82,15 @@ def _again(arguments: argparse.Namespace, *words: str) -> str:
     return shlex.join([program, *where, *words])
 
 
+def _announce(plan: Plan) -> None:
+    """What is fetched, under which licence, and what else a user should know before it begins."""
+    from wizard.kernel.text import plain
+    from wizard.plan.words import model_line
+
+    for line in (f"{plan.facts.name}: {model_line(plan.facts)}", *plan.notes):
+        print(plain(line), file=sys.stderr)
+
+
 def _ask_to_go(plan: Plan) -> None:
     from wizard.kernel.text import is_terminal
     from wizard.prompts.show import plan_text
@@ -86,7 +99,9 @@ def _ask_to_go(plan: Plan) -> None:
         raise UsageError("TW-U03", "the plan has to be accepted and there is no terminal", "Say --yes to accept it.")
     print(plan_text(plan), file=sys.stderr)
     print("\nGo? [Y/n] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("\n", "", "y", "yes"):
+    while (said := sys.stdin.readline().strip().lower()) not in ("", "y", "yes", "n", "no"):
+        print("Please type y or n: ", end="", file=sys.stderr, flush=True)
+    if said.startswith("n"):
         raise CancelledError("TW-U06", "the plan was not accepted", "Nothing was done; change it with flags.")
 
 
@@ -111,8 +126,14 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         if shower:
             shower.end()
         raise CancelledError(
-            "TW-U07", "stopped; what is done stays done", f"Go on from here: `triton-wizard up {plan.facts.ref}`."
+            "TW-U07",
+            "stopped; what is done stays done",
+            f"Go on from here: `{_again(arguments, *_once_more(plan, arguments))}`.",
         ) from None
+
+
+def _once_more(plan: Plan, arguments: argparse.Namespace) -> tuple[str, ...]:
+    return ("demo",) if arguments.command == "demo" else ("up", plan.facts.ref)
 
 
 async def _events(plan: Plan, show: Callable[[Event], None]) -> None:
@@ -124,13 +145,21 @@ async def _events(plan: Plan, show: Callable[[Event], None]) -> None:
 
 
 async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
-    """Await ``work``; the first SIGINT or SIGTERM cancels it, which lets it stop its children first."""
+    """Await ``work``; the first signal cancels it, and no further one may disturb the stopping of its children."""
     import asyncio
 
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
+    told: list[bool] = []
+
+    def stop() -> None:
+        if not told:
+            told.append(True)
+            print("\nstopping …", file=sys.stderr, flush=True)
+            task.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, stop)
     await task
 
 
@@ -145,16 +174,25 @@ def demo(arguments: argparse.Namespace) -> int:
     plan = make_plan(arguments)
     workspace = workspace_of(arguments)
     question = plan.facts.questions[0] if plan.facts.questions else "What is Triton?"
+    ours = plan.name not in {one.name for one in journey.statuses(workspace) if one.state in ("ready", "starting")}
     try:
         carry_out(plan, arguments)
         endpoint = journey.endpoint(workspace, plan.name)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, passes through the clean-up below
         if not arguments.json:
             print(f"\nQuestion: {question}\nAnswer:   ", end="", flush=True)
         status = run_chat(
             endpoint, _conversation(arguments), message=question, json_output=arguments.json, protocol="grpc"
         )
+    except WorkspaceError:
+        ours = False  # another wizard holds the workspace; what runs there is its own
+        raise
     finally:
-        journey.stop(workspace, plan.name)
+        if ours and plan.name in workspace.names():
+            journey.stop(workspace, plan.name)
+    if not ours:
+        print("\nThe server ran before and goes on running.", file=sys.stderr)
+        return status
     if not arguments.json:
         print(f"\nStopped; nothing is left running. Logs: {workspace.server(plan.name).logs}", file=sys.stderr)
         print(f"The full-screen wizard: {_again(arguments)}", file=sys.stderr)

@@ -112,8 +112,9 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         from wizard.plan.questions import read_answers
 
         for name, value in read_answers(arguments.answers).items():
-            if getattr(arguments, name, None) is None:  # a flag goes before the file
-                setattr(arguments, name if name != "model" else "ref", value)
+            flag = {"model": "ref", "accept": "yes"}.get(name, name)
+            if not getattr(arguments, flag, None):  # a flag goes before the file
+                setattr(arguments, flag, value)
     if arguments.ref is None:
         arguments.ref = _best_model(arguments)
     if earlier := journey.served_before(workspace_of(arguments), arguments.ref):

@@ -6,6 +6,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from wizard.kernel.errors import WorkspaceError
 from wizard.kernel.paths import Workspace
@@ -21,24 +22,31 @@ def writing(workspace: Workspace) -> Iterator[None]:
     workspace.make()
     try:
         handle = workspace.lock.open("a+", encoding="utf-8")
+        taken = _take(handle)
     except OSError as error:
         raise WorkspaceError(
             "TW-K03",
-            f"the workspace {workspace.root} cannot be written: {error.strerror}",
-            "Mend its rights, or choose another folder with --workspace DIR.",
+            f"the workspace {workspace.root} cannot be written or locked: {error.strerror}",
+            "Mend its rights, or choose another folder (on a local disk) with --workspace DIR.",
         ) from error
     with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not taken:
             handle.seek(0)
             holder = handle.read().strip() or "unknown"
             raise WorkspaceError(
                 "TW-K04",
                 f"another wizard (process {holder}) is working in {workspace.root}",
                 "Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR.",
-            ) from None
+            )
         handle.truncate(0)
         handle.write(f"{os.getpid()}\n")
         handle.flush()
         yield
+
+
+def _take(handle: TextIO) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -62,8 +62,19 @@ class Workspace:
 
     @classmethod
     def at(cls, root: str | os.PathLike[str] | None) -> Workspace:
-        """The workspace at ``root``, or the default one; always absolute."""
-        return cls((Path(root).expanduser() if root else default_workspace()).absolute())
+        """The workspace at ``root``, or the default one; one spelling for one folder, links followed.
+
+        Raises:
+            UsageError: TW-K05 if the path is not text.
+        """
+        path = (Path(root).expanduser() if root else default_workspace()).resolve()
+        try:
+            str(path).encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                "TW-K05", f"the workspace {str(path)!r} is not UTF-8", "Choose another folder with --workspace DIR."
+            ) from error
+        return cls(path)
 
     @property
     def lock(self) -> Path:

@@ -88,19 +88,20 @@ class Child:
         )
         return cls(process)
 
-    async def output(self) -> AsyncGenerator[tuple[bytes, list[Line]], None]:
-        """Batches of (raw bytes, lines) until the program closes its output; at most one per `FLUSH_SECONDS`."""
+    async def output(self) -> AsyncGenerator[list[Line], None]:
+        """Batches of whole lines until the program closes its output; at most one per `FLUSH_SECONDS`."""
         stdout = self._process.stdout
         if stdout is None:
             raise RuntimeError("the child was started without a pipe")
         splitter = LineSplitter()
         last = 0.0
         while data := await stdout.read(_READ):
-            yield data, splitter.feed(data)
+            if lines := splitter.feed(data):
+                yield lines
             await asyncio.sleep(max(0.0, FLUSH_SECONDS - (time.monotonic() - last)))
             last = time.monotonic()
         if rest := splitter.feed(b"", end=True):
-            yield b"", rest
+            yield rest
 
     async def wait(self) -> int:
         """The exit status (negative: killed by that signal)."""
@@ -123,6 +124,8 @@ async def stop_group(group: int, ladder: Sequence[tuple[signal.Signals, float]] 
             os.killpg(group, number)
         except ProcessLookupError:
             return True
+        except PermissionError:  # somebody else's
+            return False
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if not proctable.group_members(group):

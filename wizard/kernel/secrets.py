@@ -1,13 +1,15 @@
 """Keeping secrets out of everything that is shown or written.
 
 A secret is never an argument of a command and never a value in a plan. Commands name the environment variables that
-they need (`Run.secrets`); the text that comes back from them goes through `redact` before anybody sees or stores it.
+they need (`Command.secrets`) and get no others; the text that comes back from them goes through `redact` before
+anybody sees or stores it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 
 SECRET_VARIABLES = (
     "HF_TOKEN",
@@ -23,12 +25,17 @@ _PATTERNS = re.compile(
     r"""
       hf_[A-Za-z0-9]{16,}                    # Hugging Face user access tokens
     | nvapi-[A-Za-z0-9_-]{16,}               # NVIDIA API keys
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)        # user:password in a URL
+    | (?<=://)[^/\s@]+(?=@)                  # user:password or a token in a URL
     | (?<=[Bb]earer\ )[A-Za-z0-9._~+/=-]{8,} # HTTP authorization headers
     """,
     re.VERBOSE,
 )
 MASK = "•••"
+
+
+def environment_for(named: Collection[str] = ()) -> dict[str, str]:
+    """This process's environment without the secrets that are not ``named``."""
+    return {name: value for name, value in os.environ.items() if name in named or name not in SECRET_VARIABLES}
 
 
 def redact(text: str) -> str:

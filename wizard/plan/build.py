@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.advise.compatibility import obstacles
 from wizard.catalog.environments import environment
-from wizard.kernel.errors import HostError, WorkspaceError
+from wizard.kernel.errors import HostError, UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
-from wizard.plan.plan import Plan, Ports
+from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
 from wizard.plan.runtimes.native import Native
 from wizard.plan.stacks import llamacpp
@@ -20,6 +22,7 @@ from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
 
 FIRST_QUESTION = "What is Triton?"
+_UNSAFE = re.compile(r"[^\w./+@%=:,-]")
 HEADROOM_BYTES = 200 * 1024**2
 """Disk that must stay free beside what the plan needs, for logs and temporary files."""
 
@@ -49,6 +52,7 @@ def build(
 
     Raises:
         UsageError: TW-U01 if ``name`` cannot be used.
+        UsageError: TW-L03 if Triton cannot be given the workspace's path.
         HostError: TW-L01 if the machine cannot run the server environment.
         WorkspaceError: TW-L02 if the disk has not enough room.
     """
@@ -57,6 +61,7 @@ def build(
     problems = obstacles(host, env)
     if interpreter is None or problems:
         raise HostError("TW-L01", problems[0].text, problems[0].remedy)
+    _check_path(workspace)
     server = workspace.server(name or suggest_name(facts.ref))
     ports, moved = _ports(http_port, keep_ports)
     runtime = Native(workspace, server, env, interpreter)
@@ -67,12 +72,30 @@ def build(
         model=server.name,
         facts=facts,
         choice=choice,
-        steps=llamacpp.steps(choice, host, facts, runtime, ports, question),
+        steps=tuple(map(_remaining, llamacpp.steps(choice, host, facts, runtime, ports, question))),
         notes=(*notes, *moved),
         host=host.source,
     )
-    _check_disk(plan, runtime)
+    if host.source == "this machine":
+        _check_disk(plan, runtime)
     return plan
+
+
+def _check_path(workspace: Workspace) -> None:
+    """Triton's Python backend starts its stub by ``bash -c "exec STUB …"`` without quotes (2.51.0, seen in its log)."""
+    odd = sorted(set(_UNSAFE.findall(str(workspace.root))))
+    if odd:
+        raise UsageError(
+            "TW-L03",
+            f"the workspace {workspace.root} has {' '.join(map(repr, odd))} in its path, which Triton cannot be given",
+            "Choose a folder without spaces and shell characters with --workspace DIR.",
+        )
+
+
+def _remaining(step: Step) -> Step:
+    """The step with an estimate of nothing where all that it makes is there already."""
+    there = step.done.files and all(Path(file).exists() for file in step.done.files)
+    return replace(step, estimate=Estimate(0.1)) if there else step
 
 
 def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]:
@@ -84,9 +107,7 @@ def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]
 
 def _check_disk(plan: Plan, runtime: Native) -> None:
     """The workspace's disk must hold what is not there yet."""
-    needed = sum(
-        step.estimate.disk_bytes for step in plan.steps if not all(Path(file).exists() for file in step.done.files)
-    )
+    needed = plan.estimate.disk_bytes
     folder = runtime.workspace.root
     while not folder.exists():
         folder = folder.parent

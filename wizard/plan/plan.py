@@ -131,7 +131,7 @@ class Done:
 
     Attributes:
         files: They exist with the size and time that the journal noted.
-        server: The server runs and is ready with this plan.
+        server: The server runs, made from exactly this plan.
         never: Do it every time.
     """
 
@@ -159,11 +159,13 @@ class Step:
     actions: tuple[Action, ...]
     done: Done
     estimate: Estimate
+    identity: str | None = None
+    """What the result depends on, where that is less than the commands: any installer makes the same environment."""
 
     @property
     def fingerprint(self) -> str:
         """Changes when what the step does changes; a better sentence in ``why`` does not make it run again."""
-        return values.fingerprint([self.id, self.actions, self.done])
+        return values.fingerprint([self.id, self.identity or self.actions, self.done])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator
@@ -15,7 +16,7 @@ from wizard.kernel.errors import ServerError, StepError, UsageError, WizardError
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import Child, Line, stop_group
-from wizard.kernel.secrets import redact
+from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
@@ -94,8 +95,11 @@ class _Run:
     def _is_served(self, step: Step) -> bool:
         """Whether the step is to start a server that runs already, made from exactly this plan."""
         endpoint = find.running(self.server) if step.done.server and not self.changed else None
-        starts = [dict(action.env).get(MADE_FROM) for action in step.actions if isinstance(action, Start)]
-        return endpoint is not None and find.made_from(endpoint) in starts
+        return endpoint is not None and any(
+            dict(action.env).get(MADE_FROM) == find.made_from(endpoint) and action.ports == endpoint.ports
+            for action in step.actions
+            if isinstance(action, Start)
+        )
 
     async def _recorded(self, step: Step) -> AsyncGenerator[Event, None]:
         """The step's events, and how it ended, however it ended."""
@@ -104,10 +108,14 @@ class _Run:
             async with aclosing(self._do(step)) as events:
                 async for event in events:
                     yield event
+        except OSError as error:
+            problem = _unwritable(error.filename or self.workspace.root, error)
+            yield self._end(step, "failed", began, problem.what, problem)
+            raise problem from error
         except WizardError as error:
             yield self._end(step, "failed", began, error.what, error)
             raise
-        except BaseException:  # the task was cancelled or the iterator closed: nothing may be yielded any more
+        except (asyncio.CancelledError, GeneratorExit):  # nothing may be yielded any more
             self._end(step, "cancelled", began, "stopped by the user")
             self.journal.add(self.plan.name, Cancelled(step.id, time.time()))
             raise
@@ -151,7 +159,8 @@ class _Run:
                         yield event
 
     async def _command(self, step: Step, command: Command, log: BinaryIO, meter: Meter) -> AsyncGenerator[Event, None]:
-        environment = {**os.environ, **dict(command.env), proctable.STEP_MARK: str(self.workspace.root)}
+        environment = environment_for(command.secrets) | dict(command.env)
+        environment[proctable.STEP_MARK] = str(self.workspace.root)
         environment.setdefault("PYTHONUNBUFFERED", "1")
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
@@ -159,8 +168,8 @@ class _Run:
             raise self._failed(step, command, f"it cannot be started: {error.strerror}") from error
         kept: list[str] = []
         try:
-            async for data, lines in child.output():
-                log.write(redact(data.decode("utf-8", "replace")).encode())
+            async for lines in child.output():
+                log.writelines(redact(line.text).encode() + b"\n" for line in lines)
                 log.flush()
                 for event in _shown(step, lines, meter):
                     yield event
@@ -205,11 +214,15 @@ class _Run:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)
         except OSError as error:
-            raise WorkspaceError(
-                "TW-R04",
-                f"{path} cannot be written: {error.strerror}",
-                "Free some space or mend its rights, then run `up` again.",
-            ) from error
+            raise _unwritable(path, error) from error
+
+
+def _unwritable(path: object, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        "TW-R04",
+        f"{path} cannot be written: {error.strerror}",
+        "Free some space or mend its rights, then run `up` again.",
+    )
 
 
 def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:

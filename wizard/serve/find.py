@@ -53,12 +53,24 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
         UsageError: TW-S01 if there are several and no name was given.
         ServerError: TW-S02 if none runs.
     """
+    known(workspace, name)
     names = [name] if name else workspace.names()
     found = [one for one in (running(workspace.server(each)) for each in names) if one is not None]
     if len(found) > 1:
         which = ", ".join(one.name for one in found)
         raise UsageError("TW-S01", f"several servers are running: {which}", "Name one of them.")
     if not found:
-        what = f"no server named {name} is running" if name else "no server is running"
-        raise ServerError("TW-S02", f"{what} in {workspace.root}", "Start one: `triton-wizard up demo`.")
+        what = f"the server {name} is not running" if name else "no server is running"
+        raise ServerError("TW-S02", f"{what} in {workspace.root}", f"Start it: `triton-wizard up {name or 'demo'}`.")
     return found[0]
+
+
+def known(workspace: Workspace, name: str | None) -> None:
+    """Check that ``name``, if given, is a server of the workspace.
+
+    Raises:
+        UsageError: TW-S09 if it is not, TW-U01 if it cannot be one.
+    """
+    if name is not None and not workspace.server(name).root.is_dir():
+        there = ", ".join(workspace.names()) or "none"
+        raise UsageError("TW-S09", f"there is no server {name} in {workspace.root}", f"There are: {there}.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import ServerFolder
+from wizard.kernel.secrets import environment_for
 from wizard.plan.plan import Start
 from wizard.plan.ports import free
 from wizard.serve import find
@@ -24,8 +24,8 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
     command = start.command(ports)
     server.logs.mkdir(parents=True, exist_ok=True)
     log = server.logs / "triton.log"
-    environment = {name: value for name, value in os.environ.items() if name != proctable.STEP_MARK}
-    environment |= {**dict(command.env), proctable.SERVER_MARK: str(server.root)}
+    environment = environment_for() | dict(command.env) | {proctable.SERVER_MARK: str(server.root)}
+    environment.pop(proctable.STEP_MARK, None)
     with log.open("wb") as output:
         try:
             process = subprocess.Popen(

@@ -20,7 +20,7 @@ NOISE = re.compile(
 STARTED = ("Started GRPCInferenceService", "Started HTTPService", "Started Metrics Service")
 """What Triton 2.51.0 logs, in this order, when it listens on each of its ports."""
 
-HOPELESS = re.compile(r"error while loading shared libraries: .+")
+HOPELESS = re.compile(r"error while loading shared libraries: .+|^bash: line \d+: .+")
 """The stub could not start; the server does not notice and waits for ever."""
 
 _CAUSES = (

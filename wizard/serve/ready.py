@@ -9,6 +9,8 @@ from pathlib import Path
 
 from wizard.kernel.errors import ServerError
 from wizard.kernel.process import LineSplitter
+from wizard.kernel.secrets import redact
+from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.serve import find, health, log
 from wizard.serve.endpoint import Endpoint
@@ -48,22 +50,24 @@ def _read_from(path: Path, offset: int) -> bytes:
 
 
 def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, seconds: float) -> None:
-    why = log.cause(seen)
+    stuck = any(log.HOPELESS.search(line) for line in seen)
+    if living and not stuck and not late:
+        return
+    why = redact(plain(log.cause(seen) or "its log names no cause"))
     if not living:
         raise ServerError(
             "TW-S04",
-            f"Triton ended before the model was ready: {why or 'its log names no cause'}",
+            f"Triton ended before the model was ready: {why}",
             f"Look at the whole log, {endpoint.log}, mend the cause and run `up` again.",
         )
-    if any(log.HOPELESS.search(line) for line in seen):
+    if stuck:
         raise ServerError(
             "TW-S05",
             f"the model's process cannot start: {why}",
             "A library is missing: install Python's shared library (libpython3.X) and run `up` again.",
         )
-    if late:
-        raise ServerError(
-            "TW-S06",
-            f"the model was not ready within {duration(seconds)}",
-            f"Look at {endpoint.log}; a large model on a slow disk may need another try, now that it is in the cache.",
-        )
+    raise ServerError(
+        "TW-S06",
+        f"the model was not ready within {duration(seconds)}",
+        f"Look at {endpoint.log}; a large model on a slow disk may need another try, now that it is in the cache.",
+    )

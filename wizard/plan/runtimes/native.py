@@ -83,6 +83,7 @@ class Native:
             ),
             done=Done(files=(str(self.python), str(triton / "bin" / "tritonserver"), str(target / stub.name))),
             estimate=Estimate(20, self.environment.download_bytes, self.environment.disk_bytes),
+            identity=str(self.root),
         )
 
     def _install(self) -> tuple[Command, ...]:

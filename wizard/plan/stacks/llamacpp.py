@@ -41,7 +41,8 @@ def steps(
 def _get_model(facts: ModelFacts, runtime: Native) -> tuple[Step, Path]:
     """The step that puts the weights where the server finds them, and that path."""
     name = next((file.name for file in facts.weights if file.format == "gguf"), f"{suggest_name(facts.name)}.gguf")
-    folder = runtime.workspace.models / suggest_name(facts.ref)
+    mark = fingerprint([facts.location, facts.revision])[:8]  # two models may have the same short name
+    folder = runtime.workspace.models / f"{suggest_name(facts.ref)}-{mark}"
     target = folder / Path(name).name
     if facts.local:
         # A link, not a copy: the weights may be many GiB, and the file is the user's.
