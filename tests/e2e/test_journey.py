@@ -212,7 +212,7 @@ def test_the_demo_leaves_a_server_alone_that_it_did_not_start(wizard: Wizard) ->
     pid = wizard.up()[-1]["endpoint"]["pid"]
     wizard.run("demo")
     assert proctable.read(pid)
-    assert json.loads(wizard.run("status", "--json"))[0]["state"] == "ready"
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
 def test_a_port_that_was_asked_for_is_used_also_when_the_server_runs(wizard: Wizard) -> None:
@@ -224,7 +224,8 @@ def test_a_port_that_was_asked_for_is_used_also_when_the_server_runs(wizard: Wiz
 def test_a_second_ctrl_c_does_not_disturb_the_clean_up(wizard: Wizard, tmp_path: Path) -> None:
     """A step whose child ignores SIGINT and SIGTERM: the ladder must get to its end."""
     plan = json.loads(wizard.run("plan", "demo", "--json", "--name", "deaf"))
-    deaf = "import signal, sys; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; print('deaf', flush=True); signal.pause()"
+    ignore = "import signal; [signal.signal(number, signal.SIG_IGN) for number in (2, 15)]"
+    deaf = f"{ignore}; print('deaf', flush=True); signal.pause()"
     plan["steps"][0]["actions"] = [{"kind": "command", "argv": [sys.executable, "-c", deaf]}]
     plan["steps"][0]["done"], plan["steps"][0]["identity"] = {"never": True}, None
     (tmp_path / "plan.json").write_text(json.dumps(plan))
