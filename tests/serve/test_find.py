@@ -111,7 +111,8 @@ def test_a_damaged_note_is_no_note(workspace: Workspace) -> None:
 async def test_a_process_that_cannot_be_stopped_is_said(
     workspace: Workspace, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stop, "LADDER", ())
+    monkeypatch.setattr(stop, "ASK", ())
+    monkeypatch.setattr(stop, "FORCE", ())
     note(workspace, process.pid)
     with pytest.raises(ServerError) as caught:
         await stop.stop(workspace.server("demo"))

@@ -112,13 +112,20 @@ class Child:
         await stop_group(self.pid)
 
 
-async def stop_group(group: int, ladder: Sequence[tuple[signal.Signals, float]] = STOP_LADDER) -> bool:
+async def stop_group(
+    group: int, ladder: Sequence[tuple[signal.Signals, float]] = STOP_LADDER, *, leader_only: bool = False
+) -> bool:
     """Send each signal of ``ladder`` to the process group until no member lives; True when none does.
 
-    Zombies do not count: in a container nobody may ever reap them.
+    Zombies do not count: in a container nobody may ever reap them. With ``leader_only`` it is enough that the group's
+    first process has gone.
     """
+
+    def gone() -> bool:
+        return proctable.read(group) is None if leader_only else not proctable.group_members(group)
+
     for number, seconds in ladder:
-        if not proctable.group_members(group):
+        if gone():
             return True
         try:
             os.killpg(group, number)
@@ -128,7 +135,7 @@ async def stop_group(group: int, ladder: Sequence[tuple[signal.Signals, float]] 
             return False
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if not proctable.group_members(group):
+            if gone():
                 return True
             await asyncio.sleep(0.02)
-    return not proctable.group_members(group)
+    return gone()

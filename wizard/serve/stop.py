@@ -12,8 +12,10 @@ from wizard.kernel.process import stop_group
 from wizard.plan.runtimes.native import EXIT_TIMEOUT_S, shm_prefix
 from wizard.serve import find
 
-LADDER = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0), (signal.SIGKILL, 5.0))
+ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
 """Triton finishes running requests on SIGTERM and then exits; it looks once a second."""
+FORCE = ((signal.SIGKILL, 5.0),)
+"""Its stubs have nothing left to do without it, and one that was just loading its model would stay for long."""
 
 
 async def stop(server: ServerFolder) -> bool:
@@ -28,7 +30,8 @@ async def stop(server: ServerFolder) -> bool:
     if endpoint := find.running(server):
         groups.add(endpoint.pid)
     for group in groups:
-        if not await stop_group(group, LADDER):
+        await stop_group(group, ASK, leader_only=True)
+        if not await stop_group(group, FORCE):
             raise ServerError(
                 "TW-S07",
                 f"process group {group} of server {server.name} cannot be stopped",
