@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -270,17 +271,30 @@ def setup() -> int:
     return 0
 
 
+def in_demo() -> list[str]:
+    """The flag that names .demo as the workspace; nothing, and so the default one, where Triton cannot be given it.
+
+    Triton's Python backend starts its stub by an unquoted shell line; the wizard refuses such a path too (TW-L03).
+    """
+    odd = sorted(set(re.findall(r"[^\w./+@%=:,-]", str(DEMO))))
+    if not odd:
+        return ["--workspace", str(DEMO)]
+    signs = " ".join(map(repr, odd))
+    say(f"The checkout's path has {signs}, which Triton cannot be given: the wizard's default workspace is used.")
+    return []
+
+
 def demo(arguments: list[str]) -> int:
     """The whole journey without a screen, in .demo: build, serve, ask one question, stop."""
     prepare(WIZARD)
-    become_wizard(["demo", "--workspace", str(DEMO), *arguments])
+    become_wizard(["demo", *in_demo(), *arguments])
     return 0
 
 
 def wizard(arguments: list[str]) -> int:
-    """Open the full-screen wizard."""
+    """Open the full-screen wizard, in .demo if the demo has made it."""
     prepare(WIZARD)
-    become_wizard(arguments)
+    become_wizard([*(in_demo() if DEMO.exists() else []), *arguments])
     return 0
 
 
@@ -304,8 +318,30 @@ def check(arguments: list[str]) -> int:
     return 1 if any(code for _, code, _ in summary) else 0
 
 
+def stop_servers() -> None:
+    """Stop the servers that run in .demo.
+
+    Raises:
+        SetupError: If it cannot be told whether they run, or one cannot be stopped.
+    """
+    if not list(DEMO.glob("servers/*/endpoint.json")):  # what a started server leaves until it is stopped
+        return
+    script, where = str(VENV / "bin" / "triton-wizard"), ["--workspace", str(DEMO)]
+    try:
+        found = subprocess.run([script, "status", *where, "--json"], stdout=subprocess.PIPE, check=True)
+        for name in [one["name"] for one in json.loads(found.stdout.decode()) if one["state"] in ("ready", "starting")]:
+            subprocess.run([script, "down", name, *where], check=True)
+    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as error:
+        raise SetupError(
+            f"the servers of {DEMO} could not be stopped ({error}); nothing was removed",
+            "Stop them with `triton-wizard down`, after `python3 bootstrap.py setup` if .venv is gone.",
+            "If none runs, remove it yourself: {}".format(shlex.join(["rm", "-r", str(DEMO)])),
+        ) from error
+
+
 def clean() -> int:
-    """Remove .venv, .demo and the server environment that the tests keep."""
+    """Stop the demo's servers and remove .venv, .demo and the server environment that the tests keep."""
+    stop_servers()
     for folder in (VENV, DEMO, ROOT / ".venv-server-tests"):
         if folder.exists():
             shutil.rmtree(str(folder))

@@ -54,7 +54,17 @@ import shutil
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     return shutil.copy("triton_wizard-1.0-py3-none-any.whl", wheel_directory).rpartition("/")[2]
 """
-FAKE_WIZARD = "import sys\ndef main():\n    print('wizard:', sys.argv[1:])\n    sys.exit(7)\n"
+FAKE_WIZARD = """
+import json, os, sys
+
+def main():
+    print("wizard:", sys.argv[1:], file=sys.stderr if sys.argv[1:2] == ["status"] else sys.stdout)
+    if sys.argv[1:2] == ["status"]:
+        print(json.dumps([{"name": "one", "state": "ready"}, {"name": "two", "state": "stopped"}]))
+    elif sys.argv[1:2] == ["down"]:
+        sys.exit(int(os.environ.get("FAKE_DOWN", "0")))
+    sys.exit(0 if sys.argv[1:2] == ["status"] else 7)
+"""
 PROJECT = """\
 [build-system]
 requires = []
@@ -223,9 +233,20 @@ def test_the_wizard_gets_its_arguments_and_its_status_is_ours(small: Small) -> N
     assert (done.stdout, done.returncode) == ("wizard: ['--plain', 'a b', '-x']\n", 7)
 
 
-def test_the_demo_works_in_a_folder_of_its_own(small: Small) -> None:
+def test_a_path_that_triton_cannot_be_given_is_not_used_for_the_demo(small: Small) -> None:
     done = small.run("demo", "--verbose")
-    assert done.stdout == f"wizard: {['demo', '--workspace', str(small.root / '.demo'), '--verbose']}\n"
+    assert done.stdout == "wizard: ['demo', '--verbose']\n"
+    assert "The checkout's path has ' '" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "safe"), [("/a/b-1.0_c+@%=:,", True), ("/größe", True), ("/a b", False), ("/a'", False)]
+)
+def test_the_demo_works_in_a_folder_of_its_own(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, path: str, safe: bool
+) -> None:
+    monkeypatch.setattr(bootstrap, "DEMO", Path(path))
+    assert bootstrap.in_demo() == (["--workspace", path] if safe else [])
 
 
 def test_check_calls_every_tool(small: Small) -> None:
@@ -296,8 +317,20 @@ def test_set_up_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: s
     (moved.venv / "bin" / "python").unlink()
     assert "Making .venv" in moved.run("setup").stderr
 
-    (changed / ".demo").mkdir()
-    assert moved.run("clean").returncode == 0
+    demo = changed / ".demo"
+    (demo / "servers" / "one").mkdir(parents=True)
+    (demo / "servers" / "one" / "endpoint.json").touch()
+    assert moved.run("demo").stdout == f"wizard: {['demo', '--workspace', str(demo)]}\n"
+    assert moved.run("wizard", "-x").stdout == f"wizard: {['--workspace', str(demo), '-x']}\n"
+
+    refused = moved.run("clean", FAKE_DOWN="8")
+    assert refused.returncode == 3
+    assert "could not be stopped" in refused.stderr
+    assert demo.exists()
+    assert moved.venv.exists()
+    cleaned = moved.run("clean")
+    assert cleaned.returncode == 0
+    assert cleaned.stdout == f"wizard: {['down', 'one', '--workspace', str(demo)]}\n"
     assert (changed / "bootstrap.py").exists()
     assert not (changed / ".demo").exists()
     assert not moved.venv.exists()

@@ -46,6 +46,9 @@ def test_a_chat_ends_and_the_server_stays(wizard: Wizard, end: str) -> None:
     child.expect("> ")
     if end == "ctrl-c":
         child.sendintr()
+        child.expect("Ctrl-C again")
+        child.expect("> ")
+        child.sendintr()
     else:
         child.sendeof()
     child.expect(pexpect.EOF)

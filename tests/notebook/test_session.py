@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from wizard import Journey
 from wizard.advise.advice import Wishes
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
+from wizard.plan.plan import Ports
 
 
 @pytest.fixture
@@ -37,6 +39,13 @@ async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.
     assert str(answer) == answer.text == "You asked: What is Triton?"
     assert (answer.ttft_s, answer.tokens_per_s) == (0.05, pytest.approx(220))
     assert session.down().state == "stopped"
+
+
+def test_a_server_that_another_door_started_anew_is_found(session: Journey, fake: FakeJourney) -> None:
+    session.up()
+    moved = replace(ENDPOINT, ports=Ports(9000, 9001, 9002))
+    fake.endpoint = lambda workspace, name=None: moved  # type: ignore[method-assign]
+    assert session.endpoint() == moved
 
 
 def test_every_stage_does_those_before_it(session: Journey, fake: FakeJourney) -> None:
@@ -164,6 +173,6 @@ def test_the_cell_magic_without_a_server_says_so(ipython: InteractiveShell) -> N
     del ipython.user_ns["session"]
     with capture_output() as captured:
         result = ipython.run_cell("%%chat nosuch\nWhat is Triton?").error_in_exec
-    assert isinstance(result, ServerError)
+    assert isinstance(result, UsageError)
     assert result.code in captured.stdout + captured.stderr
     assert "Traceback" not in captured.stdout + captured.stderr

@@ -10,12 +10,12 @@ from types import TracebackType
 import pexpect
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-UP, DOWN, ENTER, CTRL_C, CTRL_D = "\x1b[A", "\x1b[B", "\r", "\x03", "\x04"
+ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Variables for a child: PROMPT_TOOLKIT_NO_CPR because nobody answers cursor position requests here."""
-    return {**os.environ, "PYTHONPATH": str(CHECKOUT), "PROMPT_TOOLKIT_NO_CPR": "1", "PYTHONUTF8": "1", **more}
+    """Variables for a child."""
+    return {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1", **more}
 
 
 def command(*arguments: str) -> list[str]:

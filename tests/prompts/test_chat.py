@@ -184,6 +184,24 @@ def test_a_talk_in_a_terminal(tmp_path: Path, term: str) -> None:
     assert "What is a KV cache?" in saved.read_text()
 
 
+def test_ctrl_c_at_the_prompt_clears_what_is_typed_and_the_second_ends(tmp_path: Path) -> None:
+    with Terminal("chat", str(tmp_path)) as terminal:
+        terminal.sees("> ")
+        terminal.types("half a question")
+        terminal.sees("half a question")
+        terminal.types(CTRL_C)
+        terminal.sees("Ctrl-C again, /bye or Ctrl-D ends")
+        terminal.sees("> ")
+        terminal.types("Hello?\r")
+        terminal.sees("You asked: Hello?\r\n")
+        terminal.sees("> ")
+        terminal.types(CTRL_C)
+        terminal.sees("Ctrl-C again, /bye or Ctrl-D ends")
+        terminal.sees("> ")
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 0
+
+
 def test_ctrl_c_stops_an_answer_and_then_the_chat(tmp_path: Path) -> None:
     with Terminal("chat", str(tmp_path)) as terminal:
         terminal.sees("> ")
@@ -195,6 +213,9 @@ def test_ctrl_c_stops_an_answer_and_then_the_chat(tmp_path: Path) -> None:
         terminal.sees("> ")
         terminal.types("Still there?\r")
         terminal.sees("You asked: Still there?")
+        terminal.sees("> ")
+        terminal.types(CTRL_C)
+        terminal.sees("Ctrl-C again")
         terminal.sees("> ")
         terminal.types(CTRL_C)
         assert terminal.ends() == 0

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.prompts.fake_journey import FakeJourney, wait_for
-from tests.prompts.terminal import CTRL_C, CTRL_D, DOWN, ENTER, UP, Terminal, command, environment
+from tests.prompts.terminal import CTRL_C, CTRL_D, ENTER, Terminal, command, environment
+from tests.values import CPU_HOST
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.paths import Workspace
 from wizard.plan.questions import load_answers, save_answers
-from wizard.prompts.flow import conversation, run_prompts
+from wizard.prompts.flow import _not_here, conversation, run_prompts
 
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
 
@@ -37,7 +39,7 @@ def test_enter_is_enough_to_get_to_the_chat(workspace: Workspace) -> None:
         terminal.sees("12 tokens · first token after 0.05 s · 220 tokens/s")
         terminal.types("/bye\r")
         assert terminal.ends() == 0
-        assert "triton-wizard down demo" in terminal.rest
+        assert f"triton-wizard down demo --workspace '{workspace.root}'" in terminal.rest
     assert load_answers(workspace) == {}, "nothing is left to go on with"
 
 
@@ -80,23 +82,57 @@ def test_kept_answers_are_what_enter_means(workspace: Workspace) -> None:
 def test_a_wrong_model_is_told_and_asked_again(workspace: Workspace) -> None:
     with Terminal("flow", str(workspace.root)) as terminal:
         terminal.sees(MODEL)
-        terminal.types(UP + ENTER)
+        terminal.types("3\r")
         terminal.sees("A journey (demo), a hub id")
         terminal.types(ENTER)
         terminal.sees("TW-U32")
         terminal.types("org/none\r")
         terminal.sees("TW-M01: there is no model 'org/none'")
         terminal.sees(MODEL)
-        terminal.types(DOWN + ENTER)
+        terminal.types("2\r")
         terminal.sees("How should org/small run here?")
         terminal.types(CTRL_C)
         assert terminal.ends() == 130
 
 
+def test_a_model_can_be_typed_where_the_list_is_shown(workspace: Workspace) -> None:
+    with Terminal("flow", str(workspace.root)) as terminal:
+        terminal.sees(MODEL)
+        terminal.types("org/none\r")
+        terminal.sees("TW-M01: there is no model 'org/none'")
+        terminal.sees(MODEL)
+        terminal.types("org/small\r")
+        terminal.sees("How should org/small run here?")
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 130
+
+
+def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> None:
+    large, *silent = (
+        replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)
+        for number, why in enumerate(("it needs 40 GiB", *["the hub does not answer"] * 4))
+    )
+    assert _not_here([large, *silent]) == [
+        "Not here: Model 0: it needs 40 GiB",
+        "Not here: 4 more models: the hub does not answer",
+    ]
+
+
+def test_commands_name_the_workspace_unless_it_is_the_default_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRITON_WIZARD_HOME", str(tmp_path))
+    for root in (tmp_path, tmp_path / "other"):
+        run_prompts(Workspace.at(root), model_ref="demo", yes=True, journey=FakeJourney(tmp_path))
+    out = capsys.readouterr().out
+    assert "triton-wizard down demo\n" in out
+    assert f"triton-wizard down demo --workspace {tmp_path / 'other'}\n" in out
+
+
 def test_wishes_are_asked_checked_and_advised_again(workspace: Workspace) -> None:
     with Terminal("flow", str(workspace.root), "model=demo") as terminal:
         terminal.sees(ADVICE)
-        terminal.types(UP + UP + ENTER)
+        terminal.types("3\r")
         terminal.sees("What matters most?")
         terminal.types(ENTER)
         terminal.sees("How many people at the same time? (4)")
@@ -120,9 +156,9 @@ def test_back_from_the_plan_and_another_model(workspace: Workspace) -> None:
         terminal.sees(ADVICE)
         terminal.types(ENTER)
         terminal.sees(PLAN)
-        terminal.types(UP + ENTER)
+        terminal.types("4\r")
         terminal.sees(ADVICE)
-        terminal.types(UP + ENTER)
+        terminal.types("4\r")
         terminal.sees(MODEL)
         terminal.types(CTRL_C)
         assert terminal.ends() == 130
@@ -133,10 +169,10 @@ def test_the_commands_are_shown_and_the_name_is_changed(workspace: Workspace) ->
         terminal.sees(ADVICE)
         terminal.types(ENTER)
         terminal.sees(PLAN)
-        terminal.types(DOWN + ENTER)
+        terminal.types("2\r")
         terminal.sees("$ python3 -m venv 'the env'")
         terminal.sees(PLAN)
-        terminal.types(DOWN + DOWN + ENTER)
+        terminal.types("3\r")
         terminal.sees("Name of the server")
         terminal.types("../etc\r")
         terminal.sees("TW-U32")
@@ -186,16 +222,18 @@ def test_a_small_terminal_is_enough(workspace: Workspace) -> None:
         assert terminal.ends() == 0
 
 
-def test_a_dumb_terminal_gets_numbers_and_no_escapes(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), TERM="dumb") as terminal:
+@pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
+def test_every_terminal_gets_numbers_and_no_escapes(workspace: Workspace, term: str) -> None:
+    with Terminal("flow", str(workspace.root), TERM=term, NO_COLOR="1") as terminal:
         seen = []
-        for question, answer in ((MODEL, "7\r"), ("TW-U35", "1\r"), (ADVICE, "\r"), (PLAN, "\r")):
+        for question, answer in ((MODEL, "7\r"), ("TW-U35", "1\r"), (ADVICE, "two\r"), ("TW-U35", "2\r"), (PLAN, "\r")):
             terminal.sees(question)
             seen.append(terminal.child.before)
             terminal.sees("):")
             terminal.types(answer)
-        terminal.sees("is ready")
+        terminal.sees("[1/2]")
         seen.append(terminal.child.before)
+        terminal.sees("is ready")
         terminal.sees("> ")
         terminal.types(CTRL_D)
         assert terminal.ends() == 0

@@ -113,7 +113,6 @@ class Journey:
         self._facts: ModelFacts | None = None
         self._advice: Advice | None = None
         self._plan: Plan | None = None
-        self._endpoint: Endpoint | None = None
         if (ipython := live.shell()) is not None:
             from wizard.notebook.magic import show_richly
 
@@ -178,22 +177,17 @@ class Journey:
 
         Interrupting the kernel stops the running step with all its processes; the next `up` goes on from there.
         """
-        from wizard.run.events import Ready
-
         plan = self._plan or self.plan()
         show = live.LiveRun()
         with closing(self._background.iterate(lambda: self._journey.run(plan))) as events:
             for event in events:
                 show.show(event)
-                if isinstance(event, Ready):
-                    self._endpoint = event.endpoint
         return self.endpoint()
 
     def endpoint(self) -> Endpoint:
-        """Where the model answers."""
-        if self._endpoint is None:
-            self._endpoint = self._journey.endpoint(self.workspace, self.name)
-        return self._endpoint
+        """Where the model answers now: another door may have started the server anew on other ports."""
+        found: Endpoint = self._journey.endpoint(self.workspace, self.name)
+        return found
 
     def chat(self, question: str, **settings: Any) -> Answer:
         """Ask; the answer is streamed into the cell's output and remembered for the next question.
@@ -270,7 +264,6 @@ class Journey:
 
     def down(self) -> Status:
         """Stop the server and free its ports."""
-        self._endpoint = None
         stopped: Status = self._background.call(lambda: self._journey.stop(self.workspace, self.name))
         return stopped
 

@@ -1,67 +1,36 @@
-"""Two ways to ask in a terminal: with menus (questionary), and line by line where the cursor cannot be moved."""
+"""Questions asked line by line, so that neither cursor keys nor a redrawn screen are needed."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.text import plain
 from wizard.plan.questions import Question, Value
-from wizard.prompts.show import clip, columns
 
 T = TypeVar("T")
 Options = Sequence[tuple[str, T]]
 """What is shown and what it stands for."""
 
 
-class Ask(Protocol):
-    """Asks. Ctrl-C raises KeyboardInterrupt, the end of input EOFError."""
+class Ask:
+    """Numbered lists and plain lines: they work in every terminal, and read aloud.
 
-    def choose(self, text: str, options: Options[T], first: int = 0) -> T:
-        """One of ``options``; Enter takes the one at ``first``."""
+    Ctrl-C raises KeyboardInterrupt, the end of input EOFError.
+    """
 
-    def line(self, text: str, *, secret: bool = False) -> str:
-        """What is typed."""
+    def choose(self, text: str, options: Options[T], first: int = 0, *, other: Callable[[str], T] | None = None) -> T:
+        """One of ``options``, chosen by its number; Enter takes the one at ``first``.
 
+        TW-U35 is shown for what is no number of the list, and it is asked again.
 
-def asker() -> Ask:
-    """The way to ask in this terminal."""
-    return Lines() if os.environ.get("TERM", "dumb") == "dumb" else Menus()
-
-
-class Menus:
-    """Menus with the arrow keys."""
-
-    def choose(self, text: str, options: Options[T], first: int = 0) -> T:
-        """See `Ask`."""
-        import questionary
-
-        room = columns(sys.stdout) - 4
-        choices = [
-            questionary.Choice(clip(plain(title), room), value=index) for index, (title, _) in enumerate(options)
-        ]
-        menu = questionary.select(
-            text, choices, default=choices[first], instruction="(arrow keys, Enter)", use_jk_keys=False
-        )
-        picked: int = menu.unsafe_ask()
-        return options[picked][1]
-
-    def line(self, text: str, *, secret: bool = False) -> str:
-        """See `Ask`."""
-        import questionary
-
-        typed: str = (questionary.password if secret else questionary.text)(text).unsafe_ask()
-        return typed
-
-
-class Lines:
-    """Numbered lists and plain lines: for ``TERM=dumb``, and for whoever has a screen read aloud."""
-
-    def choose(self, text: str, options: Options[T], first: int = 0) -> T:
-        """See `Ask`; TW-U35 is shown for what is no number of the list."""
+        Args:
+            text: The question.
+            options: What can be chosen.
+            first: What Enter means.
+            other: Makes a choice of typed text that is no number; a UsageError that it raises is shown.
+        """
         print(text)
         for number, (title, _) in enumerate(options, 1):
             print(f"  {number}) {plain(title)}")
@@ -71,10 +40,17 @@ class Lines:
                 return options[first][1]
             if typed.isdecimal() and 1 <= int(typed) <= len(options):
                 return options[int(typed) - 1][1]
-            print(UsageError("TW-U35", f"{plain(typed)[:40]!r} is not in the list", f"Type 1 to {len(options)}."))
+            try:
+                if other is None or typed.isdecimal():
+                    raise UsageError(
+                        "TW-U35", f"{plain(typed)[:40]!r} is not in the list", f"Type 1 to {len(options)}."
+                    )
+                return other(typed)
+            except UsageError as error:
+                print(error)
 
     def line(self, text: str, *, secret: bool = False) -> str:
-        """See `Ask`."""
+        """What is typed; a ``secret`` is not shown."""
         if secret:
             from getpass import getpass
 

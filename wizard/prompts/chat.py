@@ -17,6 +17,7 @@ from wizard.prompts.interrupt import until_stopped
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = "Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends."
+ONCE_MORE = "Ctrl-C again, /bye or Ctrl-D ends"
 PROMPT, MORE = "> ", ". "
 END_OF_LINES = "."
 FINISHES = {
@@ -49,8 +50,8 @@ def run_chat(
     Args:
         endpoint: The server.
         conversation: Messages so far and settings.
-        message: Ask only this. Without it questions are read: in a terminal until Ctrl-D or Ctrl-C at the prompt,
-            from a pipe one a line until its end.
+        message: Ask only this. Without it questions are read: in a terminal until Ctrl-D or twice Ctrl-C at
+            the prompt, from a pipe one a line until its end.
         json_output: Print an object a line instead of text.
         protocol: ``grpc`` or ``http``.
         journey: What to use instead of `wizard.journey`.
@@ -86,9 +87,11 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
 
     _say(WELCOME.format(model=plain(talk.endpoint.model)))
     read = _line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
+    interrupted = False
     while True:
         try:
             question = read_question(read)
+            interrupted = False
             if question is None:
                 _say("")
                 return 0
@@ -97,8 +100,10 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
         except WizardError as error:
             _say(str(error))
         except KeyboardInterrupt:  # at the prompt; during an answer it only stops that
-            _say("")
-            return 0
+            _say("" if interrupted else f"\n{ONCE_MORE}")
+            if interrupted:
+                return 0
+            interrupted = True
 
 
 def _from_pipe(talk: Talk, ask: _Asker) -> int:

@@ -6,7 +6,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from wizard.advise.advice import Advice, Choice
 from wizard.advise.ranking import recommended
 from wizard.chat.conversation import Conversation, Message, Sampling
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
-from wizard.kernel.paths import Workspace, default_workspace
+from wizard.kernel.paths import Workspace
 from wizard.kernel.text import is_terminal, make_printable
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -37,7 +38,7 @@ from wizard.plan.questions import (
 )
 from wizard.plan.words import choice_room, choice_title, one_line
 from wizard.probe.host import Host
-from wizard.prompts.ask import Ask, ask_question, asker
+from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.show import Shower, advice_text, host_text, plan_text
@@ -86,7 +87,7 @@ def run_prompts(
     if not interactive and not yes:
         for question in missing((MODEL, ACCEPT), given):
             raise question.unanswered()
-    flow = _Flow(journey, workspace, given, asker() if interactive else None, offline=offline)
+    flow = _Flow(journey, workspace, given, Ask() if interactive else None, offline=offline)
     try:
         return flow.go(hardware)
     except (KeyboardInterrupt, EOFError):
@@ -131,15 +132,17 @@ class _Flow:
 
     def left(self) -> int:
         """The user leaves: keep the answers and say how to go on."""
-        again = "triton-wizard --plain"
-        if self.workspace.root != default_workspace().absolute():
-            again += f" --workspace {shlex.quote(str(self.workspace.root))}"
         kept = ""
         if self.answers:
             with suppress(WizardError, OSError):  # a workspace that cannot be written is told when it is needed
                 kept = f" Your answers are kept in {save_answers(self.workspace, self.answers)}."
-        print(f"\nStopped; what is done stays done.{kept}\nGo on with: {again}", file=sys.stderr)
+        print(f"\nStopped; what is done stays done.{kept}\nGo on with: {self._again('--plain')}", file=sys.stderr)
         return CancelledError.exit_code
+
+    def _again(self, *words: str) -> str:
+        """A command for this workspace, ready to be pasted."""
+        here = () if self.workspace == Workspace.at(None) else ("--workspace", str(self.workspace.root))
+        return shlex.join(["triton-wizard", *words, *here])
 
     # -- model ---------------------------------------------------------------------------------------------------------
 
@@ -166,16 +169,15 @@ class _Flow:
             if not usable:
                 raise UsageError("TW-U04", "no model can be suggested for this machine", "Name one: give MODEL.")
             return str(usable[0].ref)
-        for one in found:
-            if not one.usable:
-                print(f"Not here: {one_line(one.title)}: {one_line(one.why_not or '')}")
+        for line in _not_here(one for one in found if not one.usable):
+            print(line)
         options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
-        options.append(("Another: type a hub id, a folder or a .gguf file", None))
+        options.append(("Another: a hub id, a folder or a .gguf file; it can be typed here too", None))
         refs = [one.ref for one in usable]
         kept = self.kept.get("model")
         typed = None if kept in refs else _as_value(kept)
         first = refs.index(kept) if kept in refs else len(refs) if typed else 0
-        ref = self.ask.choose(MODEL.text, options, first)
+        ref = self.ask.choose(MODEL.text, options, first, other=lambda text: str(MODEL.parse(text)))
         return ref if ref is not None else str(ask_question(self.ask, MODEL, typed))
 
     # -- advice --------------------------------------------------------------------------------------------------------
@@ -287,11 +289,11 @@ class _Flow:
 
     def _chat(self, endpoint: Endpoint) -> int:
         answers_file(self.workspace).unlink(missing_ok=True)
-        name = shlex.quote(endpoint.name)
-        print(f"Talk to it again with `triton-wizard chat {name}`; stop it with `triton-wizard down {name}`.\n")
+        stop = self._again("down", endpoint.name)
+        print(f"Talk to it again: {self._again('chat', endpoint.name)}\nStop it:          {stop}\n")
         if is_terminal():
             run_chat(endpoint, conversation(self.known), journey=self.journey)
-            print(f"The server goes on running. Stop it with: triton-wizard down {name}")
+            print(f"The server goes on running. Stop it with: {stop}")
         return 0
 
     def _told(self, error: WizardError) -> Ask:
@@ -308,6 +310,17 @@ def conversation(answers: Mapping[str, object]) -> Conversation:
     sampling = replace(Sampling(), **given)  # type: ignore[arg-type]  # checked when they were answered
     system = answers.get("system")
     return Conversation((Message("system", str(system)),) if system else (), sampling)
+
+
+def _not_here(suggestions: Iterable[Any]) -> list[str]:
+    """A line for each reason why models cannot be had here."""
+    titles: dict[str, list[str]] = defaultdict(list)
+    for one in suggestions:
+        titles[one_line(one.why_not or "")].append(one_line(one.title))
+    return [
+        f"Not here: {whose[0]}: {why}" if len(whose) == 1 else f"Not here: {len(whose)} more models: {why}"
+        for why, whose in titles.items()
+    ]
 
 
 def _suggestion(one: Any) -> str:

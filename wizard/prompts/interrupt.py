@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
@@ -11,15 +12,25 @@ def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (sig
     """Drive ``work`` to its end, or until one of ``signals`` cancels it; False if it was stopped.
 
     Cancelling lets the work close what it holds: a request in the server, a child process. A KeyboardInterrupt, which
-    would arrive at any line, would not. Only for the main thread, as signal handlers are.
+    would arrive at any line, would not. Further signals change nothing: a second cancelling would stop the clean-up.
+    Only for the main thread, as signal handlers are.
     """
     import asyncio
 
     async def main() -> None:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
+        asked = False
+
+        def stop() -> None:
+            nonlocal asked
+            if not asked:
+                asked = True
+                print(" stopping …", file=sys.stderr, flush=True)
+                task.cancel()
+
         for number in signals:
-            loop.add_signal_handler(number, task.cancel)
+            loop.add_signal_handler(number, stop)
         try:
             await task
         finally:

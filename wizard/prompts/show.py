@@ -271,7 +271,8 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
     """
     head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {choice_title(plan.choice)}"
     sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
-    parts = [wrapped(head, "  ", first=""), wrapped(sums, "  ", first="")]
+    model = f"Model: {model_line(plan.facts)}"  # with its licence, which counts before anything is fetched
+    parts = [wrapped(line, "  ", first="") for line in (head, model, sums)]
     if plan.host != "this machine":
         parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
     parts += [_step_text(number, step, commands=commands, files=files) for number, step in enumerate(plan.steps, 1)]
