@@ -13,7 +13,7 @@ import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney, wait_for
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
-from wizard.chat.conversation import Chunk, Conversation, Message, Stats
+from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.prompts.chat import read_question, run_chat, stats_line
 
@@ -36,6 +36,13 @@ def test_one_question(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) 
     assert out == "You asked: Hello?\n"
     assert err == "12 tokens · first token after 0.05 s · 220 tokens/s\n"
     assert journey.asked == [Conversation((Message("system", "Be brief."), Message("user", "Hello?")))]
+
+
+def test_settings_out_of_range_are_refused_before_anything_is_asked(journey: FakeJourney) -> None:
+    with pytest.raises(UsageError) as raised:
+        run_chat(ENDPOINT, Conversation(sampling=Sampling(temperature=-1)), journey=journey)
+    assert raised.value.code == "TW-C08"
+    assert not journey.asked
 
 
 def test_one_question_as_json(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,8 @@ def run_chat(
         The exit status, 0.
 
     Raises:
-        UsageError: TW-U20 if there is nowhere to read questions from, TW-U21 if none came.
+        UsageError: TW-U20 if there is nowhere to read questions from, TW-U21 if none came, TW-C08 if a setting is out of
+            range.
         CancelledError: TW-U22 if the only answer, or one to a pipe, was stopped.
         WizardError: What the chat raises; in a terminal it is shown instead, and the chat goes on.
     """
@@ -70,6 +71,7 @@ def run_chat(
         if stream is not None:
             make_printable(stream)
     talk = Talk(endpoint, conversation or Conversation(), lambda: journey.served(endpoint).questions)
+    talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)
     if message is not None:
         ask.must(message)
