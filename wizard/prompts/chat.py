@@ -60,8 +60,8 @@ def run_chat(
         The exit status, 0.
 
     Raises:
-        UsageError: TW-U20 if there is nowhere to read questions from, TW-U21 if none came, TW-C08 if a setting is out of
-            range.
+        UsageError: TW-U20 if there is nowhere to read questions from, TW-U21 if none came, TW-C08 if a setting is out
+            of range.
         CancelledError: TW-U22 if the only answer, or one to a pipe, was stopped.
         WizardError: What the chat raises; in a terminal it is shown instead, and the chat goes on.
     """
