@@ -8,10 +8,11 @@ import shlex
 import pytest
 from textual.widgets import Markdown, Static
 
-from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
+from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events
 from tests.tui.walking import StillApp, answered, screen, to_chat, to_machine, wait_for
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.kernel.errors import ServerError
+from wizard.kernel.paths import Workspace
 from wizard.tui.build_view import Phase
 from wizard.tui.chat_view import ChatView, code, elsewhere, figures, still_running
 from wizard.tui.screens.build import BuildScreen
@@ -256,7 +257,8 @@ def test_the_curl_line_survives_a_shell_with_any_question() -> None:
     words = shlex.split(line)
     assert words[0] == "curl"
     assert json.loads(words[-1])["text_input"] == question
-    assert "triton-wizard down demo" in still_running(ENDPOINT)
+    assert f"triton-wizard --workspace {WORKSPACE.root} down demo" in still_running(ENDPOINT, WORKSPACE)
+    assert "triton-wizard down demo" in still_running(ENDPOINT, Workspace.at(None))
 
 
 def test_the_last_block_of_code_is_the_one() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
 from textual.app import App, ComposeResult
@@ -19,6 +21,11 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import WIZARD
 from wizard.tui.widgets.chrome import JourneyBar
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from wizard.serve.endpoint import Endpoint
 
 
 class WizardApp(App[int]):
@@ -59,6 +66,8 @@ class WizardApp(App[int]):
 
             journey = real
         self.workspace, self.journey = workspace, journey
+        self.running: dict[str, Endpoint] = {}
+        """Servers that are known to run, by name."""
         self.model_ref, self.hardware, self.offline, self.clock = model_ref, hardware, offline, clock
 
     def compose(self) -> ComposeResult:
@@ -70,6 +79,9 @@ class WizardApp(App[int]):
         """Put the colours on and begin to walk."""
         self.register_theme(WIZARD)
         self.theme = WIZARD.name
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
+            loop.add_signal_handler(number, self._terminate, 128 + number)
         self._walk()
 
     @work
@@ -86,11 +98,29 @@ class WizardApp(App[int]):
         if isinstance(self.screen, AskScreen):
             self.screen.action_accept()
             return
-        stage = next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
+        stage = self._stage()
         if stage is None:
             self.exit(0)
         else:
             stage.leave()
+
+    def _terminate(self, status: int) -> None:
+        stage = self._stage()
+        if stage is None:
+            self.exit(status)
+        else:
+            stage.terminate(status)
+
+    def _stage(self) -> StageScreen[Any] | None:
+        return next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave, and name the servers that go on running."""
+        if message is None and self.running:
+            from wizard.tui.chat_view import still_running
+
+            message = "\n".join(still_running(one, self.workspace) for one in self.running.values())
+        super().exit(result, return_code, message)
 
     async def action_interrupt(self) -> None:
         """Ctrl+C: copy what is selected; if nothing is, leave."""

@@ -13,6 +13,7 @@ from textual.content import Content
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import WizardError
+from wizard.kernel.paths import Workspace
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.serve.endpoint import Endpoint
@@ -99,12 +100,13 @@ def _measured(stats: Stats) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def still_running(endpoint: Endpoint) -> str:
+def still_running(endpoint: Endpoint, workspace: Workspace) -> str:
     """What to know after quitting while the server runs."""
     name = shlex.quote(endpoint.name)
-    return (
-        f"{name} goes on running at {endpoint.http}. Chat: triton-wizard chat {name} · stop: triton-wizard down {name}"
-    )
+    wizard = "triton-wizard"
+    if workspace != Workspace.at(None):
+        wizard += f" --workspace {shlex.quote(str(workspace.root))}"
+    return f"{name} goes on running at {endpoint.http}. Chat: {wizard} chat {name} · stop: {wizard} down {name}"
 
 
 def elsewhere(endpoint: Endpoint, question: str) -> str:

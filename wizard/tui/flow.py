@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from wizard.chat.conversation import Conversation
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
+    from wizard.plan.questions import Answers
     from wizard.probe.host import Host
+    from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
+    from wizard.serve.status import Status
     from wizard.tui.app import WizardApp
 
 T = TypeVar("T")
@@ -37,6 +41,8 @@ class Flow:
         self._app, self._journey, self._workspace = app, journey, workspace
         self._text = app.model_ref or ""
         self._wishes: Wishes | None = None
+        self._server: Answers = {}
+        """Name and port of the server that is being set up, if the user gave them."""
 
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
@@ -55,6 +61,7 @@ class Flow:
             self._app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
             return self.machine
         ready = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
+        self._app.running.update({one.name: one for one in ready})
         return partial(self.running, ready) if ready else self.machine
 
     async def running(self, endpoints: list[Endpoint], conversation: Conversation | None = None) -> Stage:
@@ -144,7 +151,9 @@ class Flow:
         def make(answers: Mapping[str, Any]) -> Plan:
             return self._journey.plan(host, facts, choice, self._workspace, **answers)
 
-        plan = await self._show(ReviewScreen(make))
+        screen = ReviewScreen(make, self._server)
+        plan = await self._show(screen)
+        self._server = screen.view.answers
         if plan is None:
             return back
         return partial(self.build, plan, back=partial(self.review, host, facts, choice, back=back))
@@ -154,8 +163,24 @@ class Flow:
         from wizard.tui.screens.build import BuildScreen
 
         logs = self._workspace.server(plan.name).logs
-        endpoint = await self._show(BuildScreen(plan, partial(self._journey.run, plan), logs, self._app.clock))
+        endpoint = await self._show(BuildScreen(plan, partial(self._run, plan), logs, self._app.clock))
         return back if endpoint is None else partial(self.chat, endpoint, plan, conversation)
+
+    async def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
+        """The run's events; remembers the server that is ready, for what is said after quitting."""
+        from wizard.run.events import Ready
+
+        self._app.running.pop(plan.name, None)
+        async with aclosing(self._journey.run(plan)) as events:
+            async for event in events:
+                if isinstance(event, Ready):
+                    self._app.running[event.endpoint.name] = event.endpoint
+                yield event
+
+    def _stop(self, name: str) -> Status:
+        status = self._journey.stop(self._workspace, name)
+        self._app.running.pop(name, None)
+        return status
 
     async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:
         """Stage 6."""
@@ -165,7 +190,7 @@ class Flow:
             ChatScreen(
                 endpoint,
                 partial(self._journey.chat, endpoint),
-                partial(self._journey.stop, self._workspace, endpoint.name),
+                partial(self._stop, endpoint.name),
                 partial(self._journey.served, endpoint),
                 conversation,
             )
@@ -173,4 +198,5 @@ class Flow:
         said = end.conversation if end else conversation
         if end and end.next == "restart":
             return partial(self.build, plan, said, back=self.machine) if plan else self.machine
-        return partial(self.machine, back=partial(self.running, [endpoint], said))
+        self._server = {}  # another model is another server
+        return partial(self.machine, back=partial(self.running, list(self._app.running.values()), said))

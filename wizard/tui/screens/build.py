@@ -24,7 +24,6 @@ from wizard.run.events import Event
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.bridge import Happened, LogLines, relay
 from wizard.tui.build_view import BuildView, Phase, StepView, begun, ended, folded
-from wizard.tui.chat_view import still_running
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
@@ -71,6 +70,9 @@ class BuildScreen(StageScreen[Endpoint]):
     ) -> None:
         super().__init__()
         self._plan, self._run, self._logs, self._clock = plan, run, logs, clock
+        self._status: int | None = None
+        """The exit status that a signal asked for."""
+        self._asking: AskScreen | None = None
         self._quit = False
         """Whether the user wants to leave the wizard as soon as the step has stopped."""
 
@@ -113,7 +115,9 @@ class BuildScreen(StageScreen[Endpoint]):
     def _end(self, error: WizardError | None) -> None:
         """Runs after every message that was posted before it."""
         self.view = ended(self.view, error)
-        if self._quit:
+        if self._asking is not None and self.app.screen is self._asking and self._status is None:
+            self._asking.dismiss("on")  # there is nothing left to stop
+        elif self._quit:
             self.leave()
 
     def on_log_lines(self, message: LogLines) -> None:
@@ -153,12 +157,13 @@ class BuildScreen(StageScreen[Endpoint]):
     async def action_stop(self) -> None:
         """Ask once, then stop the running step gracefully."""
         question = "Stop here? What is done stays done, and the next run goes on from there."
-        answer = await self.app.push_screen_wait(AskScreen(question, [("stop", "Stop"), ("on", "Go on")]))
+        self._asking = AskScreen(question, [("stop", "Stop"), ("on", "Go on")])
+        answer = await self.app.push_screen_wait(self._asking)
+        self._asking = None
         if answer != "stop":
             self._quit = False
         elif self.view.phase is Phase.RUNNING:
-            self.view = replace(self.view, phase=Phase.STOPPING)
-            self.workers.cancel_group(self, "run")
+            self._stop()
         elif self._quit:  # it ended while the question was open
             self.leave()
 
@@ -171,10 +176,23 @@ class BuildScreen(StageScreen[Endpoint]):
         elif phase is Phase.STOPPING:
             self._quit = True
         else:
-            endpoint = self.view.endpoint
-            self.app.exit(self._exit_code(), message=still_running(endpoint) if endpoint else None)
+            self.app.exit(self._exit_code())
+
+    def terminate(self, status: int) -> None:
+        """Leave without asking, as soon as the running step has stopped."""
+        self._quit, self._status = True, status
+        if self.view.phase is Phase.RUNNING:
+            self._stop()
+        else:
+            self.leave()
+
+    def _stop(self) -> None:
+        self.view = replace(self.view, phase=Phase.STOPPING)
+        self.workers.cancel_group(self, "run")
 
     def _exit_code(self) -> int:
+        if self._status is not None:
+            return self._status
         if self.view.phase is Phase.CANCELLED:
             return CancelledError.exit_code
         return self.view.error.exit_code if self.view.error else 0

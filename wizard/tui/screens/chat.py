@@ -25,7 +25,7 @@ from wizard.plan.words import one_line
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 from wizard.tui import background
-from wizard.tui.chat_view import ChatEnd, ChatView, code, elsewhere, figures, still_running
+from wizard.tui.chat_view import ChatEnd, ChatView, code, elsewhere, figures
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -46,6 +46,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop", priority=True),
         Binding("escape", "write", "Write"),
+        Binding("escape", "back", "Back"),
         Binding("ctrl+r", "again", "Again", priority=True),
         Binding("f5", "restart", "Restart the server"),
         Binding("ctrl+l", "clear", "Clear", priority=True),
@@ -140,7 +141,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         return {
             "stop": view.busy == "answering",
             "write": in_list and idle,
-            "back": False,
+            "back": idle and not in_list,
             "again": idle and bool(view.said("user")),
             "clear": idle and bool(view.said("user")),
             "settings": idle,
@@ -153,6 +154,10 @@ class ChatScreen(StageScreen[ChatEnd]):
     def action_write(self) -> None:
         """Back to the field."""
         self.query_one(Prompt).focus()
+
+    def action_back(self) -> None:
+        """Ask how it goes on; another model is one of the answers."""
+        self.leave()
 
     def action_stop(self) -> None:
         """Stop the answer; closing the stream cancels it in the server."""
@@ -224,7 +229,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         question = f"What becomes of the server {one_line(self._endpoint.name)}?"
         answer = await self.app.push_screen_wait(AskScreen(question, answers))
         if answer == "leave":
-            self.app.exit(0, message=still_running(self._endpoint))
+            self.app.exit(0)
         elif answer == "another":
             self.dismiss(ChatEnd("another", self.view.conversation))
         elif answer == "stop":
@@ -242,7 +247,11 @@ class ChatScreen(StageScreen[ChatEnd]):
     @work(exclusive=True, group="answer")
     async def _ask(self, text: str) -> None:
         """Send one more question and show the answer while it comes."""
-        asked = self.view.conversation.said("user", text)
+        alternating = self.view.conversation.without_open_question()
+        if alternating != self.view.conversation:
+            self.view = replace(self.view, conversation=alternating)
+            await self._show_all()
+        asked = alternating.said("user", text)
         self.view = ChatView(asked, self.view.served, busy="answering", questions=False)
         transcript = self.query_one("#transcript", VerticalScroll)
         answer = Answer()

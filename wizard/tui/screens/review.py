@@ -17,7 +17,7 @@ from textual.widgets import OptionList, Static
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
-from wizard.plan.plan import Plan, Step
+from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers
 from wizard.plan.words import cost, one_line
 from wizard.tui import background
@@ -55,9 +55,10 @@ class ReviewScreen(StageScreen[Plan]):
     ]
     view: reactive[ReviewView] = reactive(ReviewView())
 
-    def __init__(self, plan: Callable[[Answers], Plan]) -> None:
+    def __init__(self, plan: Callable[[Answers], Plan], answers: Answers | None = None) -> None:
         super().__init__()
         self._plan = plan
+        self.set_reactive(ReviewScreen.view, ReviewView(answers=answers or {}))
 
     def body(self) -> list[Widget]:
         """The steps, and everything about the one under the cursor."""
@@ -117,11 +118,18 @@ class ReviewScreen(StageScreen[Plan]):
             self.query_one("#cost", Static).update("" if view.error else "◌ Planning …")
         else:
             total = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
-            self.query_one("#cost", Static).update(Content(total))
+            self.query_one("#cost", Static).update(Content(f"{total}\n{_server(plan)}"))
             text = _details(plan.steps[view.at - 1]) if view.at else _overview(plan)
             self.query_one("#step", Static).update(text)
             self.query_one("#details", VerticalScroll).scroll_home(animate=False)
         self.refresh_bindings()
+
+
+def _server(plan: Plan) -> str:
+    """The name and the ports that the plan's server gets if they are still free."""
+    starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
+    ports = [f"HTTP port {one.ports.http} (gRPC {one.ports.grpc}, metrics {one.ports.metrics})" for one in starts]
+    return " · ".join([f"Server {one_line(plan.name)}", *ports])
 
 
 def _row(index: int, step: Step) -> Content:

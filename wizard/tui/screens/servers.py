@@ -23,7 +23,7 @@ class ServersScreen(StageScreen["Endpoint | str"]):
     HELP = "A server that was left running can be used again at once. Setting up another model leaves it running."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Choose", priority=True, key_display="⏎"),
-        Binding("escape", "app.quit", "Quit", show=False),
+        Binding("escape", "another", "Another model"),
     ]
 
     def __init__(self, running: Sequence[Endpoint]) -> None:
@@ -32,7 +32,9 @@ class ServersScreen(StageScreen["Endpoint | str"]):
 
     def body(self) -> list[Widget]:
         """A list with the servers and the way on."""
-        return [Static("A server of yours is running already", classes="heading"), Picker()]
+        count = len(self._endpoints)
+        heading = "A server of yours is" if count == 1 else f"{count} servers of yours are"
+        return [Static(f"{heading} running already", classes="heading"), Picker()]
 
     def on_mount(self) -> None:
         """Fill the list."""
@@ -50,6 +52,10 @@ class ServersScreen(StageScreen["Endpoint | str"]):
             ("look at the machine first; what runs goes on running", "$text-muted"),
         )
         self.query_one(Picker).show([*rows, new])
+
+    def action_another(self) -> None:
+        """Go on to the machine; what runs goes on running."""
+        self.dismiss("new")
 
     def action_accept(self) -> None:
         """Take the row under the cursor."""

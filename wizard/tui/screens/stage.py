@@ -53,3 +53,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def leave(self) -> None:
         """The user wants to quit; a stage that has something running asks first."""
         self.app.exit(0)
+
+    def terminate(self, status: int) -> None:
+        """The wizard was sent a signal: leave without asking."""
+        self.app.exit(status)

@@ -40,7 +40,9 @@ class ProgressLines(Widget):
         if progress is None or progress.fraction is None:
             words += [plain(progress.text)] if progress and progress.text else []
             return Content.assemble(("◌ ", "$accent"), " · ".join(words)).truncate(width, ellipsis=True)
-        words += [f"about {duration(progress.eta_s)} left"] if progress.eta_s is not None else []
+        words += (
+            [f"about {duration(progress.eta_s)} left"] if progress.eta_s is not None and progress.eta_s >= 1 else []
+        )
         words += [plain(progress.text)] if progress.text else []
         share = min(1.0, max(0.0, progress.fraction))
         room = max(0, width - 5)

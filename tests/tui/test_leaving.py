@@ -1,0 +1,116 @@
+"""What is kept, named and stopped when a screen or the whole wizard is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
+from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_machine, to_review, wait_for
+from wizard.kernel.errors import ServerError
+from wizard.run.events import Progress
+from wizard.tui.build_view import Phase
+from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.screens.servers import ServersScreen
+from wizard.tui.widgets.progress import ProgressLines
+
+
+async def test_name_and_port_stay_after_a_build_and_are_always_shown() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        review = await to_review(pilot)
+        shown = str(review.query_one("#cost").render())
+        assert "Server demo · HTTP port 8010 (gRPC 8011, metrics 8012)" in shown
+        await pilot.press("n", *"foo", "down", *"9360", "enter")
+        await wait_for(pilot, lambda: review.view.plan and review.view.plan.name == "foo")
+        await pilot.press("enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.press("escape")
+        review = await screen(pilot, ReviewScreen)
+        await wait_for(pilot, lambda: review.view.plan)
+        assert review.view.answers == {"name": "foo", "http_port": 9360}
+        assert "Server foo" in str(review.query_one("#cost").render())
+
+
+async def test_all_servers_that_go_on_running_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    other = replace(ENDPOINT, name="other")
+    app = StillApp(FakeJourney(running=(ENDPOINT, other)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        found = await screen(pilot, ServersScreen)
+        assert "2 servers of yours are" in str(found.query_one(".heading").render())
+        await pilot.press("q")
+    app._print_error_renderables()
+    said = "".join(capsys.readouterr().err.split())
+    assert "downdemo" in said
+    assert "downother" in said
+    assert f"--workspace{app.workspace.root}" in said
+
+
+async def test_escape_on_the_running_servers_goes_on_to_another_model() -> None:
+    async with StillApp(FakeJourney(running=(ENDPOINT,))).run_test(size=(80, 24)) as pilot:
+        await screen(pilot, ServersScreen)
+        await pilot.press("escape")
+        await to_machine(pilot)
+
+
+async def test_escape_in_an_idle_chat_asks_how_it_goes_on() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("escape")
+        await screen(pilot, ChatScreen)
+
+
+async def test_the_question_whether_to_stop_goes_when_nothing_is_left_to_stop() -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await pilot.press("q")
+        await screen(pilot, AskScreen)
+        build._end(ServerError("TW-S03", "it died", "Look at the log."))
+        assert await screen(pilot, BuildScreen) is build
+        await wait_for(pilot, lambda: not build._quit)
+        assert pilot.app._exit is False
+
+
+async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:
+    made = FakeJourney(chat_error=ServerError("TW-C01", "no server answers", "Start it again."))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"One", "enter")
+        await answered(pilot, chat)
+        made.chat_error = None
+        await pilot.press(*"Two", "enter")
+        await wait_for(pilot, lambda: chat.view.stats)
+    assert [message.content for message in made.asked[-1].messages] == ["Two"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_stops_the_running_step_and_leaves(number: signal.Signals) -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        os.kill(os.getpid(), number)
+        await wait_for(pilot, lambda: app._exit)
+        assert made.closed == ["run"]
+    assert app.return_value == 128 + number
+
+
+async def test_less_than_a_second_left_is_not_said() -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        lines = (await to_build(pilot)).query_one(ProgressLines)
+        await wait_for(pilot, lambda: lines.size.width > 20)
+        lines.show(Progress("a", 0.9, 0.4, "", 0.0), 3.0, stopping=False)
+        assert "left" not in str(lines.render())
+        lines.show(Progress("a", 0.9, 4.0, "", 0.0), 3.0, stopping=False)
+        assert "about 4" in str(lines.render())
