@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -41,8 +40,8 @@ class Sampling:
             (
                 "temperature",
                 self.temperature,
-                self.temperature is None or 0 <= self.temperature < math.inf,
-                "0 or more",
+                self.temperature is None or 0 <= self.temperature <= 2,
+                "from 0 to 2",
             ),
             ("top-p", self.top_p, 0 < self.top_p <= 1, "over 0 and at most 1"),
             ("max tokens", self.max_tokens, 1 <= self.max_tokens < 2**31, "1 or more"),

@@ -8,10 +8,10 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wizard.cli.stages import make_plan, print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WorkspaceError
@@ -107,8 +107,7 @@ def _ask_to_go(plan: Plan) -> None:
 
 def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
-    import asyncio
-
+    from wizard.prompts.interrupt import until_stopped
     from wizard.prompts.show import Shower
     from wizard.run.events import event_data
 
@@ -120,16 +119,14 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         else:
             print_json(event_data(event))
 
-    try:
-        asyncio.run(_until_signal(_events(plan, show)))
-    except asyncio.CancelledError:
+    if not until_stopped(_events(plan, show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if shower:
             shower.end()
         raise CancelledError(
             "TW-U07",
             "stopped; what is done stays done",
             f"Go on from here: `{_again(arguments, *_once_more(plan, arguments))}`.",
-        ) from None
+        )
 
 
 def _once_more(plan: Plan, arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -142,25 +139,6 @@ async def _events(plan: Plan, show: Callable[[Event], None]) -> None:
     async with aclosing(journey.run(plan)) as events:
         async for event in events:
             show(event)
-
-
-async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
-    """Await ``work``; the first signal cancels it, and no further one may disturb the stopping of its children."""
-    import asyncio
-
-    task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-    told: list[bool] = []
-
-    def stop() -> None:
-        if not told:
-            told.append(True)
-            print("\nstopping …", file=sys.stderr, flush=True)
-            task.cancel()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop)
-    await task
 
 
 def demo(arguments: argparse.Namespace) -> int:

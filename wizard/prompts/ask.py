@@ -1,7 +1,8 @@
-"""Questions asked line by line, so that neither cursor keys nor a redrawn screen are needed."""
+"""Questions asked line by line, by number or by name, so that cursor keys are never needed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -50,7 +51,13 @@ class Ask:
                 print(error)
 
     def line(self, text: str, *, secret: bool = False) -> str:
-        """What is typed; a ``secret`` is not shown."""
+        """What is typed; a ``secret`` is not shown. Where the cursor can be moved, the line can be edited."""
+        if os.environ.get("TERM", "dumb") != "dumb":
+            import questionary
+
+            prompt = questionary.password if secret else questionary.text
+            typed: str = prompt(text).unsafe_ask()
+            return typed.strip()
         if secret:
             from getpass import getpass
 
