@@ -78,7 +78,7 @@ def test_turns_run_out(system: bool, turns: int) -> None:
         (Stats(11, 1.0, 2.0, "stop"), 10.0),
         (Stats(1, 1.0, 2.0, "stop"), None),
         (Stats(0, None, 2.0, "gate"), None),
-        (Stats(5, 2.0, 2.0, "stop"), None),
+        (Stats(5, 2.0, 2.0, "stop"), 2.5),
     ],
 )
 def test_the_rate_is_of_the_tokens_after_the_first(stats: Stats, rate: float | None) -> None:

@@ -104,9 +104,14 @@ class Stats:
 
     @property
     def tokens_per_s(self) -> float | None:
-        """Decoding rate: tokens after the first by the time after the first; None for fewer than two tokens."""
-        if self.ttft_s is None or self.tokens < 2 or self.total_s - self.ttft_s < SHORTEST_S:
+        """Decoding rate: tokens after the first by the time after the first; None for fewer than two tokens.
+
+        Where that time is too short to mean anything, all tokens by the whole time: never more than the model did.
+        """
+        if self.ttft_s is None or self.tokens < 2 or self.total_s <= 0:
             return None
+        if self.total_s - self.ttft_s < SHORTEST_S:
+            return self.tokens / self.total_s
         return (self.tokens - 1) / (self.total_s - self.ttft_s)
 
 

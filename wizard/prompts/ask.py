@@ -51,18 +51,17 @@ class Ask:
                 print(error)
 
     def line(self, text: str, *, secret: bool = False) -> str:
-        """What is typed; a ``secret`` is not shown. Where the cursor can be moved, the line can be edited."""
-        if os.environ.get("TERM", "dumb") != "dumb":
-            import questionary
-
-            prompt = questionary.password if secret else questionary.text
-            typed: str = prompt(text).unsafe_ask()
-            return typed.strip()
-        if secret:
+        """What is typed; a ``secret`` shows as stars where the cursor can be moved, and not at all elsewhere."""
+        if not secret:
+            return input(f"{text} ").strip()
+        if os.environ.get("TERM", "dumb") == "dumb":
             from getpass import getpass
 
             return getpass(f"{text} ")
-        return input(f"{text} ").strip()
+        import questionary
+
+        typed: str = questionary.password(text).unsafe_ask()
+        return typed
 
 
 def ask_question(ask: Ask, question: Question, default: Value | None = None) -> Value | None:
