@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from wizard.chat.stream import answer
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.plan.plan import Ports
+from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
 ENDLESS = 16000
@@ -258,6 +261,28 @@ async def test_the_server_is_killed_in_the_middle(tmp_path: Path, protocol: str)
             with pytest.raises(ServerError) as caught:
                 await read(endpoint, talk, protocol, said)
             assert caught.value.code == "TW-C01"
+
+
+@e2e
+@both_protocols
+@pytest.mark.parametrize("when", ["before", "during"])
+async def test_the_models_process_is_killed_and_triton_lives_on(tmp_path: Path, protocol: str, when: str) -> None:
+    with running_triton(chain_repository(tmp_path / "repository"), tmp_path) as triton:
+        endpoint = Served(triton).endpoint()
+        process = find.model_process(endpoint)
+        assert process is not None
+        chunks = answer(endpoint, asked("Hello", max_tokens=ENDLESS), protocol=protocol)
+        if when == "during":
+            await chunks.__anext__()
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ServerError) as caught:
+            [chunk async for chunk in chunks]
+        assert caught.value.code == "TW-C11"
+        assert "triton-wizard up chain" in caught.value.todo
+        assert triton.status("/v2/models/chain/ready") == 200  # that is why nobody may believe it
+        assert find.model_process(endpoint) is None
+        others = await read(Served(triton).endpoint("short"), asked("Hello", max_tokens=CYCLE_TOKENS), protocol)
+        assert text_of(others) == CYCLE
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,26 @@ def test_a_server_that_was_killed_is_dead_and_up_brings_it_back(wizard: Wizard) 
     assert wizard.up()[-1]["endpoint"]["pid"] != pid
 
 
+def test_a_model_whose_process_was_killed_is_dead_and_up_brings_it_back(wizard: Wizard) -> None:
+    """Triton goes on saying that the model is ready."""
+    before = wizard.up()[-1]["endpoint"]
+    (stub,) = (row for row in proctable.group_members(before["pid"]) if row.pid != before["pid"])
+    os.kill(stub.pid, signal.SIGKILL)
+    while proctable.alive(stub):
+        pass
+    assert get(f"http://127.0.0.1:{before['ports']['http']}/v2/models/demo/ready") == b""
+    (status,) = json.loads(wizard.run("status", "--json"))
+    assert status["state"] == "dead"
+    assert "model's process is gone" in status["detail"]
+    assert "triton-wizard up demo" in status["detail"]
+    for protocol in ("grpc", "http"):
+        assert "TW-C11" in wizard.run("chat", "-m", "What is Triton?", "--protocol", protocol, status=8)
+    events = wizard.up()
+    assert outcomes(events)["start"] == "done"
+    assert events[-1]["endpoint"]["pid"] != before["pid"]
+    assert "Triton" in wizard.run("chat", "-m", "What is Triton?")
+
+
 def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
     pid = wizard.up()[-1]["endpoint"]["pid"]
     events = wizard.up("--users", "2")

@@ -43,6 +43,8 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
         return PromptTooLong(numbers)
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
+    if "Stub process" in text:
+        return model_ended(model)
     return ServerError(
         "TW-C04",
         f"the server could not answer: {plain(text)}",
@@ -74,6 +76,15 @@ def lost(where: str, cause: object) -> ServerError:
         "TW-C03",
         f"the server at {where} went away in the middle of the answer: {plain(str(cause))}",
         "See `triton-wizard status` and `triton-wizard logs`; then start it again with `triton-wizard up`.",
+    )
+
+
+def model_ended(model: str) -> ServerError:
+    """The process that computes the answers is gone; Triton itself lives on."""
+    return ServerError(
+        "TW-C11",
+        f"the process of the model {model!r} has ended (killed, crashed or out of memory): it answers no more",
+        f"Start it again: `triton-wizard up {model}`. If it happens again, give it more memory or a smaller model.",
     )
 
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
 from wizard.kernel.errors import UsageError
@@ -80,6 +81,17 @@ class Conversation:
     def to_markdown(self) -> str:
         """The messages under headings."""
         return "\n".join(f"## {message.role.title()}\n\n{message.content.strip()}\n" for message in self.messages)
+
+
+def conversation(answers: Mapping[str, object]) -> Conversation:
+    """An empty conversation with the settings that ``answers`` give; the served model's own where they give none.
+
+    Args:
+        answers: ``system`` and the fields of `Sampling`; None, and what is something else, counts as not given.
+    """
+    given = {one.name: value for one in fields(Sampling) if (value := answers.get(one.name)) is not None}
+    system = answers.get("system")
+    return Conversation((Message("system", str(system)),) if system else (), Sampling(**given))  # type: ignore[arg-type]  # whoever asked checked
 
 
 SHORTEST_S = 0.01

@@ -6,11 +6,15 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
-from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
+from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, too_long
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel, render, served_model
+from wizard.chat.watch import watched
+from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
+from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
 BYTES_PER_TOKEN = 3
@@ -36,7 +40,7 @@ async def answer(
     Raises:
         UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 no such
             protocol, TW-C10 nothing was asked.
-        ServerError: TW-C01 … TW-C04, TW-C07, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
         ModelError: TW-C06 the chat template refuses the messages.
     """
     conversation.sampling.check()
@@ -46,10 +50,15 @@ async def answer(
         raise UsageError("TW-C10", "there is no question to answer", "Say something first.")
     if served is None:
         served = await asyncio.to_thread(served_model, endpoint.http, endpoint.model)
+    process = await asyncio.to_thread(find.model_process, endpoint)
     kept = _shortened(conversation, served)
     while True:
         ask = await asyncio.to_thread(_ask, kept, served)
-        chunks = _measured(ask, endpoint, protocol, _note(conversation, kept, served))
+        clock = _Clock()
+        pieces = _stream(ask, endpoint, protocol, clock)
+        if process:  # without one there is nothing to look at, and Triton itself refuses the request
+            pieces = watched(pieces, partial(proctable.alive, process), partial(model_ended, served.name))
+        chunks = _measured(pieces, clock, _note(conversation, kept, served))
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -119,10 +128,11 @@ def _stream(ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock) -> Async
     return triton_grpc.stream(ask, endpoint.grpc, clock.start)
 
 
-async def _measured(ask: Ask, endpoint: Endpoint, protocol: str, note: str | None) -> AsyncGenerator[Chunk, None]:
-    clock = _Clock()
+async def _measured(
+    pieces: AsyncGenerator[Piece, None], clock: _Clock, note: str | None
+) -> AsyncGenerator[Chunk, None]:
     first: float | None = None
-    async with aclosing(_stream(ask, endpoint, protocol, clock)) as pieces:
+    async with aclosing(pieces):
         async for piece in pieces:
             elapsed = clock.elapsed()
             if note:

@@ -21,7 +21,7 @@ async def stream(ask: Ask, address: str, sent: Callable[[], object] = lambda: No
 
     Raises:
         PromptTooLong: The prompt does not fit.
-        ServerError: TW-C01 … TW-C04, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C11, see `wizard.chat.ask`.
     """
     import grpc
     from tritonclient.grpc.aio import InferenceServerClient

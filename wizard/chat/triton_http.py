@@ -29,7 +29,7 @@ async def stream(ask: Ask, url: str, sent: Callable[[], object] = lambda: None) 
 
     Raises:
         PromptTooLong: The prompt does not fit.
-        ServerError: TW-C01 … TW-C04, TW-C07, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 8000

@@ -38,6 +38,21 @@ def read(pid: int) -> Process | None:
     return None if state in "ZX" else Process(pid, group, state, started)
 
 
+def alive(process: Process) -> bool:
+    """Whether ``process`` still lives; its pid alone may have been given to another."""
+    now = read(process.pid)
+    return now is not None and now.started == process.started
+
+
+def command(pid: int) -> tuple[str, ...]:
+    """The program of ``pid`` and its arguments; empty if they may not be read."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ()
+    return tuple(os.fsdecode(word) for word in raw.rstrip(b"\0").split(b"\0")) if raw else ()
+
+
 def processes() -> list[Process]:
     """All living processes that may be seen."""
     rows = (read(int(entry.name)) for entry in os.scandir("/proc") if entry.name.isdigit())

@@ -24,6 +24,7 @@ from wizard.run.events import Cancelled, Event, Outcome, Output, Progress, Ready
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Meter
 from wizard.serve import find, launch, ready
+from wizard.serve.status import status as look
 from wizard.serve.stop import stop
 
 KEPT_LINES = 200
@@ -80,7 +81,7 @@ class _Run:
             started = StepStarted(step.id, step.title, index, len(self.plan.steps), time.time())
             self.journal.add(self.plan.name, started)
             yield started
-            if still_done(step, finished) or self._is_served(step):
+            if still_done(step, finished) or await self._is_served(step):
                 yield self._end(step, "skipped", time.monotonic(), "done before and unchanged")
                 continue
             self.changed = self.changed or bool(step.done.files)
@@ -92,9 +93,12 @@ class _Run:
         self.journal.add(self.plan.name, last)
         yield last
 
-    def _is_served(self, step: Step) -> bool:
+    async def _is_served(self, step: Step) -> bool:
         """Whether the step is to start a server that runs already, made from exactly this plan."""
-        endpoint = find.running(self.server) if step.done.server and not self.changed else None
+        if not step.done.server or self.changed:
+            return False
+        now = await asyncio.to_thread(look, self.server)
+        endpoint = now.endpoint if now.state in ("ready", "starting") else None
         return endpoint is not None and any(
             dict(action.env).get(MADE_FROM) == find.made_from(endpoint) and action.ports == endpoint.ports
             for action in step.actions

@@ -16,7 +16,7 @@ class Status:
 
     name: str
     state: Literal["ready", "starting", "stopped", "dead"]
-    """``dead``: it was started and its process is gone although nobody stopped it."""
+    """``dead``: it was started and cannot answer any more although nobody stopped it: a process of it is gone."""
     endpoint: Endpoint | None
     detail: str
 
@@ -27,10 +27,17 @@ def status(server: ServerFolder) -> Status:
     if endpoint is None:
         return Status(server.name, "stopped", None, f"start it: triton-wizard up {server.name}")
     if not find.alive(endpoint):
-        return Status(server.name, "dead", endpoint, f"its process {endpoint.pid} is gone; the log: {endpoint.log}")
-    if health.is_ready(endpoint):
-        return Status(server.name, "ready", endpoint, f"{endpoint.http} (gRPC {endpoint.grpc}), process {endpoint.pid}")
-    return Status(server.name, "starting", endpoint, f"process {endpoint.pid} runs, the model is not ready")
+        return _dead(server, endpoint, f"its process {endpoint.pid} is gone")
+    if not health.is_ready(endpoint):
+        return Status(server.name, "starting", endpoint, f"process {endpoint.pid} runs, the model is not ready")
+    if find.model_process(endpoint) is None:
+        return _dead(server, endpoint, "its model's process is gone, so it answers no more")
+    return Status(server.name, "ready", endpoint, f"{endpoint.http} (gRPC {endpoint.grpc}), process {endpoint.pid}")
+
+
+def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
+    again = f"start it again: triton-wizard up {server.name}"
+    return Status(server.name, "dead", endpoint, f"{why}; {again}; the log: {endpoint.log}")
 
 
 def statuses(workspace: Workspace) -> list[Status]:
