@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pexpect
@@ -13,10 +14,17 @@ from tests.e2e.conftest import Wizard
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 15)])
-def test_from_the_first_question_to_an_answer(wizard: Wizard, columns: int, rows: int) -> None:
+@pytest.mark.parametrize(("columns", "rows", "term"), [(80, 24, "xterm-256color"), (40, 15, "dumb")])
+def test_from_the_first_question_to_an_answer(wizard: Wizard, columns: int, rows: int, term: str) -> None:
     arguments = ["-m", "wizard", "--workspace", str(wizard.workspace), "--plain", "--offline"]
-    child = pexpect.spawn(sys.executable, arguments, encoding="utf-8", timeout=120, dimensions=(rows, columns))
+    child = pexpect.spawn(
+        sys.executable,
+        arguments,
+        env={**os.environ, "TERM": term},
+        encoding="utf-8",
+        timeout=120,
+        dimensions=(rows, columns),
+    )
     child.expect("Which model")
     child.send("\r")
     child.expect("How should")

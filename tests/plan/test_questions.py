@@ -27,7 +27,6 @@ from wizard.plan.questions import (
     USERS,
     answers_file,
     load_answers,
-    missing,
     read_answers,
     save_answers,
     wishes,
@@ -101,14 +100,6 @@ def test_a_wrong_secret_is_not_repeated() -> None:
 def test_with_temperature_0_chance_is_not_asked_about() -> None:
     assert not TOP_P.when({"temperature": 0.0})
     assert TOP_P.when({})
-
-
-def test_what_is_missing() -> None:
-    assert missing(QUESTIONS, {}) == [MODEL, ACCEPT]
-    assert missing(QUESTIONS, {"model": "demo", "gated": True}) == [HF_TOKEN, ACCEPT]
-    error = MODEL.unanswered()
-    assert error.code == "TW-U33"
-    assert "MODEL" in error.todo
 
 
 def test_wishes_from_answers() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -87,6 +88,8 @@ class FakeJourney:
         ]
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
+        if ref == "org/gated" and not os.environ.get("HF_TOKEN"):
+            raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence.")
         if ref not in ("demo", "org/small", "org/gated"):
             raise ModelError("TW-M01", f"there is no model {ref!r}", "Check its name.")
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
@@ -201,9 +204,8 @@ def main() -> int:
 
         return run_prompts(
             workspace,
-            model_ref=options.get("model"),
             hardware=options.get("hardware"),
-            yes="yes" in options,
+            answers={"model": options["model"]} if "model" in options else {},
             journey=journey,
         )
     except WizardError as error:

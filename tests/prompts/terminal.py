@@ -10,12 +10,12 @@ from types import TracebackType
 import pexpect
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
+ENTER, CTRL_C, CTRL_D, UP, DOWN = "\r", "\x03", "\x04", "\x1b[A", "\x1b[B"
 
 
 def environment(**more: str) -> dict[str, str]:
     """Variables for a child."""
-    return {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1", **more}
+    return {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1", "TERM": "xterm-256color", **more}
 
 
 def command(*arguments: str) -> list[str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.prompts.fake_journey import FakeJourney, wait_for
-from tests.prompts.terminal import CTRL_C, CTRL_D, ENTER, Terminal, command, environment
+from tests.prompts.terminal import CTRL_C, CTRL_D, DOWN, ENTER, UP, Terminal
 from tests.values import CPU_HOST
-from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.paths import Workspace
 from wizard.plan.questions import load_answers, save_answers
-from wizard.prompts.flow import _not_here, conversation, run_prompts
+from wizard.prompts.flow import _not_here
 
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
 
@@ -118,15 +116,14 @@ def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> 
     ]
 
 
-def test_commands_name_the_workspace_unless_it_is_the_default_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TRITON_WIZARD_HOME", str(tmp_path))
-    for root in (tmp_path, tmp_path / "other"):
-        run_prompts(Workspace.at(root), model_ref="demo", yes=True, journey=FakeJourney(tmp_path))
-    out = capsys.readouterr().out
-    assert "triton-wizard down demo\n" in out
-    assert f"triton-wizard down demo --workspace {tmp_path / 'other'}\n" in out
+def test_commands_name_the_workspace_unless_it_is_the_default_one(tmp_path: Path) -> None:
+    answers = ("model=demo",)
+    for root, where in ((tmp_path, ""), (tmp_path / "other", f" --workspace {tmp_path / 'other'}")):
+        with Terminal("flow", str(root), *answers, TRITON_WIZARD_HOME=str(tmp_path), size=(24, 200)) as terminal:
+            for question in (ADVICE, PLAN):
+                terminal.sees(question)
+                terminal.types(ENTER)
+            terminal.sees(f"triton-wizard down demo{where}\r\n")
 
 
 def test_wishes_are_asked_checked_and_advised_again(workspace: Workspace) -> None:
@@ -222,17 +219,16 @@ def test_a_small_terminal_is_enough(workspace: Workspace) -> None:
         assert terminal.ends() == 0
 
 
-@pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
-def test_every_terminal_gets_numbers_and_no_escapes(workspace: Workspace, term: str) -> None:
-    with Terminal("flow", str(workspace.root), TERM=term, NO_COLOR="1") as terminal:
+def test_a_dumb_terminal_gets_numbers_and_no_escapes(workspace: Workspace) -> None:
+    with Terminal("flow", str(workspace.root), TERM="dumb") as terminal:
         seen = []
         for question, answer in ((MODEL, "7\r"), ("TW-U35", "1\r"), (ADVICE, "two\r"), ("TW-U35", "2\r"), (PLAN, "\r")):
             terminal.sees(question)
-            seen.append(terminal.child.before)
+            seen.append(str(terminal.child.before))
             terminal.sees("):")
             terminal.types(answer)
         terminal.sees("[1/2]")
-        seen.append(terminal.child.before)
+        seen.append(str(terminal.child.before))
         terminal.sees("is ready")
         terminal.sees("> ")
         terminal.types(CTRL_D)
@@ -240,9 +236,34 @@ def test_every_terminal_gets_numbers_and_no_escapes(workspace: Workspace, term: 
     assert "\x1b" not in "".join(seen)
 
 
+def test_the_arrow_keys_choose(workspace: Workspace) -> None:
+    with Terminal("flow", str(workspace.root)) as terminal:
+        terminal.sees(MODEL)
+        terminal.types(DOWN + ENTER)
+        terminal.sees("How should org/small run here?")
+        terminal.types(UP + ENTER)  # round to the last one: another model
+        terminal.sees(MODEL)
+        terminal.types(CTRL_D)
+        assert terminal.ends() == 130
+
+
+@pytest.mark.parametrize("typed", ["two", "9", "../x"])
+def test_what_is_typed_at_a_menu_never_chooses_by_accident(workspace: Workspace, typed: str) -> None:
+    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
+        terminal.sees(ADVICE)
+        terminal.types(typed + ENTER)
+        terminal.sees("TW-U35")
+        terminal.sees(ADVICE)
+        terminal.types("4" + ENTER)
+        terminal.sees(MODEL)
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 130
+
+
 def test_a_gated_model_asks_for_the_token_unseen_and_never_writes_it(workspace: Workspace) -> None:
     token = "hf_" + "x" * 24
     with Terminal("flow", str(workspace.root), "model=org/gated") as terminal:
+        terminal.sees("TW-M12")
         terminal.sees("Your Hugging Face token")
         terminal.types(token + "\r")
         terminal.sees(ADVICE)
@@ -254,71 +275,18 @@ def test_a_gated_model_asks_for_the_token_unseen_and_never_writes_it(workspace: 
     assert not [text for text in written if token in text]
 
 
-# -- without a terminal ------------------------------------------------------------------------------------------------
+def test_without_a_token_for_a_gated_model_another_one_is_chosen(workspace: Workspace) -> None:
+    with Terminal("flow", str(workspace.root), "model=org/gated") as terminal:
+        terminal.sees("Your Hugging Face token (choose another model)")
+        terminal.types(ENTER)
+        terminal.sees(MODEL)
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 130
 
 
-@pytest.mark.parametrize(
-    ("options", "flag"), [((), "MODEL"), (("model=demo",), "--yes")], ids=["no model", "not accepted"]
-)
-def test_without_a_terminal_it_fails_and_names_the_flag(
-    workspace: Workspace, options: tuple[str, ...], flag: str
-) -> None:
-    done = subprocess.run(
-        command("flow", str(workspace.root), *options),
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "TW-U33" in done.stderr
-    assert flag in done.stderr
-
-
-def test_yes_needs_no_terminal(workspace: Workspace) -> None:
-    done = subprocess.run(
-        [*command("flow", str(workspace.root), "yes="), "run=ready"],
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "[2/2] Write the model repository … done in 0.1 s" in done.stdout
-    assert "\x1b" not in done.stdout
-    assert "\r" not in done.stdout
-
-
-def test_yes_with_standard_input_closed(workspace: Workspace) -> None:
-    done = subprocess.run(
-        ["sh", "-c", '"$@" <&-', "sh", *command("flow", str(workspace.root), "yes=")],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_yes_raises_what_nobody_can_be_asked_about(workspace: Workspace, tmp_path: Path) -> None:
-    class NothingFits(FakeJourney):
-        def suggestions(self, host: object, *, offline: bool = False) -> list:  # type: ignore[override,type-arg]
-            return [one for one in super().suggestions(host, offline=offline) if not one.usable]  # type: ignore[arg-type]
-
-    with pytest.raises(UsageError) as raised:
-        run_prompts(workspace, yes=True, journey=NothingFits(tmp_path))
-    assert raised.value.code == "TW-U04"
-    with pytest.raises(InfeasibleError):
-        run_prompts(workspace, model_ref="demo", answers={"users": 500}, yes=True, journey=FakeJourney(tmp_path))
-
-
-def test_answers_go_before_the_journeys_own(tmp_path: Path) -> None:
-    made = conversation({"seed": 3, "temperature": 0.5, "system": "Be brief.", "users": 2})
-    assert (made.sampling.seed, made.sampling.temperature, made.sampling.max_tokens) == (3, 0.5, 512)
-    assert [(message.role, message.content) for message in made.messages] == [("system", "Be brief.")]
-    assert conversation({}).sampling.temperature is None
+def test_whoever_has_a_token_is_not_asked_for_it(workspace: Workspace) -> None:
+    with Terminal("flow", str(workspace.root), "model=org/gated", HF_TOKEN="hf_mine") as terminal:
+        terminal.sees(ADVICE)
+        assert "Hugging Face token" not in (terminal.child.before or "")
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 130

@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"triton-wizard {__version__}")
     top.add_argument("--plain", action="store_true", help="plain prompts instead of the full-screen wizard")
+    _answers(top)
     _common(top)
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in (_add_stages, _add_run, _add_server, _add_rest):
@@ -82,7 +83,11 @@ def _add_wishes(one: argparse.ArgumentParser) -> None:
 def _add_plan(one: argparse.ArgumentParser) -> None:
     one.add_argument("--name", metavar="NAME", help="name of the server and of the model in Triton")
     one.add_argument("--http-port", type=_port, metavar="P", help="first port to try (8000); gRPC and metrics follow")
-    one.add_argument("--answers", metavar="FILE", help="answers from a TOML file")
+    _answers(one, default=argparse.SUPPRESS)
+
+
+def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
+    one.add_argument("--answers", metavar="FILE", default=default, help="answers from a TOML file; they are not asked")
 
 
 def _whole(text: str) -> int:

@@ -17,7 +17,6 @@ from wizard.cli.stages import make_plan, print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WorkspaceError
 
 if TYPE_CHECKING:
-    from wizard.chat.conversation import Conversation
     from wizard.plan.plan import Plan
     from wizard.run.events import Event
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 def wizard(arguments: argparse.Namespace) -> int:
     """`triton-wizard` alone: the full-screen wizard, or the prompts."""
     from wizard.kernel.text import is_terminal
+    from wizard.plan.questions import read_answers
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
@@ -32,14 +32,16 @@ def wizard(arguments: argparse.Namespace) -> int:
             "the wizard asks questions and there is no terminal to ask them in",
             "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
         )
-    options = {"hardware": arguments.hardware, "offline": arguments.offline}
+    answers = read_answers(arguments.answers) if arguments.answers else {}
     if arguments.plain or os.environ.get("TERM", "dumb") == "dumb":
         from wizard.prompts.flow import run_prompts
 
-        return run_prompts(workspace_of(arguments), **options)
+        return run_prompts(
+            workspace_of(arguments), hardware=arguments.hardware, offline=arguments.offline, answers=answers
+        )
     from wizard.tui.app import run_tui
 
-    return run_tui(workspace_of(arguments), **options)
+    return run_tui(workspace_of(arguments), hardware=arguments.hardware, offline=arguments.offline, answers=answers)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -159,9 +161,7 @@ def demo(arguments: argparse.Namespace) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, passes through the clean-up below
         if not arguments.json:
             print(f"\nQuestion: {question}\nAnswer:   ", end="", flush=True)
-        status = run_chat(
-            endpoint, _conversation(arguments), message=question, json_output=arguments.json, protocol="grpc"
-        )
+        status = run_chat(endpoint, message=question, json_output=arguments.json, protocol="grpc")
     except WorkspaceError:
         ours = False  # another wizard holds the workspace; what runs there is its own
         raise
@@ -217,30 +217,16 @@ def down(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _conversation(arguments: argparse.Namespace) -> Conversation | None:
-    """Settings for a chat, or None where the served model's own shall count."""
-    from wizard.chat.conversation import Conversation, Message, Sampling
-
-    given = {
-        "temperature": getattr(arguments, "temperature", None),
-        "top_p": getattr(arguments, "top_p", None),
-        "max_tokens": getattr(arguments, "max_tokens", None),
-        "seed": getattr(arguments, "seed", None),
-    }
-    sampling = Sampling(**{name: value for name, value in given.items() if value is not None})
-    system = getattr(arguments, "system", None)
-    return Conversation((Message("system", system),) if system else (), sampling)
-
-
 def chat(arguments: argparse.Namespace) -> int:
     """`triton-wizard chat`."""
     from wizard import journey
+    from wizard.chat.conversation import conversation
     from wizard.prompts.chat import run_chat
 
     endpoint = journey.endpoint(workspace_of(arguments), arguments.name)
     return run_chat(
         endpoint,
-        _conversation(arguments),
+        conversation(vars(arguments)),
         message=arguments.message,
         json_output=arguments.json,
         protocol=arguments.protocol,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -116,11 +116,6 @@ class Question:
             pass  # still a text, which check refuses with the right words
         return self.check(value)
 
-    def unanswered(self) -> UsageError:
-        """The error for a question that nobody can be asked: TW-U33, naming the flag that answers it."""
-        todo = f"Give the answer with {self.flag}, or in --answers FILE.toml, or run the wizard in a terminal."
-        return UsageError("TW-U33", f"there is no terminal to ask in: {self.text}", todo)
-
     def _todo(self) -> str:
         return f"{self.help} Give it as {self.flag}.".strip()
 
@@ -201,10 +196,9 @@ HF_TOKEN = Question(
     "secret",
     "Your Hugging Face token",
     "the environment variable HF_TOKEN",
-    required=True,
-    when=lambda known: known.get("gated") is True,
+    otherwise="choose another model",
     validate=_reference,
-    help="The model is gated: accept its licence on its page, then make a token at https://huggingface.co/settings/tokens.",
+    help="Accept the licence on the model's page, then make a token at https://huggingface.co/settings/tokens.",
 )
 NAME = Question(
     "name",
@@ -278,11 +272,6 @@ CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
 QUESTIONS = (MODEL, HF_TOKEN, *WISHES, *SERVER, ACCEPT, *CHAT)
 """All questions, in the order in which they are asked."""
 BY_NAME = {question.name: question for question in QUESTIONS}
-
-
-def missing(questions: Iterable[Question], answers: Mapping[str, object]) -> list[Question]:
-    """The questions without which the journey cannot go on, that matter and are not answered."""
-    return [one for one in questions if one.required and one.when(answers) and one.name not in answers]
 
 
 def wishes(answers: Mapping[str, object]) -> Wishes:

@@ -1,10 +1,11 @@
-"""Questions asked line by line, by number or by name, so that cursor keys are never needed."""
+"""Questions in a terminal: menus and edited lines by questionary, or plain lines where the cursor cannot be moved."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.text import plain
@@ -16,13 +17,18 @@ Options = Sequence[tuple[str, T]]
 
 
 class Ask:
-    """Numbered lists and plain lines: they work in every terminal, and read aloud.
+    """Asks in the terminal of standard input and output.
 
-    Ctrl-C raises KeyboardInterrupt, the end of input EOFError.
+    A list is a menu for the arrow keys. Whoever types instead, a number or a name, gets a line to type it in, so that
+    nothing typed is ever lost to the menu's Enter. With ``TERM=dumb`` (also for screens that are read aloud) there is
+    only the line. Ctrl-C raises KeyboardInterrupt, the end of input (Ctrl-D) EOFError.
     """
 
+    def __init__(self) -> None:
+        self._menus = os.environ.get("TERM", "dumb") != "dumb"
+
     def choose(self, text: str, options: Options[T], first: int = 0, *, other: Callable[[str], T] | None = None) -> T:
-        """One of ``options``, chosen by its number; Enter takes the one at ``first``.
+        """One of ``options``; Enter takes the one at ``first``.
 
         TW-U35 is shown for what is no number of the list, and it is asked again.
 
@@ -32,11 +38,18 @@ class Ask:
             first: What Enter means.
             other: Makes a choice of typed text that is no number; a UsageError that it raises is shown.
         """
-        print(text)
-        for number, (title, _) in enumerate(options, 1):
-            print(f"  {number}) {plain(title)}")
+        titles = [f"  {number}) {plain(title)}" for number, (title, _) in enumerate(options, 1)]
+        if not self._menus:
+            print("\n".join([text, *titles]))
         while True:
-            typed = self.line(f"1 to {len(options)} ({first + 1}):")
+            begun = ""
+            if self._menus:
+                picked = _menu(text, titles, first)
+                if isinstance(picked, int):
+                    return options[picked][1]
+                print("\n".join(titles))  # the menu is gone, and with it what the numbers mean
+                begun = picked
+            typed = self.line(f"1 to {len(options)} ({first + 1}):", begun=begun)
             if not typed:
                 return options[first][1]
             if typed.isdecimal() and 1 <= int(typed) <= len(options):
@@ -50,18 +63,75 @@ class Ask:
             except UsageError as error:
                 print(error)
 
-    def line(self, text: str, *, secret: bool = False) -> str:
-        """What is typed; a ``secret`` shows as stars where the cursor can be moved, and not at all elsewhere."""
-        if not secret:
-            return input(f"{text} ").strip()
-        if os.environ.get("TERM", "dumb") == "dumb":
+    def line(self, text: str, *, begun: str = "", secret: bool = False) -> str:
+        """What is typed; a ``secret`` shows as stars where the cursor can be moved, and not at all elsewhere.
+
+        Args:
+            text: The question.
+            begun: What was typed of the answer before; only where there are menus.
+            secret: Show nothing of it.
+        """
+        if self._menus:
+            import questionary
+
+            ask = questionary.password if secret else questionary.text
+            typed: str = ask(text, default=begun, qmark="", output=_output()).unsafe_ask()
+        elif secret:
             from getpass import getpass
 
-            return getpass(f"{text} ")
-        import questionary
+            typed = getpass(f"{text} ")
+        else:
+            typed = input(f"{text} ")
+        return typed.strip()
 
-        typed: str = questionary.password(text).unsafe_ask()
-        return typed
+
+def _menu(text: str, titles: list[str], first: int) -> int | str:
+    """The index that the arrow keys and Enter chose, or the first key (or paste) of somebody who types."""
+    import questionary
+    from prompt_toolkit.filters import to_filter
+    from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
+    from prompt_toolkit.keys import Keys
+
+    choices = [questionary.Choice(title.strip(), value=index) for index, title in enumerate(titles)]
+    menu = questionary.select(
+        text,
+        choices,
+        default=choices[first],
+        qmark="",
+        pointer=">",
+        instruction="(arrow keys and Enter, or type)",
+        use_jk_keys=False,
+        use_emacs_keys=False,
+        output=_output(),
+    )
+    for window in menu.application.layout.find_all_windows():
+        window.wrap_lines = to_filter(True)  # a narrow terminal must not hide what a choice costs
+    keys = KeyBindings()
+
+    @keys.add(Keys.Any)
+    def typed(event: Any) -> None:
+        if event.data.isprintable():
+            event.app.exit(result=event.data)
+
+    @keys.add("c-d")
+    def ended(event: Any) -> None:
+        event.app.exit(exception=EOFError)
+
+    menu.application.key_bindings = merge_key_bindings([menu.application.key_bindings or KeyBindings(), keys])
+    picked: int | str = menu.unsafe_ask()
+    return picked
+
+
+def _output() -> Any:
+    """Standard output without asking the terminal where its cursor is: some never answer, and then a warning is shown.
+
+    Source: prompt_toolkit, ``Renderer.request_absolute_cursor_position``.
+    """
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
+    output.enable_cpr = False
+    return output
 
 
 def ask_question(ask: Ask, question: Question, default: Value | None = None) -> Value | None:
@@ -81,7 +151,7 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
     empty = question.otherwise if default is None else str(default)
     while True:
         typed = ask.line(f"{question.text} ({empty})" if empty else question.text, secret=question.secret)
-        if not typed.strip() and default is not None:
+        if not typed and default is not None:
             return default
         try:
             return question.parse(typed)

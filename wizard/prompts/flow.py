@@ -9,20 +9,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from typing import Any, Literal
 
 from wizard.advise.advice import Advice, Choice
-from wizard.advise.ranking import recommended
-from wizard.chat.conversation import Conversation, Message, Sampling
+from wizard.chat.conversation import conversation
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.paths import Workspace
-from wizard.kernel.text import is_terminal, make_printable
+from wizard.kernel.text import make_printable
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.plan.questions import (
-    ACCEPT,
     HF_TOKEN,
     MODEL,
     SERVER,
@@ -32,7 +29,6 @@ from wizard.plan.questions import (
     Value,
     answers_file,
     load_answers,
-    missing,
     save_answers,
     wishes,
 )
@@ -45,6 +41,8 @@ from wizard.prompts.show import Shower, advice_text, host_text, plan_text
 from wizard.run.events import Ready
 from wizard.serve.endpoint import Endpoint
 
+GATED = "TW-M12"
+"""What the hub says of a model that only people with a token may read."""
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a step with all its processes."""
 
@@ -52,42 +50,29 @@ LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run_prompts(
     workspace: Workspace,
     *,
-    model_ref: str | None = None,
     hardware: str | None = None,
     offline: bool = False,
     answers: Mapping[str, object] | None = None,
-    yes: bool = False,
     journey: Any = None,
 ) -> int:
-    """Go the whole way from the machine to a chat.
+    """Go the whole way from the machine to a chat, in a terminal.
 
     Args:
         workspace: Where everything is made.
-        model_ref: The model, if it is chosen already.
         hardware: Another machine to plan for.
         offline: Never ask the hub.
         answers: Answers given beforehand; what they answer is not asked.
-        yes: Ask nothing; take what is recommended.
         journey: What to use instead of `wizard.journey`.
 
     Returns:
         The exit status: 0, or 130 if the user left; the answers are kept then.
-
-    Raises:
-        UsageError: TW-U33 without a terminal, where an answer is missing; TW-U04 if there is no model to recommend.
-        WizardError: Whatever goes wrong where nobody can be asked what to do about it.
     """
     if journey is None:
         from wizard import journey
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is not None:
             make_printable(stream)
-    given: Answers = {**(answers or {}), **({"model": model_ref} if model_ref else {})}
-    interactive = not yes and is_terminal() and is_terminal(sys.stdout)
-    if not interactive and not yes:
-        for question in missing((MODEL, ACCEPT), given):
-            raise question.unanswered()
-    flow = _Flow(journey, workspace, given, Ask() if interactive else None, offline=offline)
+    flow = _Flow(journey, workspace, dict(answers or {}), offline=offline)
     try:
         return flow.go(hardware)
     except (KeyboardInterrupt, EOFError):
@@ -97,7 +82,7 @@ def run_prompts(
 class _Flow:
     """One way through the questions."""
 
-    def __init__(self, journey: Any, workspace: Workspace, given: Answers, ask: Ask | None, *, offline: bool) -> None:
+    def __init__(self, journey: Any, workspace: Workspace, given: Answers, *, offline: bool) -> None:
         self.journey = journey
         self.workspace = workspace
         self.answers = given
@@ -105,7 +90,7 @@ class _Flow:
         """Answers of an earlier time that was left before its end; they are what Enter means."""
         self.preset: Answers = {}
         """Answers of the chosen journey."""
-        self.ask = ask
+        self.ask = Ask()
         self.offline = offline
 
     @property
@@ -153,22 +138,19 @@ class _Flow:
                 facts: ModelFacts = self.journey.model(ref, offline=self.offline)
                 break
             except WizardError as error:
-                self._told(error)
+                print(f"\n{error}\n")
                 self.answers.pop("model", None)
+                if error.code == GATED and (token := ask_question(self.ask, HF_TOKEN)):
+                    os.environ["HF_TOKEN"] = str(token)  # for this process and its children only
+                    self.answers["model"] = ref
         self.answers["model"] = ref
         self.preset = next((dict(one.answers) for one in self.journey.journeys() if one.name == ref), {})
-        if self.ask and HF_TOKEN.when({"gated": facts.gated}) and not os.environ.get("HF_TOKEN"):
-            os.environ["HF_TOKEN"] = str(ask_question(self.ask, HF_TOKEN))  # for this process and its children only
         return facts
 
     def _pick_model(self, host: Host) -> str:
         print("\nLooking for models that fit …", flush=True)
         found = self.journey.suggestions(host, offline=self.offline)
         usable = [one for one in found if one.usable]
-        if self.ask is None:
-            if not usable:
-                raise UsageError("TW-U04", "no model can be suggested for this machine", "Name one: give MODEL.")
-            return str(usable[0].ref)
         for line in _not_here(one for one in found if not one.usable):
             print(line)
         options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
@@ -187,8 +169,6 @@ class _Flow:
         while True:
             advice: Advice = self.journey.advise(host, facts, wishes(self.known))
             print(f"\n{advice_text(advice, facts)}\n")
-            if self.ask is None:
-                return recommended(advice)
             options: list[tuple[str, Choice | Literal["change", "model"]]] = [
                 (f"{choice_title(one)} · {choice_room(one)}{'' if number else ' (recommended)'}", one)
                 for number, one in enumerate(advice.choices)
@@ -200,13 +180,13 @@ class _Flow:
             if picked == "model":
                 self.answers.pop("model", None)
                 return None
-            self._ask_all(self.ask, WISHES)
+            self._ask_all(WISHES)
 
-    def _ask_all(self, ask: Ask, questions: tuple[Question, ...]) -> None:
+    def _ask_all(self, questions: tuple[Question, ...]) -> None:
         for question in questions:
             if question.when(self.known):
                 now = self.known.get(question.name, self.kept.get(question.name))
-                answer = ask_question(ask, question, _as_value(now))
+                answer = ask_question(self.ask, question, _as_value(now))
                 if answer is not None:
                     self.answers[question.name] = answer
 
@@ -225,24 +205,24 @@ class _Flow:
                     http_port=self.known.get("http_port"),
                 )
             except WizardError as error:
-                ask = self._told(error)
+                print(f"\n{error}\n")
                 if not isinstance(error, UsageError):
                     return None
                 for question in SERVER:
                     self.answers.pop(question.name, None)
-                self._ask_all(ask, SERVER)
+                self._ask_all(SERVER)
                 continue
             print(f"\n{plan_text(plan, commands=False)}\n")
             answer = self._go(plan)
-            if answer == "change" and self.ask:
-                self._ask_all(self.ask, SERVER)
+            if answer == "change":
+                self._ask_all(SERVER)
             else:
                 return plan if answer == "go" else None
 
     def _go(self, plan: Plan) -> Literal["go", "change", "back"]:
         """Whether to carry the plan out."""
         here = plan.host == "this machine"
-        if self.ask is None or (here and self.answers.get("accept") is True):
+        if here and self.answers.get("accept") is True:
             return "go"
         options: list[tuple[str, Literal["go", "show", "change", "back"]]] = [
             ("Go" if here else "Done: it cannot be run here", "go"),
@@ -264,8 +244,8 @@ class _Flow:
             try:
                 return self._carry_out(plan)
             except WizardError as error:
-                ask = self._told(error)
-                if not ask.choose(
+                print(f"\n{error}\n")
+                if not self.ask.choose(
                     "What now?", [("Try again; it goes on from here", True), ("Back to the advice", False)]
                 ):
                     self.answers.pop("accept", None)
@@ -291,25 +271,9 @@ class _Flow:
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
         print(f"Talk to it again: {self._again('chat', endpoint.name)}\nStop it:          {stop}\n")
-        if is_terminal():
-            run_chat(endpoint, conversation(self.known), journey=self.journey)
-            print(f"The server goes on running. Stop it with: {stop}")
+        run_chat(endpoint, conversation(self.known), journey=self.journey)
+        print(f"The server goes on running. Stop it with: {stop}")
         return 0
-
-    def _told(self, error: WizardError) -> Ask:
-        """Show an error where somebody can be asked what to do about it, else raise it."""
-        if self.ask is None:
-            raise error
-        print(f"\n{error}\n")
-        return self.ask
-
-
-def conversation(answers: Mapping[str, object]) -> Conversation:
-    """An empty conversation with the settings that ``answers`` give; the served model's own where they give none."""
-    given = {name: answers[name] for name in ("temperature", "top_p", "max_tokens", "seed") if name in answers}
-    sampling = replace(Sampling(), **given)  # type: ignore[arg-type]  # checked when they were answered
-    system = answers.get("system")
-    return Conversation((Message("system", str(system)),) if system else (), sampling)
 
 
 def _not_here(suggestions: Iterable[Any]) -> list[str]:

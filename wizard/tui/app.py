@@ -25,6 +25,7 @@ from wizard.tui.widgets.chrome import JourneyBar
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from wizard.plan.questions import Answers
     from wizard.serve.endpoint import Endpoint
 
 
@@ -139,9 +140,10 @@ class WizardApp(App[int]):
 
 
 def run_tui(
-    workspace: Workspace, *, model_ref: str | None = None, hardware: str | None = None, offline: bool = False
+    workspace: Workspace, *, hardware: str | None = None, offline: bool = False, answers: Answers | None = None
 ) -> int:
     """Run the full-screen wizard and return the exit status."""
-    app = WizardApp(workspace, model_ref=model_ref, hardware=hardware, offline=offline)
+    model = (answers or {}).get("model")
+    app = WizardApp(workspace, model_ref=str(model) if model else None, hardware=hardware, offline=offline)
     result = app.run()
     return (app.return_code or 0) if result is None else result
