@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +99,14 @@ def test_bad_input_has_a_code_and_a_status(arguments: tuple[str, ...], status: i
     assert done.stderr.startswith(code)
     assert "→" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_command_in_an_error_can_be_pasted(tmp_path: Path) -> None:
+    """It names the program where that is not on PATH, and the workspace that was given."""
+    done = wizard("--workspace", str(tmp_path / "my work"), "down", PATH="/usr/bin:/bin")
+    advised = done.stderr[done.stderr.index("`") + 1 : done.stderr.rindex("`")]
+    assert shlex.split(advised)[1:] == ["--workspace", str(tmp_path / "my work"), "up", "demo"]
+    assert Path(shlex.split(advised)[0]).is_file()
 
 
 def test_with_json_an_error_is_json_too() -> None:

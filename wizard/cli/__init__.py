@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from wizard.cli.again import again
 from wizard.cli.parser import parser
 from wizard.kernel.errors import CancelledError, WizardError
 
@@ -36,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         status = COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except WizardError as error:
-        _tell(error, as_json=getattr(arguments, "json", False))
+        _tell(error, arguments)
         status = error.exit_code
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
@@ -47,10 +49,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     sys.exit(status)
 
 
-def _tell(error: WizardError, *, as_json: bool) -> None:
-    if as_json:
+def _tell(error: WizardError, arguments: Namespace) -> None:
+    if getattr(arguments, "json", False):
         from wizard.kernel.values import to_json
 
         print(to_json({"error": error.as_json()}), flush=True)
     else:
-        print(error, file=sys.stderr)
+        # The stages name commands without knowing where the wizard is and which workspace it was told to use.
+        print(str(error).replace("`triton-wizard ", f"`{again(arguments)} "), file=sys.stderr)

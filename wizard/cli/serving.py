@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.again import again
 from wizard.cli.stages import make_plan, print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WorkspaceError
 
@@ -70,18 +69,9 @@ def up(arguments: argparse.Namespace) -> int:
         _announce(plan)
     carry_out(plan, arguments)
     if not arguments.json:
-        print(f"\nTalk to it:  {_again(arguments, 'chat', plan.name)}", file=sys.stderr)
-        print(f"Stop it:     {_again(arguments, 'down', plan.name)}", file=sys.stderr)
+        print(f"\nTalk to it:  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
+        print(f"Stop it:     {again(arguments, 'down', plan.name)}", file=sys.stderr)
     return 0
-
-
-def _again(arguments: argparse.Namespace, *words: str) -> str:
-    """A command to paste that runs this very wizard in this very workspace."""
-    mine = Path(sys.executable).parent / "triton-wizard"
-    on_path = shutil.which("triton-wizard")
-    program = "triton-wizard" if on_path and Path(on_path).resolve() == mine.resolve() else str(mine)
-    where = ("--workspace", arguments.workspace) if arguments.workspace else ()
-    return shlex.join([program, *where, *words])
 
 
 def _announce(plan: Plan) -> None:
@@ -127,7 +117,7 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         raise CancelledError(
             "TW-U07",
             "stopped; what is done stays done",
-            f"Go on from here: `{_again(arguments, *_once_more(plan, arguments))}`.",
+            f"Go on from here: `{again(arguments, *_once_more(plan, arguments))}`.",
         )
 
 
@@ -173,7 +163,7 @@ def demo(arguments: argparse.Namespace) -> int:
         return status
     if not arguments.json:
         print(f"\nStopped; nothing is left running. Logs: {workspace.server(plan.name).logs}", file=sys.stderr)
-        print(f"The full-screen wizard: {_again(arguments)}", file=sys.stderr)
+        print(f"The full-screen wizard: {again(arguments)}", file=sys.stderr)
     return status
 
 
