@@ -137,5 +137,5 @@ def test_progress_with_and_without_a_fraction() -> None:
 
 
 def test_figures() -> None:
-    assert "12 tokens · first token after 0.1 s · 110 tokens/s" in stats_html(Stats(12, 0.05, 0.15, "stop"))
+    assert "110.0 tokens/s · first token 50 ms · 12 tokens" in stats_html(Stats(12, 0.05, 0.15, "stop"))
     assert "stopped" in stats_html(None)

@@ -34,7 +34,7 @@ def test_enter_is_enough_to_get_to_the_chat(workspace: Workspace) -> None:
         terminal.sees("> ")
         terminal.types("What is Triton?\r")
         terminal.sees("You asked: What is Triton?")
-        terminal.sees("12 tokens · first token after 0.05 s · 220 tokens/s")
+        terminal.sees("220.0 tokens/s · first token 50 ms · 12 tokens")
         terminal.types("/bye\r")
         assert terminal.ends() == 0
         assert f"triton-wizard down demo --workspace '{workspace.root}'" in terminal.rest

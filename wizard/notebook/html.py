@@ -10,8 +10,9 @@ from html import escape
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection
 from wizard.chat.conversation import Stats
+from wizard.chat.report import figures
 from wizard.kernel.text import plain
-from wizard.kernel.units import duration, size
+from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
 from wizard.plan.words import choice_room, choice_title, cost, model_line, stack
@@ -153,16 +154,7 @@ def answer_html(answer: str) -> str:
 
 def stats_html(stats: Stats | None) -> str:
     """What was measured of an answer, in one line."""
-    return f'<div style="{MUTED}">{text(stats_line(stats))}</div>'
-
-
-def stats_line(stats: Stats | None) -> str:
-    """What was measured of an answer, in words."""
-    if stats is None:
-        return "stopped"
-    first = f" · first token after {duration(stats.ttft_s)}" if stats.ttft_s is not None else ""
-    rate = f" · {stats.tokens_per_s:.0f} tokens/s" if stats.tokens_per_s is not None else ""
-    return f"{stats.tokens} tokens{first}{rate}"
+    return f'<div style="{MUTED}">{text(figures(stats))}</div>'
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wizard.chat.conversation import Conversation, Stats
+from wizard.chat.report import figures
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.text import is_terminal, make_printable, plain
 from wizard.kernel.values import to_json
@@ -20,12 +21,6 @@ WELCOME = "Ask {model} anything. /help lists the commands, Ctrl-C stops an answe
 ONCE_MORE = "Ctrl-C again, /bye or Ctrl-D ends"
 PROMPT, MORE = "> ", ". "
 END_OF_LINES = "."
-FINISHES = {
-    "length": "cut at max_tokens",
-    "gate": "the model was not sure, so it says that it does not know",
-    "cancelled": "stopped",
-}
-"""Ends of an answer that deserve a word (`Stats.finish`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +211,7 @@ class _Asker:
             print(to_json(reply_data(question, reply, talk.endpoint.model)), flush=True)
         else:
             shown.end_line()
-            _say(stats_line(reply.stats))
+            _say(figures(reply.stats))
         return reply
 
 
@@ -270,20 +265,6 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
 
     until_stopped(drive())
     return Reply("".join(texts), last[-1] if last else None)
-
-
-def stats_line(stats: Stats | None) -> str:
-    """``12 tokens · first token after 0.05 s · 240 tokens/s``, and how it ended if that deserves a word."""
-    if stats is None:
-        return FINISHES["cancelled"]
-    parts = [f"{stats.tokens} token{'' if stats.tokens == 1 else 's'}"]
-    if stats.ttft_s is not None:
-        parts.append(f"first token after {stats.ttft_s:.2f} s")
-    if stats.tokens_per_s is not None:
-        parts.append(f"{stats.tokens_per_s:.0f} tokens/s")
-    if stats.finish in FINISHES:
-        parts.append(FINISHES[stats.finish])
-    return " · ".join(parts)
 
 
 def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:

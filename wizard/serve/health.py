@@ -22,5 +22,5 @@ def status(endpoint: Endpoint, path: str) -> int | None:
 
 
 def is_ready(endpoint: Endpoint) -> bool:
-    """Whether the endpoint's model is loaded; Triton says so also when its process ended later (`find.model_process`)."""
+    """Whether the model is loaded; Triton says so also when its process ended later (`find.model_process`)."""
     return status(endpoint, f"/v2/models/{endpoint.model}/ready") == 200

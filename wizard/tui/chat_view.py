@@ -10,17 +10,15 @@ from typing import Literal
 
 from textual.content import Content
 
+from wizard.chat import report
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import WizardError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import plain
-from wizard.kernel.units import duration
 from wizard.serve.endpoint import Endpoint
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ENDS = {"length": "cut: as long as the settings allow", "gate": "not sure, so it says that it does not know"}
-"""Ends of an answer that deserve a word (`Stats.finish`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def figures(view: ChatView) -> Content:
         )
     how = (_settings(view.conversation.sampling, view.served), "$text-muted")
     if view.stats is not None:
-        return Content.assemble((_measured(view.stats), "$accent"))
+        return Content.assemble((report.figures(view.stats), "$accent"))
     if view.stopped:
         return Content.assemble(("■ stopped", "$warning"), ("  ", ""), how)
     return Content.assemble(how)
@@ -86,17 +84,6 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
         temperature = served.default_temperature
     parts = [f"temperature {temperature:g}" if temperature is not None else "", f"top-p {sampling.top_p:g}"]
     parts += [f"≤ {sampling.max_tokens} tokens", f"seed {sampling.seed}" if sampling.seed is not None else ""]
-    return " · ".join(part for part in parts if part)
-
-
-def _measured(stats: Stats) -> str:
-    first = stats.ttft_s
-    parts = [
-        f"{stats.tokens_per_s:.1f} tokens/s" if stats.tokens_per_s is not None else "",
-        f"first token {duration(first) if first >= 1 else f'{1000 * first:.0f} ms'}" if first is not None else "",
-        f"{stats.tokens} tokens",
-        ENDS.get(stats.finish, ""),
-    ]
     return " · ".join(part for part in parts if part)
 
 
