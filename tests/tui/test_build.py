@@ -7,7 +7,7 @@ import pytest
 from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
-from wizard.run.events import Cancelled, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import Output, Progress, Ready, StepFinished, StepStarted
 from wizard.tui.build_view import BuildView, Phase, begun, ended, folded
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
@@ -198,15 +198,13 @@ def test_a_run_that_ends_without_a_word_is_a_failure_with_a_code() -> None:
     assert view.error.code == "TW-R90"
 
 
-def test_progress_belongs_to_the_running_step_and_cancelled_is_an_end() -> None:
+def test_progress_belongs_to_the_running_step() -> None:
     view = folded(begun(plan(), 0.0), StepStarted("model", "M", 2, 6, 0.0), 3.0)
     view = folded(view, Progress("model", 0.5, None, "half", 0.0), 4.0)
     assert view.progress is not None
     assert view.began == 3.0
     view = folded(view, StepFinished("model", "cancelled", 1.0, "", 0.0), 5.0)
     assert view.progress is None
-    view = folded(view, Cancelled("model", 0.0), 6.0)
-    assert view.phase is Phase.CANCELLED
     assert folded(view, Output("model", ("x",), 0.0), 7.0) == view
 
 

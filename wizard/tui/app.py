@@ -43,7 +43,7 @@ class WizardApp(App[int]):
 
     TITLE = "triton-wizard"
     CSS_PATH = Path(__file__).with_name("wizard.tcss")
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-medium"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "Help"),

@@ -8,7 +8,7 @@ from typing import Literal
 
 from wizard.kernel.errors import StepError, WizardError
 from wizard.plan.plan import Plan
-from wizard.run.events import Cancelled, Event, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import Event, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 
 
@@ -62,8 +62,6 @@ def folded(view: BuildView, event: Event, now: float) -> BuildView:
             return replace(view, progress=event)
         case Ready():
             return replace(view, phase=Phase.READY, endpoint=event.endpoint)
-        case Cancelled():
-            return replace(view, phase=Phase.CANCELLED)
         case _:
             return view
 

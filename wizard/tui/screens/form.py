@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Grid, Vertical
+from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
@@ -15,70 +15,143 @@ from textual.widgets import Input, Static
 from wizard.kernel.errors import UsageError
 from wizard.plan.questions import Question
 from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.options import Options
+
+NO_EFFECT = "no effect now"
+"""Said beside a question that does not matter, given the other answers."""
 
 
 class FormScreen(ModalScreen["dict[str, object] | None"]):
-    """Dismissed with the answers that were given (an empty field leaves it to the wizard), or None if they stay."""
+    """Dismissed with the answers that were given (an empty field leaves it to the wizard), or None if they stay.
+
+    A question that does not matter, given the answers above it, cannot be reached and is not answered.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Take over", priority=True, key_display="⏎"),
-        Binding("up", "app.focus_previous", "Fields", key_display="↑↓"),
-        Binding("down", "app.focus_next", "Fields", show=False),
+        Binding("up", "move(-1)", "Move", priority=True, key_display="↑↓"),
+        Binding("down", "move(1)", "Move", priority=True, show=False),
         Binding("escape", "close", "Leave as it was"),
     ]
 
     def __init__(self, title: str, questions: Sequence[Question], answers: Mapping[str, object]) -> None:
         super().__init__()
-        self._title, self._questions, self._answers = title, questions, answers
+        self._title, self._questions = title, questions
+        self._fields = {one.name: _field(one, answers.get(one.name)) for one in questions}
+        self._texts = {one.name: Static(Content(one.text), classes="text") for one in questions}
+        self._known = {name: value for name, value in answers.items() if name not in self._fields}
 
     def compose(self) -> ComposeResult:
         """Text and field of each question, and below them what there is to say about the focused one."""
         with Vertical(classes="window") as window:
             window.border_title = Content(self._title)
-            with Grid(classes="form"):
+            with VerticalScroll(classes="form", can_focus=False):
                 for question in self._questions:
-                    value = self._answers.get(question.name)
-                    yield Static(Content(question.text), classes="text")
-                    yield Input(
-                        "" if value is None else str(value),
-                        id=question.name,
-                        compact=True,
-                        select_on_focus=False,
-                        placeholder=_if_empty(question),
-                        password=question.secret,
-                    )
-            yield Static(id="about")
-            yield KeyBar()
+                    with Container(classes="field"):
+                        yield self._texts[question.name]
+                        yield self._fields[question.name]
+            with Vertical(classes="foot"):
+                yield Static(id="about")
+                yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Some questions may not matter from the beginning."""
+        self._weigh()
 
     def on_descendant_focus(self) -> None:
         """Say what there is to say about the focused question."""
-        question = next((one for one in self._questions if self.focused and one.name == self.focused.id), None)
+        question = next((one for one in self._questions if self._fields[one.name].has_focus), None)
         if question is not None:
             self._say(question.help)
+            self.call_after_refresh(self._texts[question.name].scroll_visible, animate=False)
+            self.call_after_refresh(self._fields[question.name].scroll_visible, animate=False)
+
+    def on_input_changed(self) -> None:
+        """Other questions may matter now."""
+        self._weigh()
+
+    def on_options_changed(self) -> None:
+        """Other questions may matter now."""
+        self._weigh()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There must be something to move to."""
+        return len(self.focus_chain) > 1 if action == "move" else super().check_action(action, parameters)
+
+    def action_move(self, by: int) -> None:
+        """Go to the field above or below."""
+        if by < 0:
+            self.focus_previous()
+        else:
+            self.focus_next()
+
+    def action_accept(self) -> None:
+        """Take the fields over, or say what is wrong with the first that cannot be."""
+        answers, wrong = self._given()
+        if not wrong:
+            self.dismiss(answers)
+            return
+        name, error = next(iter(wrong.items()))
+        self._fields[name].focus()
+        self.call_after_refresh(self._say, f"✗ {error.what}\n{error.todo}", wrong=True)
+
+    def action_close(self) -> None:
+        """Change nothing."""
+        self.dismiss(None)
+
+    def _given(self) -> tuple[dict[str, object], dict[str, UsageError]]:
+        """The answers to the questions that matter, and what is wrong with those that cannot be used."""
+        answers: dict[str, object] = {}
+        wrong: dict[str, UsageError] = {}
+        for question in self._questions:
+            if question.when({**self._known, **answers}):
+                try:
+                    value = question.parse(self._fields[question.name].value)
+                except UsageError as error:
+                    wrong[question.name] = error
+                else:
+                    answers.update({} if value is None else {question.name: value})
+        return answers, wrong
+
+    def _weigh(self) -> None:
+        """Let only the questions be answered that matter now."""
+        answers, _wrong = self._given()
+        for question in self._questions:
+            field, matters = self._fields[question.name], question.when({**self._known, **answers})
+            if field.disabled == matters:
+                field.disabled = not matters
+                note = "" if matters else f" · {NO_EFFECT}"
+                self._texts[question.name].update(Content.assemble(question.text, (note, "$text-muted")))
+        self.refresh_bindings()
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         about = self.query_one("#about", Static)
         about.update(Content(text))
         about.set_class(wrong, "wrong")
 
-    def action_accept(self) -> None:
-        """Take the fields over, or say what is wrong with the first that cannot be."""
-        answers: dict[str, object] = {}
-        for question in self._questions:
-            field = self.query_one(f"#{question.name}", Input)
-            try:
-                value = question.parse(field.value)
-            except UsageError as error:
-                field.focus()
-                self.call_after_refresh(self._say, f"✗ {error.what}\n{error.todo}", wrong=True)
-                return
-            answers.update({} if value is None else {question.name: value})
-        self.dismiss(answers)
 
-    def action_close(self) -> None:
-        """Change nothing."""
-        self.dismiss(None)
+def _field(question: Question, value: object) -> Input | Options:
+    """What the answer to ``question`` is given with; ``value`` is the present one."""
+    text = "" if value is None else str(value)
+    if question.kind not in ("choice", "confirm"):
+        hint = str(question.default) if question.default is not None else question.otherwise
+        return Input(
+            text,
+            id=question.name,
+            compact=True,
+            select_on_focus=False,
+            placeholder=hint,
+            password=question.secret,
+        )
+    options = [(one, one) for one in question.choices or ("yes", "no")]
+    if question.default is None and not question.required:
+        options.insert(0, ("", question.otherwise))
+    if question.kind == "confirm":
+        text = {"True": "yes", "False": "no"}.get(text, text)
+    return Options(options, text or _default(question), id=question.name)
 
 
-def _if_empty(question: Question) -> str:
-    return str(question.default) if question.default is not None else question.otherwise
+def _default(question: Question) -> str:
+    if isinstance(question.default, bool):
+        return "yes" if question.default else "no"
+    return str(question.default or "")

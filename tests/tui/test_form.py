@@ -1,0 +1,175 @@
+"""The window with several questions: choices, questions that do not matter, the focus, small terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.tui.walking import screen
+from wizard.plan.questions import ACCEPT, CHAT, GOAL, SEED, SYSTEM, TEMPERATURE, WISHES, Question
+from wizard.tui.app import WizardApp
+from wizard.tui.screens.form import NO_EFFECT, FormScreen
+from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.options import Options
+
+
+class FormApp(App[dict[str, object]]):
+    """A form and nothing else; the app's result is the form's."""
+
+    CSS_PATH = WizardApp.CSS_PATH
+    HORIZONTAL_BREAKPOINTS = WizardApp.HORIZONTAL_BREAKPOINTS
+    VERTICAL_BREAKPOINTS = WizardApp.VERTICAL_BREAKPOINTS
+
+    def __init__(self, questions: Sequence[Question], answers: Mapping[str, object]) -> None:
+        super().__init__()
+        self._questions, self._answers = questions, answers
+
+    def on_mount(self) -> None:
+        self.push_screen(FormScreen("Questions", self._questions, self._answers), self.exit)
+
+
+def texts(form: FormScreen) -> str:
+    return "\n".join(str(one.render()) for one in form.query(".text").results(Static))
+
+
+def about(form: FormScreen) -> str:
+    return str(form.query_one("#about", Static).render())
+
+
+async def move_to(pilot: Pilot[Any], name: str) -> None:
+    while not pilot.app.screen.query_one(f"#{name}").has_focus:
+        before = pilot.app.focused
+        await pilot.press("down")
+        assert pilot.app.focused is not before
+
+
+async def test_a_choice_is_made_with_the_arrows_and_shows_all_that_there_is() -> None:
+    app = FormApp(WISHES, {"goal": "throughput", "users": 3})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        goal = form.query_one("#goal", Options)
+        assert all(choice in str(goal.render()) for choice in GOAL.choices)
+        assert "● throughput" in str(goal.render())
+        assert "←→ Choose" in str(form.query_one(KeyBar).render())
+        assert "↑↓ Move" in str(form.query_one(KeyBar).render())
+        await pilot.press("left", "left", "left")
+        assert goal.value == "chat"
+        await pilot.press("right", "right", "right", "right", "right", "enter")
+    assert app.return_value == {"goal": "smallest", "users": 3}
+
+
+async def test_a_choice_can_be_clicked() -> None:
+    app = FormApp([GOAL], {})
+    async with app.run_test(size=(120, 40)) as pilot:
+        form = await screen(pilot, FormScreen)
+        goal = form.query_one("#goal", Options)
+        at = str(goal.render()).splitlines()[0].index("throughput")
+        await pilot.click("#goal", offset=(at + 2, 0))
+        assert goal.value == "throughput"
+
+
+@pytest.mark.parametrize(("keys", "given"), [(("right",), {"accept": True}), (("right", "right"), {"accept": False})])
+async def test_yes_or_no_is_a_choice(keys: tuple[str, ...], given: dict[str, object]) -> None:
+    app = FormApp([ACCEPT], {})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        await pilot.press("enter")  # nothing is chosen yet, and an answer is required
+        await pilot.pause()
+        await pilot.pause()
+        assert "accept" in about(form)
+        await pilot.press(*keys, "enter")
+    assert app.return_value == given
+
+
+async def test_yes_or_no_begins_with_what_was_answered() -> None:
+    app = FormApp([ACCEPT], {"accept": False})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        assert "● no" in str(form.query_one("#accept", Options).render())
+
+
+async def test_a_choice_may_be_left_to_the_wizard() -> None:
+    app = FormApp([Question("colour", "choice", "Colour?", "--colour", otherwise="any", choices=("red", "blue"))], {})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        assert "● any" in str(form.query_one("#colour", Options).render())
+        await pilot.press("enter")
+    assert app.return_value == {}
+
+
+async def test_what_does_not_matter_is_skipped_and_not_answered() -> None:
+    app = FormApp(CHAT, {"temperature": 0.5, "top_p": 0.9, "max_tokens": 64, "seed": 7})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        seed = form.query_one("#seed", Input)
+        assert not seed.disabled
+        await move_to(pilot, "temperature")
+        await pilot.press("ctrl+u", "0")
+        await pilot.pause()
+        assert seed.disabled
+        assert texts(form).count(NO_EFFECT) == 2
+        await pilot.press("down")
+        assert form.query_one("#max_tokens").has_focus
+        await pilot.press("up", ".", "5")
+        await pilot.pause()
+        assert not seed.disabled
+        assert NO_EFFECT not in texts(form)
+        await pilot.press("backspace", "backspace", "enter")
+    assert app.return_value == {"temperature": 0.0, "max_tokens": 64}
+
+
+async def test_it_is_so_from_the_beginning_and_a_wrong_hidden_answer_holds_nobody_up() -> None:
+    app = FormApp([TEMPERATURE, SEED], {"temperature": 0.0, "seed": -1})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        assert form.query_one("#seed").disabled
+        await pilot.press("enter")
+    assert app.return_value == {"temperature": 0.0}
+
+
+async def test_the_focused_field_has_a_bar_of_its_own_that_needs_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = FormApp(CHAT, {})
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        for name in ("system", "temperature", "top_p"):
+            await move_to(pilot, name)
+            await pilot.pause()
+            bars = {one.children[1].id: one.styles.border_left[0] for one in form.query(".field")}
+            assert [one for one, bar in bars.items() if bar == "outer"] == [name]
+
+
+@pytest.mark.parametrize("questions", [CHAT, WISHES, [SYSTEM]], ids=["chat", "wishes", "one"])
+async def test_in_40_by_15_every_field_and_what_is_said_of_it_comes_into_sight(questions: Sequence[Question]) -> None:
+    app = FormApp(questions, {})
+    async with app.run_test(size=(40, 15)) as pilot:
+        form = await screen(pilot, FormScreen)
+        for question in questions:
+            await move_to(pilot, question.name)
+            await pilot.pause()
+            pane, said = form.query_one(".form"), form.query_one("#about")
+            assert pane.region.contains_region(form.query_one(f"#{question.name}").region)
+            assert form.region.contains_region(said.region)
+            assert said.virtual_size.height <= said.size.height
+            assert question.help in " ".join(about(form).split())
+            assert pane.region.bottom <= said.region.y
+
+
+async def test_in_40_by_15_the_longest_refusal_can_be_read() -> None:
+    from wizard.plan.questions import SERVER
+
+    app = FormApp(SERVER, {})
+    async with app.run_test(size=(40, 15)) as pilot:
+        form = await screen(pilot, FormScreen)
+        await pilot.press(*"My Name", "enter")
+        await pilot.pause()
+        await pilot.pause()
+        said, field = form.query_one("#about", Static), form.query_one("#name")
+        assert "Give it as --name." in about(form)
+        assert said.visual.get_height(said.styles, said.size.width) <= said.size.height
+        assert form.query_one(".form").region.contains_region(field.region)
