@@ -62,14 +62,14 @@ CHOICE = Choice(
 )
 
 
-def python_step(identifier: str, code: str, *files: Path, never: bool = False) -> Step:
+def python_step(identifier: str, code: str, *files: Path) -> Step:
     """A step that runs Python code and promises ``files``."""
     return Step(
         identifier,
         f"Step {identifier}",
         "For a test.",
         (Command((sys.executable, "-c", code)),),
-        Done(files=tuple(map(str, files)), never=never),
+        Done(files=tuple(map(str, files))),
         Estimate(1.0),
     )
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
     assert (demo.name, demo.title, demo.needs_network) == ("demo", "Offline demo", False)
     assert demo.model == "models/triton-wizard-demo/triton-wizard-demo-q8_0.gguf"
     assert demo.model_in_profiles
-    assert (demo.stack, demo.first_question) == ("llamacpp", "What is Triton?")
+    assert demo.first_question == "What is Triton?"
     assert demo.answers == {"temperature": 0.0}
 
 
@@ -38,7 +37,7 @@ def profile(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_journeys_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile(tmp_path / "journeys", 'title="T"\nabout="A"\nsource="S"\nmodel="org/name"\n', monkeypatch)
     mine = journey("mine")
-    assert (mine.model_in_profiles, mine.needs_network, mine.stack, mine.answers) == (False, True, None, {})
+    assert (mine.model_in_profiles, mine.needs_network, mine.answers) == (False, True, {})
     assert [found.name for found in journeys()] == ["demo", "mine"]
 
 
@@ -59,7 +58,7 @@ def test_models_for_the_cpu_are_offered_best_first_with_licence_and_source() -> 
         ref = parse_ref(model.ref)
         assert (ref.repo, ref.file) == (model.repo, model.file)
         assert model.licence in ("Apache-2.0", "MIT")
-        assert re.match(r"https://|.*https://", model.licence_source)
         assert "https://" in model.source
+        assert "licence" in model.source
         assert 10**8 < model.parameters < 10**9
         assert model.context >= 2048

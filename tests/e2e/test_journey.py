@@ -247,7 +247,7 @@ def test_a_second_ctrl_c_does_not_disturb_the_clean_up(wizard: Wizard, tmp_path:
     ignore = "import signal; [signal.signal(number, signal.SIG_IGN) for number in (2, 15)]"
     deaf = f"{ignore}; print('deaf', flush=True); signal.pause()"
     plan["steps"][0]["actions"] = [{"kind": "command", "argv": [sys.executable, "-c", deaf]}]
-    plan["steps"][0]["done"], plan["steps"][0]["identity"] = {"never": True}, None
+    plan["steps"][0]["done"], plan["steps"][0]["identity"] = {}, None
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     process = wizard.start("run", str(tmp_path / "plan.json"), "--json")
     until(process, "deaf")

@@ -82,6 +82,7 @@ def test_engines_interpreters_and_ports() -> None:
         CPU_HOST,
         engines=(
             ContainerEngine("docker", "28.2.2", None, None, "permission denied"),
+            ContainerEngine("docker", "28.2.2", "24.0.5", nvidia_runtime=True),
             ContainerEngine("podman", "4.3.1", "4.3.1", nvidia_runtime=False),
         ),
         interpreters=(Interpreter("/opt/python3", (3, 13, 0), None, has_venv=False, usable=False, why_not="too new"),),
@@ -89,6 +90,7 @@ def test_engines_interpreters_and_ports() -> None:
     )
     said = text(host)
     assert "docker 28.2.2: permission denied" in said
+    assert "docker 28.2.2: answers (server 24.0.5), can use NVIDIA GPUs" in said
     assert "podman 4.3.1: answers, has no NVIDIA runtime" in said
     assert "3.13.0 /opt/python3: too new (cannot make virtual" in said
     assert "8001, 8002 free; 8000 in use" in said

@@ -35,7 +35,7 @@ from wizard.prompts.show import (
     statuses_text,
     wrapped,
 )
-from wizard.run.events import Cancelled, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 
 ERROR = {"code": "TW-R03", "what": "it broke", "todo": "mend it"}
@@ -100,9 +100,6 @@ def test_the_answer_to_the_first_question_is_always_shown() -> None:
 
 def test_the_end() -> None:
     assert told(Ready(ENDPOINT, 1.0)) == "demo is ready: http://127.0.0.1:8000 (gRPC 127.0.0.1:8001)\n"
-    assert told(START, Cancelled("model", 1.0)).endswith(
-        "\nStopped; what is done stays done, and the same command goes on from here.\n"
-    )
     out = io.StringIO()
     shower = Shower(out)
     shower.show(START)

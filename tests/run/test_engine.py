@@ -20,7 +20,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
 from wizard.run.engine import run
-from wizard.run.events import Cancelled, Event, Output, Progress, StepFinished, StepStarted
+from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
 from wizard.run.journal import Journal
 
 
@@ -81,7 +81,7 @@ async def test_work_is_shared_by_the_servers_of_a_workspace(tmp_path: Path) -> N
 
 
 async def test_a_step_that_promises_nothing_runs_every_time(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path / "w", python_step("ask", "print('hi')", never=True))
+    plan = plan_of(tmp_path / "w", python_step("ask", "print('hi')"))
     for _ in range(2):
         assert outcomes((await events_of(plan))[0]) == {"ask": "done"}
 
@@ -188,10 +188,9 @@ async def test_closing_the_stream_stops_the_child_and_is_noted(tmp_path: Path) -
                 break
         assert proctable.marked(proctable.STEP_MARK, str(tmp_path / "w"))
     assert proctable.marked(proctable.STEP_MARK, str(tmp_path / "w")) == []
-    last = Journal(tmp_path / "w" / "journal.jsonl").events()[-2:]
-    assert isinstance(last[0], StepFinished)
-    assert last[0].outcome == "cancelled"
-    assert isinstance(last[1], Cancelled)
+    last = Journal(tmp_path / "w" / "journal.jsonl").events()[-1]
+    assert isinstance(last, StepFinished)
+    assert last.outcome == "cancelled"
 
 
 async def test_cancelling_the_task_stops_the_child(tmp_path: Path) -> None:
@@ -273,14 +272,14 @@ async def test_a_half_written_journal_line_costs_nothing_but_itself(tmp_path: Pa
 def test_a_journal_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").mkdir()
     with pytest.raises(WorkspaceError) as caught:
-        Journal(tmp_path / "journal.jsonl").add("test", Cancelled(None, 0.0))
+        Journal(tmp_path / "journal.jsonl").add("test", StepStarted("a", "A", 1, 1, 0.0))
     assert caught.value.code == "TW-R01"
 
 
 def test_a_full_disk_is_said(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").symlink_to("/dev/full")  # every write to it fails as on a full disk
     with pytest.raises(WorkspaceError, match="No space left") as caught:
-        Journal(tmp_path / "journal.jsonl").add("test", Cancelled(None, 0.0))
+        Journal(tmp_path / "journal.jsonl").add("test", StepStarted("a", "A", 1, 1, 0.0))
     assert caught.value.code == "TW-R01"
 
 
@@ -308,7 +307,7 @@ async def test_a_server_that_will_never_be_ready_is_noticed_and_stopped(
     start, wait = fake_server(code)
     steps = (
         Step("start", "Start", "", (start,), Done(server=True), Estimate(1)),
-        Step("ready", "Wait", "", (wait,), Done(never=True), Estimate(1)),
+        Step("ready", "Wait", "", (wait,), Done(), Estimate(1)),
     )
     events, error = await events_of(plan_of(tmp_path / "w", *steps))
     assert isinstance(error, ServerError)

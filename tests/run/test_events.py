@@ -7,7 +7,6 @@ import pytest
 from wizard.kernel.errors import UsageError
 from wizard.plan.plan import Ports
 from wizard.run.events import (
-    Cancelled,
     Event,
     Output,
     Progress,
@@ -26,7 +25,6 @@ EVENTS: list[Event] = [
     Progress("a", None, None, "…", 0.5),
     StepFinished("a", "done", 1.0, "", 0.5, "f", {"/x": (1, 2)}, None),
     Ready(ENDPOINT, 0.5),
-    Cancelled(None, 0.5),
 ]
 
 

@@ -21,8 +21,6 @@ class Journey:
     """A path inside ``profiles/`` (it begins with ``models/``) or a hub id."""
     source: str
     """Where the journey comes from: a tutorial, the wizard itself."""
-    stack: str | None = None
-    """Serving stack; None lets the advice choose."""
     answers: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Name of a question → its answer."""
     first_question: str | None = None

@@ -22,10 +22,9 @@ class SmallModel:
     """Longest prompt plus answer that it was made for, in tokens."""
     licence: str
     """SPDX identifier."""
-    licence_source: str
     about: str
     source: str
-    """Where repository, file and figures were read."""
+    """Where repository, file, figures and licence were read."""
     order: int
     """Place in the list of what is offered; the smallest is the default."""
 

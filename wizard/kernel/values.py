@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Hashable
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from wizard.kernel.errors import UsageError
 
@@ -35,6 +37,14 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(to_data(value), indent=indent, ensure_ascii=False)
 
 
+@cache
+def _adapter(kind: Hashable) -> Any:
+    """Pydantic's reader of ``kind``; making one takes longer than reading a line of the journal with it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
 def from_data(kind: type[T], data: Any, *, where: str) -> T:
     """Read plain JSON data as a value of ``kind``.
 
@@ -46,10 +56,11 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
     Raises:
         UsageError: TW-K01 if the data does not fit, naming the first field that does not.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        return TypeAdapter(kind).validate_python(data)
+        value: T = _adapter(cast("Hashable", kind)).validate_python(data)
+        return value
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the top level"

@@ -129,15 +129,15 @@ Action: TypeAlias = Command | Write | Start | Wait
 class Done:
     """When a step needs not be done again (beside: its definition is unchanged and it was finished before).
 
+    A step that promises nothing is done every time.
+
     Attributes:
         files: They exist with the size and time that the journal noted.
         server: The server runs, made from exactly this plan.
-        never: Do it every time.
     """
 
     files: tuple[str, ...] = ()
     server: bool = False
-    never: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,8 @@ def _engine(engine: ContainerEngine) -> str:
     if engine.problem:
         return f"{name}: {engine.problem}"
     nvidia = {True: "can use NVIDIA GPUs", False: "has no NVIDIA runtime", None: "NVIDIA runtime unknown"}
-    return f"{name}: answers, {nvidia[engine.nvidia_runtime]}"
+    server = "" if engine.server_version == engine.client_version else f" (server {engine.server_version})"
+    return f"{name}: answers{server}, {nvidia[engine.nvidia_runtime]}"
 
 
 def _interpreter(each: Interpreter) -> str:

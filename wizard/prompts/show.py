@@ -19,7 +19,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.words import choice_room, choice_title, cost, model_line, one_line, stack
 from wizard.probe.host import Host
-from wizard.run.events import Cancelled, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 
 SELDOM_S = 10.0
@@ -88,8 +88,6 @@ class Shower:
             case Ready():
                 where = event.endpoint
                 self._line(f"{plain(where.name)} is ready: {where.http} (gRPC {where.grpc})")
-            case Cancelled():
-                self._line("Stopped; what is done stays done, and the same command goes on from here.")
 
     def end(self) -> None:
         """End the line of a step that was interrupted."""

@@ -20,7 +20,7 @@ from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.events import Cancelled, Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Meter
 from wizard.serve import find, launch, ready
@@ -121,7 +121,6 @@ class _Run:
             raise
         except (asyncio.CancelledError, GeneratorExit):  # nothing may be yielded any more
             self._end(step, "cancelled", began, "stopped by the user")
-            self.journal.add(self.plan.name, Cancelled(step.id, time.time()))
             raise
         yield self._end(step, "done", began, "")
 

@@ -44,7 +44,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A step ends. ``skipped`` means: done earlier and unchanged since."""
+    """A step ends. ``skipped`` means: done earlier and unchanged since.
+
+    ``cancelled`` is in the journal only: who stops a run has closed its stream and sees no further event.
+    """
 
     step: str
     outcome: Outcome
@@ -66,19 +69,9 @@ class Ready:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
-    """The user stopped the journey during ``step``; a later run goes on from there."""
+Event: TypeAlias = StepStarted | Output | Progress | StepFinished | Ready
 
-    step: str | None
-    at: float
-
-
-Event: TypeAlias = StepStarted | Output | Progress | StepFinished | Ready | Cancelled
-
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (StepStarted, Output, Progress, StepFinished, Ready, Cancelled)
-}
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (StepStarted, Output, Progress, StepFinished, Ready)}
 
 
 def event_data(event: Event) -> dict[str, Any]:
@@ -89,6 +82,6 @@ def event_data(event: Event) -> dict[str, Any]:
 def read_event(data: dict[str, Any], *, where: str) -> Event:
     """Read one event back; see `wizard.kernel.values.from_data` for the errors."""
     kind = _KINDS.get(str(data.get("event")))
-    fields = {key: value for key, value in data.items() if key != "event"}
+    fields = {key: value for key, value in data.items() if key not in ("event", "server")}
     # An unknown kind fails as a StepStarted that lacks its fields.
     return cast("Event", from_data(kind or StepStarted, fields, where=where))

@@ -45,8 +45,8 @@ class Journal:
                 "Free some space or mend its rights; what is done stays done, and `up` goes on from there.",
             ) from error
 
-    def events(self, server: str | None = None) -> list[Event]:
-        """All events, or those of one server, oldest first; a half-written or foreign line is skipped."""
+    def events(self) -> list[Event]:
+        """All events, oldest first; a half-written or foreign line is skipped."""
         try:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -54,9 +54,7 @@ class Journal:
         found: list[Event] = []
         for line in lines:
             try:
-                data = json.loads(line)
-                if server in (None, data.pop("server", None)):
-                    found.append(read_event(data, where=str(self._path)))
+                found.append(read_event(json.loads(line), where=str(self._path)))
             except (ValueError, AttributeError, UsageError):
                 continue
         return found

@@ -103,7 +103,7 @@ def _serve(runtime: Native, ports: Ports, model: str, prepared: tuple[Step, ...]
             title="Wait until the model is ready",
             why="Triton opens its ports when every model is loaded; then /v2/models/NAME/ready answers 200.",
             actions=(Wait(model, ports, READY_SECONDS),),
-            done=Done(never=True),
+            done=Done(),
             estimate=Estimate(2),
         ),
     )
@@ -128,6 +128,6 @@ def _first_question(runtime: Native, question: str) -> Step:
         title="Ask a first question",
         why="Ready means loaded; only an answer proves that prompt, template, engine and streaming work together.",
         actions=(Command(argv),),
-        done=Done(never=True),
+        done=Done(),
         estimate=Estimate(2),
     )
