@@ -202,10 +202,16 @@ def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
 def test_a_second_wizard_is_refused_and_the_first_goes_on(wizard: Wizard) -> None:
     process = wizard.start("up", "demo", "--yes", "--json")
     until(process, '"StepStarted"')
+    process.send_signal(signal.SIGSTOP)  # or it might be done before the others have begun
     assert "TW-K04" in wizard.run("up", "demo", "--yes", status=6)
+    assert "TW-K04" in wizard.run("demo", status=6)
+    assert "TW-K04" in wizard.run("down", "demo", status=6)
+    assert "TW-K04" in wizard.run("clean", "--yes", status=6)
+    process.send_signal(signal.SIGCONT)
     output, _ = process.communicate()
     assert process.returncode == 0
     assert json.loads(output.splitlines()[-1])["event"] == "Ready"
+    assert json.loads(wizard.run("status", "--json"))[0]["state"] == "ready"
 
 
 def test_a_broken_model_names_its_cause_and_leaves_nothing_running(wizard: Wizard) -> None:
