@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
@@ -278,6 +279,7 @@ class FakeJourney:
     facts: ModelFacts = FACTS
     advice: Advice | WizardError = ADVICE
     planned: Plan | WizardError = field(default_factory=plan)
+    earlier: Plan | None = None
     script: Callable[[Plan], list[Event]] = events
     run_error: WizardError | None = None
     hold_run: bool = False
@@ -295,6 +297,8 @@ class FakeJourney:
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
     stopped: list[str | None] = field(default_factory=list)
+    token: str | None = None
+    """If set, the model is gated, and only this token opens it."""
     read: list[str] = field(default_factory=list)
     runs: int = 0
 
@@ -316,6 +320,8 @@ class FakeJourney:
             raise ModelError(
                 "TW-M01", f"no model {ref!r} on the hub", "Check the spelling, or name a folder or a .gguf file."
             )
+        if self.token is not None and os.environ.get("HF_TOKEN") != self.token:
+            raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence, then log in.")
         return replace(self.facts, ref=ref)
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
@@ -334,6 +340,9 @@ class FakeJourney:
     ) -> Plan:
         made = _or_raise(self.planned)
         return replace(made, name=name or made.name, facts=facts, choice=choice, host=host.source)
+
+    def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:
+        return self.earlier
 
     async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
         self.runs += 1

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, FACTS, GPU_HOST, NO_PYTHON, FakeJourney, choice
+from tests.tui.fake_journey import ENDPOINT, GPU_HOST, NO_PYTHON, FakeJourney, choice
 from tests.tui.walking import (
     StillApp,
     answered,
@@ -153,26 +153,6 @@ async def test_the_wishes_of_a_journey_are_used() -> None:
         await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: made.wished)
     assert made.wished[0].users == 2
-
-
-async def test_a_gated_model_asks_for_the_token_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
-    import os
-
-    from textual.widgets import Input
-
-    from wizard.tui.screens.form import FormScreen
-
-    made = FakeJourney(facts=dataclasses.replace(FACTS, gated=True))
-    monkeypatch.setenv("HF_TOKEN", "")
-    async with StillApp(made, model_ref="a/b").run_test(size=(80, 24)) as pilot:
-        await to_machine(pilot)
-        await pilot.press("enter")
-        form = await screen(pilot, FormScreen)
-        assert form.query_one(Input).password
-        await pilot.press(*"hf_secret", "enter")
-        await screen(pilot, AdviceScreen)
-        assert os.environ["HF_TOKEN"] == "hf_secret"
 
 
 @pytest.mark.parametrize("walk", [to_machine, to_advice, to_review])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
 from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_machine, to_review, wait_for
-from wizard.kernel.errors import ServerError
+from wizard.kernel.errors import CancelledError, ServerError
 from wizard.run.events import Progress
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
@@ -102,7 +102,7 @@ async def test_a_signal_stops_the_running_step_and_leaves(number: signal.Signals
         os.kill(os.getpid(), number)
         await wait_for(pilot, lambda: app._exit)
         assert made.closed == ["run"]
-    assert app.return_value == 128 + number
+    assert app.return_value == CancelledError.exit_code
 
 
 async def test_less_than_a_second_left_is_not_said() -> None:

@@ -14,6 +14,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
+from wizard.kernel.errors import CancelledError
 from wizard.kernel.paths import Workspace
 from wizard.tui.flow import Flow
 from wizard.tui.port import JourneyPort
@@ -82,7 +83,7 @@ class WizardApp(App[int]):
         self.theme = WIZARD.name
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
-            loop.add_signal_handler(number, self._terminate, 128 + number)
+            loop.add_signal_handler(number, self._terminate)
         self._walk()
 
     @work
@@ -105,12 +106,12 @@ class WizardApp(App[int]):
         else:
             stage.leave()
 
-    def _terminate(self, status: int) -> None:
+    def _terminate(self) -> None:
         stage = self._stage()
         if stage is None:
-            self.exit(status)
+            self.exit(CancelledError.exit_code)
         else:
-            stage.terminate(status)
+            stage.terminate()
 
     def _stage(self) -> StageScreen[Any] | None:
         return next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)

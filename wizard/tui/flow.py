@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -71,19 +70,8 @@ class Flow:
         answer = await self._show(ServersScreen(endpoints))
         if answer is None or isinstance(answer, str):
             return partial(self.machine, back=partial(self.running, endpoints, conversation))
-        plan = await background.call(partial(self._accepted, answer.name))
+        plan = await background.call(partial(self._journey.earlier_plan, self._workspace, answer.name))
         return partial(self.chat, answer, plan, conversation)
-
-    def _accepted(self, name: str) -> Plan | None:
-        """The plan that the server ``name`` was made from, if it can be read."""
-        from wizard.kernel.values import from_json
-        from wizard.plan.plan import Plan
-
-        path = self._workspace.server(name).plan
-        try:
-            return from_json(Plan, path.read_bytes(), where=str(path))
-        except (OSError, WizardError):  # a chat needs no plan; only a restart does
-            return None
 
     async def machine(self, host: Host | None = None, *, back: Stage | None = None) -> Stage:
         """Stage 1."""
@@ -111,19 +99,8 @@ class Flow:
         self._text = screen.view.text
         if facts is None:
             return back
-        if facts.gated and not os.environ.get("HF_TOKEN"):
-            await self._ask_token()
         self._wishes = self._wishes or await background.call(partial(self._first_wishes, facts.ref))
         return partial(self.advice, host, facts, back=partial(self.model, host, back=back))
-
-    async def _ask_token(self) -> None:
-        """Ask for what a gated model needs; it stays in this process's environment and its children's."""
-        from wizard.plan.questions import HF_TOKEN
-        from wizard.tui.screens.form import FormScreen
-
-        answers = await self._app.push_screen_wait(FormScreen("This model is gated", [HF_TOKEN], {}))
-        if answers:
-            os.environ["HF_TOKEN"] = str(answers[HF_TOKEN.name])
 
     def _first_wishes(self, ref: str) -> Wishes:
         """The wishes that the chosen journey comes with."""

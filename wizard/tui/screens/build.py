@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import Static
 
 from wizard.kernel.errors import CancelledError, WizardError
@@ -70,24 +70,24 @@ class BuildScreen(StageScreen[Endpoint]):
     ) -> None:
         super().__init__()
         self._plan, self._run, self._logs, self._clock = plan, run, logs, clock
-        self._status: int | None = None
-        """The exit status that a signal asked for."""
+        self._told = False
+        """Whether a signal told the wizard to leave: nothing is asked any more."""
         self._asking: AskScreen | None = None
         self._quit = False
         """Whether the user wants to leave the wizard as soon as the step has stopped."""
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """Steps, how far it is, the log, and how it ended."""
         log = LiveLog()
         log.border_title = "Output"
-        return [
+        yield from self.framed(
             Static(classes="heading"),
             Container(
                 Vertical(Static(id="steps"), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left"),
                 log,
                 classes="master-detail",
             ),
-        ]
+        )
 
     def on_mount(self) -> None:
         """Begin."""
@@ -115,7 +115,7 @@ class BuildScreen(StageScreen[Endpoint]):
     def _end(self, error: WizardError | None) -> None:
         """Runs after every message that was posted before it."""
         self.view = ended(self.view, error)
-        if self._asking is not None and self.app.screen is self._asking and self._status is None:
+        if self._asking is not None and self.app.screen is self._asking and not self._told:
             self._asking.dismiss("on")  # there is nothing left to stop
         elif self._quit:
             self.leave()
@@ -178,9 +178,9 @@ class BuildScreen(StageScreen[Endpoint]):
         else:
             self.app.exit(self._exit_code())
 
-    def terminate(self, status: int) -> None:
+    def terminate(self) -> None:
         """Leave without asking, as soon as the running step has stopped."""
-        self._quit, self._status = True, status
+        self._quit = self._told = True
         if self.view.phase is Phase.RUNNING:
             self._stop()
         else:
@@ -191,9 +191,7 @@ class BuildScreen(StageScreen[Endpoint]):
         self.workers.cancel_group(self, "run")
 
     def _exit_code(self) -> int:
-        if self._status is not None:
-            return self._status
-        if self.view.phase is Phase.CANCELLED:
+        if self._told or self.view.phase is Phase.CANCELLED:
             return CancelledError.exit_code
         return self.view.error.exit_code if self.view.error else 0
 
