@@ -19,7 +19,7 @@ import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.conftest import CHOICE, FACTS, REFUSAL, SHORT_CONTEXT, Served, chain_repository
-from tests.server_environment import running_triton, wait_until, write
+from tests.server_environment import running_triton, write
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.repository.llamacpp import repository
@@ -132,8 +132,8 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     for name, path in (("missing", tmp_path / "nope.gguf"), ("text", text), ("broken", broken)):
         write(repository(name, gguf_path=str(path), facts=FACTS, choice=CHOICE, threads=1), root)
     with running_triton(root, tmp_path, ready=False) as triton:
-        wait_until(lambda: triton.process.poll() is not None, 60)
-        log = triton.logged()
+        triton.process.wait(60)
+        log = triton.wait_for_log(lambda text: "failed to load all models" in text)
     assert triton.process.returncode != 0
     assert f"missing: there is no file {tmp_path}/nope.gguf" in log
     assert f"text: {text} is not a GGUF file" in log
