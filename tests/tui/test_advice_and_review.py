@@ -74,7 +74,9 @@ async def test_escape_leaves_the_wishes_as_they_were() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
-        await pilot.press("w", "down", "9", "escape")
+        await pilot.press("w")
+        await screen(pilot, FormScreen)
+        await pilot.press("down", "9", "escape")
         await wait_for(pilot, lambda: pilot.app.screen is advice)
     assert len(made.wished) == 1
 

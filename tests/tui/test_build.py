@@ -118,7 +118,9 @@ async def test_never_mind_goes_on() -> None:
         await pilot.press("escape")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
-        await pilot.press("escape", "down", "enter")
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
         assert made.closed == []
@@ -175,8 +177,8 @@ async def test_l_shows_where_the_whole_output_is() -> None:
         reader = await screen(pilot, ReaderScreen)
         assert str(WORKSPACE.server("demo").logs / "start.log") in reader._text
         await pilot.press("c", "escape")
+        assert await screen(pilot, BuildScreen) is build
         assert "start.log" in pilot.app.clipboard
-        assert pilot.app.screen is build
 
 
 def test_a_view_is_folded_from_the_events() -> None:

@@ -27,6 +27,7 @@ from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.machine import MachineScreen
+from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.servers import ServersScreen
@@ -190,14 +191,15 @@ async def test_help_names_the_keys_of_the_screen_and_closes_again() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         machine = await to_machine(pilot)
         await pilot.press("f1")
-        await pilot.pause()
-        text = app.screen._text
+        text = (await screen(pilot, ReaderScreen))._text
         assert "Look again" in text
         assert machine.HELP in text
         await pilot.press("f1", "escape")
-        assert app.screen is machine
-        await pilot.press("question_mark", "q")
-        assert app.screen is machine
+        assert await screen(pilot, MachineScreen) is machine
+        await pilot.press("question_mark")
+        await screen(pilot, ReaderScreen)
+        await pilot.press("q")
+        assert await screen(pilot, MachineScreen) is machine
 
 
 async def test_a_plan_for_another_machine_is_shown_but_not_carried_out() -> None:

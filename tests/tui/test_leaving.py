@@ -15,6 +15,7 @@ from wizard.run.events import Progress
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.servers import ServersScreen
@@ -26,7 +27,9 @@ async def test_name_and_port_stay_after_a_build_and_are_always_shown() -> None:
         review = await to_review(pilot)
         shown = str(review.query_one("#cost").render())
         assert "Server demo · HTTP port 8010 (gRPC 8011, metrics 8012)" in shown
-        await pilot.press("n", *"foo", "down", *"9360", "enter")
+        await pilot.press("n")
+        await screen(pilot, FormScreen)
+        await pilot.press(*"foo", "down", *"9360", "enter")
         await wait_for(pilot, lambda: review.view.plan and review.view.plan.name == "foo")
         await pilot.press("enter")
         build = await screen(pilot, BuildScreen)

@@ -155,7 +155,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             "copy": bool(view.said("assistant")),
             "copy_code": bool(code(view)),
             "restart": idle and view.error is not None,
-            "scroll": bool(view.conversation.messages),
+            "scroll": bool(view.conversation.messages) or self.hides_something,
         }.get(action, True)
 
     def action_write(self) -> None:

@@ -109,7 +109,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     def compose(self) -> ComposeResult:
         """A field, the list, and a place for errors."""
-        field = Input(self.view.text, placeholder="filter, hub id, folder or .gguf", id="reference")
+        field = Input(self.view.text, placeholder="filter, hub id, folder, .gguf", id="reference")
         yield from self.framed(
             Static("Which model do you want to serve?", classes="heading"),
             field,

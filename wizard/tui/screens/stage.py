@@ -47,6 +47,11 @@ class StageScreen(Screen["R | None"], Generic[R]):
         for pane in self.query("#stage, .reading"):
             pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
 
+    @property
+    def hides_something(self) -> bool:
+        """Whether there is more to read than is in sight."""
+        return any(pane.max_scroll_y > 0 for pane in self.query("#stage, .reading"))
+
     def leave(self) -> None:
         """The user wants to quit; a stage that has something running asks first."""
         self.app.exit(0)
