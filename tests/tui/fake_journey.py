@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
 from wizard.catalog.journeys import Journey
@@ -23,6 +24,7 @@ from wizard.run.events import Event, Output, Progress, Ready, StepFinished, Step
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
+T = TypeVar("T")
 HOME = "/home/ada/.local/share/triton-wizard"
 WORKSPACE = Workspace(Path(HOME))
 MIB, GIB = 1024**2, 1024**3
@@ -388,7 +390,7 @@ class FakeJourney:
             assert self.gate.wait(30)
 
 
-def _or_raise(answer):  # type: ignore[no-untyped-def]
+def _or_raise(answer: T | WizardError) -> T:
     if isinstance(answer, WizardError):
         raise answer
     return answer

@@ -22,7 +22,7 @@ WAITING = Command(("sh", "-c", "sleep 600 & echo it waits; wait"))
 
 
 class FakeUpToTheRun(FakeJourney):
-    def run(self, plan: Plan) -> AsyncGenerator[Event, None]:  # type: ignore[override]
+    def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
         return journey.run(plan)
 
 

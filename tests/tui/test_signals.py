@@ -9,6 +9,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -23,7 +24,7 @@ IN_ORDER = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l")
 
 
 @pytest.fixture
-def wizard(tmp_path: Path) -> Iterator[pexpect.spawn[bytes]]:
+def wizard(tmp_path: Path) -> Iterator[Any]:
     """The wizard with a step under way; what it says when it is over is in ``before``."""
     env = os.environ | {"PYTHONPATH": str(PACKAGE)}
     argv = ["-m", "tests.tui.in_terminal", str(tmp_path)]
@@ -51,7 +52,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_step_with_its_group_and_the_terminal_is_in_order(
-    wizard: pexpect.spawn[bytes], tmp_path: Path, number: signal.Signals
+    wizard: Any, tmp_path: Path, number: signal.Signals
 ) -> None:
     assert len(step(tmp_path)) == 2  # the shell and what it started
     assert not termios.tcgetattr(wizard.child_fd)[3] & termios.ECHO
@@ -66,7 +67,7 @@ def test_a_signal_ends_the_step_with_its_group_and_the_terminal_is_in_order(
     assert flags & termios.ICANON
 
 
-def test_a_terminal_that_is_closed_leaves_no_step_and_no_wizard(wizard: pexpect.spawn[bytes], tmp_path: Path) -> None:
+def test_a_terminal_that_is_closed_leaves_no_step_and_no_wizard(wizard: Any, tmp_path: Path) -> None:
     wizard.ptyproc.fileobj.close()  # nobody reads any more: the kernel sends SIGHUP
     wait_until(lambda: step(tmp_path) == [])
     wait_until(lambda: not wizard.isalive())

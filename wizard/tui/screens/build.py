@@ -53,8 +53,10 @@ class BuildScreen(StageScreen[Endpoint]):
         Binding("r", "run", "Try again"),
         Binding("escape", "stop", "Stop"),
         Binding("escape", "back", "Back to the plan"),
-        Binding("up", "scroll_log(-1)", "Scroll", priority=True, key_display="↑↓ PgUp/Dn"),
-        Binding("down", "scroll_log(1)", "Scroll", priority=True, show=False),
+        Binding("up", "scroll_log(0, -1)", "Scroll", priority=True, key_display="↑↓←→ PgUp/Dn"),
+        Binding("down", "scroll_log(0, 1)", "Scroll", priority=True, show=False),
+        Binding("left", "scroll_log(-8, 0)", "Scroll", priority=True, show=False),
+        Binding("right", "scroll_log(8, 0)", "Scroll", priority=True, show=False),
         Binding("pageup", "scroll(-1)", "Scroll", priority=True, show=False),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
         Binding("l", "logs", "Log files"),
@@ -149,9 +151,9 @@ class BuildScreen(StageScreen[Endpoint]):
             ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server")
         )
 
-    def action_scroll_log(self, lines: int) -> None:
+    def action_scroll_log(self, columns: int, lines: int) -> None:
         """Scroll the log; at its end it follows the output again."""
-        self.query_one(LiveLog).scroll_relative(y=lines, animate=False)
+        self.query_one(LiveLog).scroll_relative(x=columns, y=lines, animate=False)
 
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
