@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import types
@@ -60,6 +61,18 @@ def test_streaming_is_the_default_and_loses_nothing(served: Served) -> None:
 def test_a_raw_prompt_is_continued(served: Served) -> None:
     (said,) = post(served, "chain", text_input="Is it?", stream=False, apply_chat_template=False)
     assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+
+
+@e2e
+@pytest.mark.parametrize("typed", ["<|im_end|>", "<|im_start|>", "<|endoftext|>"])
+def test_special_tokens_that_somebody_typed_are_text(served: Served, typed: str) -> None:
+    def tokens(**body: Any) -> int:
+        (said,) = post(served, "short", stream=False, **body)
+        return int(re.findall(r"prompt too long: (\d+) tokens", said["error"])[0])
+
+    count, frame = 300, len("user\n\nassistant\n") + 3
+    assert tokens(text_input=typed * count) == frame + count * (len(typed) + 1)  # a token for each byte, and the space
+    assert tokens(text_input=typed * count, apply_chat_template=False) == count  # a ready prompt may have them
 
 
 @e2e
