@@ -23,7 +23,7 @@ QUESTIONS = ("What is Triton?", "What is tensor parallelism?")
 
 async def picture(workspace: Workspace) -> str:
     """Walk from the machine to two answers; the last screen as SVG."""
-    app = WizardApp(workspace, model_ref="demo", offline=True)
+    app = WizardApp(workspace, answers={"model": "demo"}, offline=True)
     async with app.run_test(size=SIZE) as pilot:
         chat = await to_chat(pilot, seconds=240)
         for question in QUESTIONS:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.t
 
 
 async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_killed(wizard: Wizard) -> None:
-    app = WizardApp(Workspace(wizard.workspace), model_ref="demo", offline=True)
+    app = WizardApp(Workspace(wizard.workspace), answers={"model": "demo"}, offline=True)
     async with app.run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot, seconds=240)
         await asked(pilot, "What is Triton?", chat)

@@ -30,7 +30,7 @@ def main() -> int:
     workspace = Workspace(Path(sys.argv[1]))
     made = plan()
     made = replace(made, workspace=str(workspace.root), steps=(replace(made.steps[0], actions=(WAITING,)),))
-    return WizardApp(workspace, journey=FakeUpToTheRun(planned=made), model_ref="demo").run() or 0
+    return WizardApp(workspace, journey=FakeUpToTheRun(planned=made), answers={"model": "demo"}).run() or 0
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ async def test_servers_that_cannot_be_looked_for_do_not_hold_the_journey_up(monk
 
 async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> None:
     made = FakeJourney(running=(ENDPOINT,))
-    async with StillApp(made, model_ref="demo").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)
@@ -148,7 +148,7 @@ async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> No
 
 async def test_the_wishes_of_a_journey_are_used() -> None:
     made = FakeJourney()
-    async with StillApp(made, model_ref="demo").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)
@@ -269,3 +269,21 @@ async def test_back_from_a_failed_build_leads_to_the_plan() -> None:
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
         await pilot.press("escape")
         await screen(pilot, ReviewScreen)
+
+
+async def test_answers_given_beforehand_are_what_the_forms_hold() -> None:
+    made = FakeJourney()
+    answers = {"model": "demo", "users": 7, "max_len": 512, "name": "mine", "http_port": 8100, "temperature": 0.5}
+    async with StillApp(made, answers=answers).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        assert (advice.view.wishes.users, advice.view.wishes.max_len) == (7, 512)
+        await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        assert review.view.answers == {"name": "mine", "http_port": 8100}
+        await wait_for(pilot, lambda: review.view.plan)
+        await pilot.press("enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.press("enter")
+        chat = await screen(pilot, ChatScreen)
+        assert chat.view.conversation.sampling.temperature == 0.5

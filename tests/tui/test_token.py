@@ -32,7 +32,7 @@ async def to_form(pilot: Pilot[Any]) -> FormScreen:
 
 async def test_who_may_not_read_it_is_asked_for_a_token_unseen_and_it_is_read_again() -> None:
     made = FakeJourney(token="hf_good")
-    app = StillApp(made, model_ref="a/b")
+    app = StillApp(made, answers={"model": "a/b"})
     async with app.run_test(size=(80, 24)) as pilot:
         form = await to_form(pilot)
         assert form.query_one(Input).password
@@ -52,7 +52,7 @@ async def test_a_token_that_does_not_help_is_forgotten_and_the_error_shown(
     if before:
         monkeypatch.setenv("HF_TOKEN", before)
     made = FakeJourney(token="hf_good")
-    async with StillApp(made, model_ref="a/b").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "a/b"}).run_test(size=(80, 24)) as pilot:
         await to_form(pilot)
         await pilot.press(*"hf_bad", "enter")
         model = await screen(pilot, ModelScreen)
@@ -66,7 +66,7 @@ async def test_a_token_that_does_not_help_is_forgotten_and_the_error_shown(
 
 async def test_escape_shows_what_to_do_instead() -> None:
     made = FakeJourney(token="hf_good")
-    async with StillApp(made, model_ref="a/b").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "a/b"}).run_test(size=(80, 24)) as pilot:
         await to_form(pilot)
         await pilot.press("escape")
         model = await screen(pilot, ModelScreen)
@@ -76,7 +76,7 @@ async def test_escape_shows_what_to_do_instead() -> None:
 
 async def test_who_may_read_a_gated_model_is_not_asked() -> None:
     made = FakeJourney(facts=replace(FACTS, gated=True))
-    async with StillApp(made, model_ref="a/b").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "a/b"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)

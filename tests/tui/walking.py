@@ -80,7 +80,7 @@ async def to_model(pilot: Pilot[Any]) -> ModelScreen:
 async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
     app = pilot.app
     assert isinstance(app, WizardApp)
-    await (to_model(pilot) if app.model_ref is None else to_machine(pilot))
+    await (to_model(pilot) if "model" not in app.answers else to_machine(pilot))
     await pilot.press("enter")
     found = await screen(pilot, AdviceScreen)
     await wait_for(pilot, lambda: found.view.advice or found.view.error)

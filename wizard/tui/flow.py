@@ -38,14 +38,16 @@ class Flow:
 
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
         self._app, self._journey, self._workspace = app, journey, workspace
-        self._text = app.model_ref or ""
+        self._text = str(app.answers.get("model", ""))
         self._wishes: Wishes | None = None
-        self._server: Answers = {}
+        self._settings: Answers = {}
+        """What the journey and the command line say of the chat."""
+        self._server: Answers = {name: app.answers[name] for name in ("name", "http_port") if name in app.answers}
         """Name and port of the server that is being set up, if the user gave them."""
 
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
-        stage: Stage | None = self.servers if self._app.model_ref is None else self.machine
+        stage: Stage | None = self.servers if "model" not in self._app.answers else self.machine
         while stage is not None:
             stage = await stage()
 
@@ -81,11 +83,12 @@ class Flow:
         found = await self._show(MachineScreen(probe, host, first=back is None))
         if found is None:
             return back or self.machine
-        take = self._app.model_ref is not None and host is None
+        take = "model" in self._app.answers and host is None
         return partial(self.model, found, take=take, back=partial(self.machine, found, back=back))
 
     async def model(self, host: Host, *, back: Stage, take: bool = False) -> Stage:
         """Stage 2; with ``take`` the model was named on the command line."""
+        from wizard.plan.questions import wishes
         from wizard.tui.screens.model import ModelScreen
 
         offline = self._app.offline
@@ -99,14 +102,14 @@ class Flow:
         self._text = screen.view.text
         if facts is None:
             return back
-        self._wishes = self._wishes or await background.call(partial(self._first_wishes, facts.ref))
+        known = await background.call(partial(self._known, facts.ref))
+        self._wishes, self._settings = self._wishes or wishes(known), known
         return partial(self.advice, host, facts, back=partial(self.model, host, back=back))
 
-    def _first_wishes(self, ref: str) -> Wishes:
-        """The wishes that the chosen journey comes with."""
-        from wizard.plan.questions import wishes
-
-        return wishes(next((one.answers for one in self._journey.journeys() if one.name == ref), {}))
+    def _known(self, ref: str) -> Answers:
+        """All answers for the model ``ref``: what was given goes before what its journey comes with."""
+        preset = next((one.answers for one in self._journey.journeys() if one.name == ref), {})
+        return {**preset, **self._app.answers}
 
     async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
         """Stage 3."""
@@ -161,6 +164,7 @@ class Flow:
 
     async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:
         """Stage 6."""
+        from wizard.chat.conversation import conversation as begin
         from wizard.tui.screens.chat import ChatScreen
 
         end = await self._show(
@@ -169,7 +173,7 @@ class Flow:
                 partial(self._journey.chat, endpoint),
                 partial(self._stop, endpoint.name),
                 partial(self._journey.served, endpoint),
-                conversation,
+                conversation or begin(self._settings),
             )
         )
         said = end.conversation if end else conversation
