@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+DEFAULT_USERS = 4
+"""People served at the same time unless asked otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What the user asked for. None means "the wizard chooses"; a value given here is never changed, only refused."""
 
     goal: str = "chat"
     """``chat``, ``throughput``, ``quality``, ``smallest``."""
-    users: int = 4
-    """People served at the same time."""
+    users: int | None = None
+    """People served at the same time; None lets the wizard lower `DEFAULT_USERS` where they do not fit."""
     max_len: int | None = None
     """Tokens of prompt plus answer for each user."""
     max_gpus: int | None = None
@@ -74,8 +78,14 @@ class Choice:
     max_seq_len: int
     """Tokens of prompt plus answer for each of them."""
     release: str
-    """Version of what serves, e.g. ``triton 2.51.0``."""
+    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``), or ``triton 2.51.0`` without one."""
     memory: Memory
+    devices: tuple[int, ...] = ()
+    """Indices of the GPUs of one copy; empty where the CPU serves."""
+    replicas: int = 1
+    """Copies that the machine has room for, each on ``tp`` × ``pp`` GPUs of its own; one is started."""
+    gpu_memory_utilization: float | None = None
+    """Share of a GPU's total memory that the server may use (vLLM's meaning); None where the CPU serves."""
     speed: Speed | None = None
     warnings: tuple[Note, ...] = ()
     reasons: tuple[Note, ...] = ()
