@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
 DEFAULT_USERS = 4
 """People served at the same time unless asked otherwise."""
 
