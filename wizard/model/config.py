@@ -1,8 +1,7 @@
 """What ``config.json`` says of a model. Pure: JSON data in, facts out.
 
 Field names are those of the ``transformers`` configurations (``LlamaConfig`` and its kin, and the older names of
-GPT-2's time). Parameters are counted for the Llama family, whose formula is its modules' shapes
-(``transformers/models/{llama,mistral,qwen2,qwen3}/modeling_*.py``); other architectures are left to the weights.
+GPT-2's time). Parameters are counted for the families of `wizard.model.families`; others are left to the weights.
 """
 
 from __future__ import annotations
@@ -11,28 +10,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from wizard.model import families, parameters
 from wizard.model.checked import label, whole
 from wizard.model.facts import ModelFacts, Quantization
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "layers": (("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 10_000),
-    "hidden_size": (("hidden_size", "n_embd", "d_model"), 1_000_000),
+    "hidden_size": (("hidden_size", "n_embd", "n_embed", "d_model"), 1_000_000),
     "heads": (("num_attention_heads", "n_head", "n_heads"), 100_000),
     "kv_heads": (("num_key_value_heads",), 100_000),
     "head_dim": (("head_dim",), 100_000),
     "intermediate_size": (("intermediate_size", "n_inner", "ffn_dim"), 100_000_000),
     "vocabulary": (("vocab_size",), 100_000_000),
     "experts": (("num_local_experts", "num_experts", "n_routed_experts"), 100_000),
-    "experts_per_token": (("num_experts_per_tok", "num_experts_per_token"), 100_000),
+    "experts_per_token": (("num_experts_per_tok", "num_experts_per_token", "experts_per_token"), 100_000),
     "max_context": (("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"), 1_000_000_000),
 }
 """Field of `ModelFacts` → its names in config.json, and the largest value that is not nonsense."""
 
 _OPTIONAL = ("experts", "experts_per_token")  # None says "dense", not "unknown"
-
-_QKV_BIAS = {"Qwen2ForCausalLM": True}  # modeling_qwen2.py: q, k and v have biases, o has none
-_QK_NORM = {"Qwen3ForCausalLM": True}  # modeling_qwen3.py: RMSNorm over head_dim on q and k
-_LLAMA_FAMILY = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 
 
 def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.json") -> ModelFacts:
@@ -47,21 +43,27 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         ModelError: TW-M05 if a value cannot be true.
     """
     text = _text_part(config)
-    numbers, unknown = _numbers(text, where)
     architecture = _architecture(config)
+    family = families.named(text.get("model_type"), architecture)
+    if family:
+        text = families.completed(family, text, nested=text is not config)
+    numbers, unknown = _numbers(text, where)
     if architecture is None:
         unknown["architecture"] = "config.json names no architecture"
-    parameters = _parameters(architecture, numbers, text)
-    if parameters is None:
-        unknown["parameters"] = (
+    anatomy = parameters.anatomy(family, numbers, text, where) if family else None
+    if anatomy is None:
+        unknown["parameters"] = unknown["anatomy"] = (
             "config.json lacks a field that is needed to count them"
-            if architecture in _LLAMA_FAMILY
+            if family
             else f"the wizard cannot count {architecture or 'an unnamed architecture'} from its config.json alone"
         )
+    elif isinstance(config.get("vision_config"), dict):
+        unknown["vision"] = "config.json does not say how many parameters the vision part has: they are not counted"
     return replace(
         facts,
         architecture=architecture,
-        parameters=parameters,
+        parameters=anatomy.parts.total if anatomy else None,
+        anatomy=anatomy,
         **numbers,
         dtype=_dtype(text) or _dtype(config),
         quantization=quantization(text) or quantization(config),
@@ -103,27 +105,6 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
         if value is None and field not in _OPTIONAL
     }
     return found, unknown
-
-
-def _parameters(architecture: str | None, n: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:
-    """Count of all weights of a Llama-like model, tied weights once; None if it is another or a size is missing."""
-    sizes = [n[name] for name in ("layers", "hidden_size", "heads", "kv_heads", "head_dim", "intermediate_size")]
-    if architecture not in _LLAMA_FAMILY or None in sizes or n["vocabulary"] is None or n["experts"]:
-        return None
-    layers, hidden, heads, kv_heads, head_dim, inner = sizes
-    queries, keys = heads * head_dim, kv_heads * head_dim
-    attention = 2 * hidden * queries + 2 * hidden * keys
-    if config.get("attention_bias") and not _QKV_BIAS.get(architecture):
-        attention += queries + 2 * keys + hidden
-    if _QKV_BIAS.get(architecture):
-        attention += queries + 2 * keys
-    if _QK_NORM.get(architecture):
-        attention += 2 * head_dim
-    mlp = 3 * hidden * inner
-    if config.get("mlp_bias"):
-        mlp += 2 * inner + hidden
-    embeddings = n["vocabulary"] * hidden * (1 if config.get("tie_word_embeddings") else 2)
-    return int(layers * (attention + mlp + 2 * hidden) + hidden + embeddings)
 
 
 def _dtype(config: Mapping[str, Any]) -> str | None:
