@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of decoder-only models. Where a bias or norm is a text, that field of the config says whether it is there.
+    """A family of decoder-only models.
+
+    Where a bias or norm is a text, the config's field of that name says whether it is there.
 
     Attributes:
         qkv_bias: Biases of the query, key and value projections.

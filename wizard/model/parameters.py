@@ -88,7 +88,7 @@ def _parts(
 ) -> Parts | None:
     hidden, layers, vocabulary = n["hidden_size"], n["layers"], n["vocabulary"]
     matrices = 3 if family.gated else 2
-    heads = (_latent if family.latent else _heads)(family, n, config, where)
+    heads = _latent(family, n, config, where) if family.latent else _heads(family, n, config)
     if heads is None:
         return None
     positions = n.get("max_context") if family.positions else 0
@@ -120,7 +120,7 @@ def _has(what: bool | str, config: Mapping[str, Any]) -> bool:
     return bool(config.get(what)) if isinstance(what, str) else what
 
 
-def _heads(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> dict[str, int]:
+def _heads(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, int]:
     """Parameters of one layer's attention; ``bias`` has its biases, head norms and sinks."""
     hidden, queries, keys = n["hidden_size"], n["heads"] * n["head_dim"], n["kv_heads"] * n["head_dim"]
     bias = n["heads"] if family.sinks else 0

@@ -8,7 +8,7 @@ of fixed size.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from wizard.model.anatomy import Attention
@@ -40,13 +40,13 @@ def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], w
     if window is not None and n.get("max_context") is not None and window >= n["max_context"]:
         window = None  # no text is long enough to slide
     kinds = Counter(_kinds(family, n["layers"], config, where))
-    wide = (n["kv_heads"], n["head_dim"], n["head_dim"])
-    groups = {
-        (*wide, None): kinds[_FULL] + (0 if window else kinds[_SLIDING]),
-        (*wide, window): kinds[_SLIDING] if window else 0,
-        (0, 0, 0, None): kinds[_NOTHING],
-    }
-    return tuple(Attention(layers, *rest) for rest, layers in groups.items() if layers)
+    sliding = kinds[_SLIDING] if window else 0
+    groups = (
+        Attention(n["layers"] - sliding - kinds[_NOTHING], n["kv_heads"], n["head_dim"], n["head_dim"]),
+        Attention(sliding, n["kv_heads"], n["head_dim"], n["head_dim"], window=window),
+        Attention(kinds[_NOTHING], 0, 0, 0),
+    )
+    return tuple(group for group in groups if group.layers)
 
 
 def _window(family: Family, config: Mapping[str, Any], where: str) -> int | None:
@@ -76,22 +76,25 @@ def _kind(name: object) -> str:
 
 def _sliding(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[bool]:
     """Whether each layer slides, for configs without ``layer_types``."""
-    if family.window == "none":
-        return [False] * layers
-    if family.window == "all":
-        return [True] * layers
-    if family.window == "alternate":
-        return [layer % 2 == 0 for layer in range(layers)]
-    if family.window == "pattern":
-        pattern = whole(config, "sliding_window_pattern", 10_000, where) or 1
-        return [(layer + 1) % pattern != 0 for layer in range(layers)]
-    if family.window == "llama4":
-        listed = config.get("no_rope_layers")  # true for layers *with* rotary positions, which are the chunked ones
-        if isinstance(listed, (list, tuple)) and len(listed) == layers:
-            return [bool(each) for each in listed]
-        interval = whole(config, "no_rope_layer_interval", 10_000, where) or 4
-        return [(layer + 1) % interval != 0 for layer in range(layers)]
-    first = whole(config, "max_window_layers", 10_000, where, low=0) or 0
-    if family.window == "qwen2_moe":
-        return [layer % 2 == 0 and layer < first for layer in range(layers)]
-    return [layer >= first for layer in range(layers)]
+
+    def number(name: str, default: int, low: int = 1) -> int:
+        found = whole(config, name, 10_000, where, low=low)
+        return default if found is None else found
+
+    listed = config.get("no_rope_layers")  # 1 for layers *with* rotary positions, which are the chunked ones
+    if family.window == "llama4" and isinstance(listed, (list, tuple)) and len(listed) == layers:
+        return [bool(each) for each in listed]
+    if family.window in ("pattern", "llama4"):
+        step = (
+            number("sliding_window_pattern", 6) if family.window == "pattern" else number("no_rope_layer_interval", 4)
+        )
+        return [(layer + 1) % step != 0 for layer in range(layers)]
+    first = number("max_window_layers", layers, low=0)
+    slides: dict[str, Callable[[int], bool]] = {
+        "none": lambda _: False,
+        "all": lambda _: True,
+        "alternate": lambda layer: layer % 2 == 0,
+        "qwen": lambda layer: layer >= first,
+        "qwen2_moe": lambda layer: layer % 2 == 0 and layer < first,
+    }
+    return [slides[family.window](layer) for layer in range(layers)]
