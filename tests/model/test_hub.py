@@ -33,7 +33,7 @@ LLAMA = {
 def repos() -> dict[str, FakeRepo]:
     return {
         "org/llama": FakeRepo(dict(LLAMA), {"cardData": {"license": "apache-2.0"}}),
-        "org/counted": FakeRepo(dict(LLAMA), {"safetensors": {"parameters": {"F16": 123}, "total": 123}}),
+        "org/counted": FakeRepo(dict(LLAMA), {"safetensors": {"parameters": {"F16": 80448}, "total": 80448}}),
         "org/named-licence": FakeRepo(dict(LLAMA), {"cardData": {"license": "other", "license_name": "llama3"}}),
         "org/tagged-licence": FakeRepo(dict(LLAMA), {"tags": ["license:mit"]}),
         "org/gguf": FakeRepo({"m-Q8_0.gguf": tiny().bytes(), "m-Q2_K.gguf": tiny().bytes(), "README.md": b""}),
@@ -86,7 +86,7 @@ def test_weights_are_read_by_range_only_and_pickle_never(fake: FakeHub) -> None:
 
 def test_the_hubs_own_count_saves_the_headers(fake: FakeHub) -> None:
     facts = find("org/counted")
-    assert (facts.parameters, facts.dtype) == (123, "float16")
+    assert (facts.parameters, facts.dtype) == (80448, "float16")
     assert not [path for path in fake.paths("GET") if "safetensors" in path]
 
 

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from wizard.model import families, parameters
+from wizard.model import families, parameters, quantization
+from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.checked import label, whole
-from wizard.model.facts import ModelFacts, Quantization
+from wizard.model.facts import ModelFacts
+from wizard.model.windows import attention
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "layers": (("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 10_000),
@@ -66,9 +68,43 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         anatomy=anatomy,
         **numbers,
         dtype=_dtype(text) or _dtype(config),
-        quantization=quantization(text) or quantization(config),
+        quantization=quantization.of_config(text) or quantization.of_config(config),
         needs_remote_code=bool(config.get("auto_map")),
         unknown={**facts.unknown, **unknown},
+    )
+
+
+def anatomy_of_headers(
+    facts: ModelFacts, parts: Parts, config: Mapping[str, Any], where: str = "config.json"
+) -> Anatomy | None:
+    """The anatomy of a model of a family that the wizard does not know; None where even its sizes are not stated.
+
+    Args:
+        facts: What ``config`` says.
+        parts: Its parameters, from the headers of its weights.
+        config: The config's JSON object.
+        where: Its name for error messages.
+
+    Raises:
+        ModelError: TW-M05 if a value cannot be true.
+    """
+    text = _text_part(config)
+    n = {name: getattr(facts, name) for name in _FIELDS}
+    if any(n[name] is None for name in parameters.NEEDED):
+        return None
+    unknown = families.Family(latent=bool(text.get("kv_lora_rank")))
+    return Anatomy(
+        parts=parts,
+        attention=attention(unknown, n, text, where),
+        layers=n["layers"],
+        hidden=n["hidden_size"],
+        heads=n["heads"],
+        intermediate=n["intermediate_size"] or 0,
+        vocabulary=n["vocabulary"],
+        experts=(n["experts"] or 0) if parts.experts and n["experts_per_token"] else 0,
+        experts_per_token=(n["experts_per_token"] or 0) if parts.experts else 0,
+        moe_layers=n["layers"] if parts.experts else 0,
+        expert_intermediate=whole(text, "moe_intermediate_size", 100_000_000, where) or 0,
     )
 
 
@@ -111,41 +147,3 @@ def _dtype(config: Mapping[str, Any]) -> str | None:
     """``dtype`` (transformers 5) or ``torch_dtype``, without the ``torch.`` that some files have before it."""
     name = label(config.get("dtype")) or label(config.get("torch_dtype"))
     return name.removeprefix("torch.") if name else None
-
-
-def quantization(config: Mapping[str, Any]) -> Quantization | None:
-    """How the weights are quantised, from ``quantization_config`` (transformers' ``QuantizationMethod`` names)."""
-    found = config.get("quantization_config")
-    if not isinstance(found, dict):
-        return None
-    method = label(found.get("quant_method")) or ("bitsandbytes" if "load_in_4bit" in found else "unknown")
-    group = found.get("group_size", found.get("q_group_size"))
-    algorithm = label(found.get("quant_algo")) or label(found.get("format"))
-    detail = f"group size {group}" if isinstance(group, int) and 0 < group < 1_000_000 else algorithm
-    return Quantization(method.lower(), _bits(method.lower(), found), detail)
-
-
-def _bits(method: str, found: Mapping[str, Any]) -> float | None:
-    """Bits of a quantised weight, without scales."""
-    groups = found.get("config_groups")  # compressed-tensors and modelopt
-    first = next(iter(groups.values()), None) if isinstance(groups, dict) else None
-    weights = first.get("weights") if isinstance(first, dict) else None
-    candidates = (
-        found.get("bits"),
-        found.get("w_bit"),
-        weights.get("num_bits") if isinstance(weights, dict) else None,
-        4 if found.get("load_in_4bit") is True else None,
-        8 if found.get("load_in_8bit") is True else None,
-        {"fp8": 8, "fbgemm_fp8": 8, "mxfp4": 4}.get(method),
-    )
-    return next((float(b) for b in candidates if isinstance(b, (int, float)) and 0 < b <= 32), None)
-
-
-def modelopt(found: Mapping[str, Any]) -> Quantization | None:
-    """What ``hf_quant_config.json`` says, the file that NVIDIA ModelOpt writes beside config.json."""
-    inner = found.get("quantization")
-    algorithm = label(inner.get("quant_algo")) if isinstance(inner, dict) else None
-    if algorithm is None:
-        return None
-    bits = next((b for name, b in (("FP8", 8.0), ("FP4", 4.0), ("W4A", 4.0), ("INT8", 8.0)) if name in algorithm), None)
-    return Quantization("modelopt", bits, algorithm)
