@@ -90,6 +90,12 @@ QWEN3_06B = {
     "tie_word_embeddings": True,
 }
 
+LLAMA8B_AWQ = {**LLAMA8B, "torch_dtype": "float16", "quantization_config": QWEN25_7B_AWQ["quantization_config"]}
+LLAMA8B_GPTQ = {
+    **LLAMA8B,
+    "torch_dtype": "float16",
+    "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False, "sym": True},
+}
 SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "llama8b": (LLAMA8B, {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 8192}),
     "llama8b-4users": (LLAMA8B, {"max_model_len": 8192, "max_num_seqs": 4, "max_num_batched_tokens": 2048}),
@@ -105,6 +111,9 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "llama2-7b": (LLAMA2_7B, {"max_model_len": 4096, "max_num_seqs": 16, "max_num_batched_tokens": 8192}),
     "qwen3-14b": (QWEN3_14B, {"max_model_len": 16384, "max_num_seqs": 512, "max_num_batched_tokens": 8192}),
     "qwen25-7b-awq": (QWEN25_7B_AWQ, {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 2048}),
+    "llama8b-awq": (LLAMA8B_AWQ, {"max_model_len": 8192, "max_num_seqs": 16, "max_num_batched_tokens": 2048}),
+    "llama8b-gptq": (LLAMA8B_GPTQ, {"max_model_len": 8192, "max_num_seqs": 16, "max_num_batched_tokens": 2048}),
+    "llama8b-16k-batch": (LLAMA8B, {"max_model_len": 8192, "max_num_seqs": 256, "max_num_batched_tokens": 16384}),
     "qwen3-0.6b": (QWEN3_06B, {"max_model_len": 8192, "max_num_seqs": 256, "max_num_batched_tokens": 2048}),
     "llama8b-tp2": (
         LLAMA8B,
@@ -123,13 +132,13 @@ PATTERNS = {
     "available_kv_gib": r"Available KV cache memory: ([\d.]+) GiB",
     "kv_tokens": r"GPU KV cache size: ([\d,]+) tokens",
     "graphs_gib": r"Graph capturing finished in .*?took (-?[\d.]+) GiB",
-    "non_torch_gib": r"([\d.]+) ?GiB .{0,40}non.?torch|non.?torch\D{0,40}([\d.]+) ?GiB",
-    "activation_gib": r"([\d.]+) ?GiB .{0,40}peak activation|peak activation\D{0,40}([\d.]+) ?GiB",
+    "non_torch_gib": r"non-torch forward increase memory: ([\d.]+) ?GiB",
+    "activation_gib": r"torch peak memory increase: ([\d.]+) ?GiB",
 }
 
 
 def serve(folder: str, options: dict[str, Any]) -> None:
-    """Load one shape, time a few batches, and print what was counted as one JSON line (runs in a process of its own)."""
+    """Load one shape, time a few batches, print what was counted as one JSON line (in a process of its own)."""
     import pynvml
     from vllm import LLM, SamplingParams
 
@@ -192,7 +201,7 @@ def measure(out: Path, name: str) -> dict[str, Any]:
             found.update(json.loads(line.removeprefix("MEASURED ")))
     for key, pattern in PATTERNS.items():
         if match := re.search(pattern, log):
-            found[key] = float(next(group for group in match.groups() if group).replace(",", ""))
+            found[key] = float(match.group(1).replace(",", ""))
     if done.returncode:
         found["failed"] = log[-1500:]
     return found
