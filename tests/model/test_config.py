@@ -13,8 +13,8 @@ from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.values import to_data
 from wizard.model import local
 from wizard.model.config import describe
-from wizard.model.quantization import of_modelopt
 from wizard.model.facts import ModelFacts
+from wizard.model.quantization import of_modelopt
 
 CASES = sorted((Path(__file__).parent.parent / "cases" / "models").glob("*.json"))
 NOTHING = ModelFacts("r", "folder", "here", "n", None, None)

@@ -95,7 +95,7 @@ def anatomy_of_headers(
     unknown = families.Family(latent=bool(text.get("kv_lora_rank")))
     return Anatomy(
         parts=parts,
-        attention=attention(unknown, n, text, where),
+        attention=attention(unknown, text, n=n, where=where),
         layers=n["layers"],
         hidden=n["hidden_size"],
         heads=n["heads"],

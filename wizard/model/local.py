@@ -9,7 +9,7 @@ from typing import Any
 
 from wizard.kernel.errors import ModelError
 from wizard.kernel.values import from_json
-from wizard.model import chat_format, config, gguf, quantization, safetensors, weights
+from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, weights
 from wizard.model.checked import label, optional_object, read_bytes, read_object, unreadable, whole
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
 
@@ -148,8 +148,13 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         unknown["chat"] = "the file has no chat template"
     if header.parameters is None:
         unknown["parameters"] = "only the beginning of the file was read"
+    anatomy = gguf_anatomy.anatomy(header, found, where)
+    if anatomy is None:
+        unknown["anatomy"] = unknown.get("parameters", "the file's header lacks a size that is needed for it")
     return replace(
         facts,
+        anatomy=anatomy,
+        stored=gguf_anatomy.bytes_by_part(header, found),
         name=label(meta.get("general.name"), 60) or facts.name,
         architecture=architecture,
         parameters=header.parameters,

@@ -62,7 +62,7 @@ def anatomy(name: str, n: Mapping[str, Any], config: Mapping[str, Any], where: s
         return None
     return Anatomy(
         parts=parts,
-        attention=attention(family, n, config, where),
+        attention=attention(family, config, n=n, where=where),
         layers=n["layers"],
         hidden=n["hidden_size"],
         heads=n["heads"],

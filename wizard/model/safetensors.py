@@ -37,7 +37,7 @@ DTYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float6
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: its name, safetensors' name of its dtype, its shape and its size in bytes."""
+    """One tensor: its name, the file format's name of its type, its shape and its size in bytes."""
 
     name: str
     dtype: str

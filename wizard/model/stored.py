@@ -1,8 +1,9 @@
 """Which part of a model a tensor belongs to, by its name; bytes and parameters by part. Pure.
 
-Names are those of the checkpoints of ``transformers`` (``models/*/modeling_*.py``), and those of the scales that the
-quantisation methods put beside a weight. What no engine loads does not count: DeepSeek's and Qwen's layers for
-multi-token prediction, masks that GPT-2's checkpoints have among their weights, a head that is tied to the embedding.
+Names are those of the checkpoints of ``transformers`` (``models/*/modeling_*.py``) and of llama.cpp (gguf-py,
+``TENSOR_NAMES``), and those of the scales that the quantisation methods put beside a weight. What no engine loads does
+not count: DeepSeek's and Qwen's layers for multi-token prediction, masks that GPT-2's checkpoints have among their
+weights, a head that is tied to the embedding.
 """
 
 from __future__ import annotations
@@ -27,20 +28,26 @@ _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "other",
             r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\.",
         ),
-        ("embedding", r"(?:^|\.)(?:embed_tokens|wte|wpe|embed_in|word_embeddings|tok_embeddings|embeddings)\."),
+        (
+            "embedding",
+            r"(?:^|\.)(?:embed_tokens|wte|wpe|embed_in|word_embeddings|tok_embeddings|embeddings|token_embd|position_embd)\.",
+        ),
         (
             "router",
-            r"(?:^|\.)(?:router|shared_expert_gate)\.|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\.|e_score_correct",
+            r"(?:^|\.)(?:router|shared_expert_gate|ffn_gate_inp\w*|exp_probs_b)\.|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\.|e_score_correct",
         ),
-        ("norms", r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|(?:sinks|A_log|dt_bias|\.D)$|conv1d\."),
-        ("head", r"(?:^|\.)(?:lm_head|embed_out)\."),
-        ("shared", r"(?:^|\.)shared_experts?\."),
-        ("experts", r"(?:^|\.)experts\."),
-        ("latent", r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj)\."),
-        ("key_value", r"(?:k_proj|v_proj)\."),
-        ("fused", r"(?:qkv_proj|query_key_value|c_attn|Wqkv|attn\.qkv)\."),
-        ("attention", r"(?:^|\.)(?:\w*attn|\w*attention|mixer|indexer)\."),
-        ("mlp", r"(?:^|\.)(?:mlp|feed_forward|ffn)\.|(?:fc1|fc2|fc_in|fc_out|up_proj|down_proj|gate_proj)\."),
+        (
+            "norms",
+            r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|(?:sinks|A_log|dt_bias|\.D)$|conv1d\.|rope_freqs|attn_sinks|(?:^|\.)ssm_(?:a|d|dt)$",
+        ),
+        ("head", r"(?:^|\.)(?:lm_head|embed_out)\.|^output\."),
+        ("shared", r"(?:^|\.)shared_experts?\.|_shexp\."),
+        ("experts", r"(?:^|\.)experts\.|_exps\."),
+        ("latent", r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa)\."),
+        ("key_value", r"(?:^|\.)(?:k_proj|v_proj|attn_[kv])\."),
+        ("fused", r"(?:qkv_proj|query_key_value|c_attn|Wqkv|attn\.qkv|attn_qkv)\."),
+        ("attention", r"(?:^|\.)(?:\w*attn\w*|\w*attention|mixer|indexer|ssm_\w+)\."),
+        ("mlp", r"(?:^|\.)(?:mlp|feed_forward|ffn\w*)\.|(?:fc1|fc2|fc_in|fc_out|up_proj|down_proj|gate_proj)\."),
     )
 )
 """Part and the names that belong to it; the first that fits counts. ``fused`` is queries, keys and values in one."""
@@ -81,7 +88,7 @@ def bytes_by_part(tensors: Iterable[Tensor], n: Mapping[str, Any], quantization:
         quantization: How they are quantised.
     """
     halved = ("F32", "F64") if quantization is None else ()
-    return _sums(((each, 2 * each.elements if each.dtype in halved else each.bytes) for each in tensors), n)
+    return sums(((each.name, 2 * each.elements if each.dtype in halved else each.bytes) for each in tensors), n)
 
 
 def parameters_by_part(tensors: Iterable[Tensor], n: Mapping[str, Any], quantization: Quantization | None) -> Parts:
@@ -93,18 +100,24 @@ def parameters_by_part(tensors: Iterable[Tensor], n: Mapping[str, Any], quantiza
         return int(tensor.elements * container / bits) if container and bits and bits < container else tensor.elements
 
     weights = [each for each in tensors if quantization is None or not _SCALE.search(each.name)]
-    return _sums(((each, parameters(each)) for each in weights), n)
+    return sums(((each.name, parameters(each)) for each in weights), n)
 
 
-def _sums(amounts: Iterable[tuple[Tensor, int]], n: Mapping[str, Any]) -> Parts:
-    sums: Counter[str] = Counter()
-    for tensor, amount in amounts:
-        sums[_part(tensor.name)] += amount
-    heads, kv_heads, fused = n.get("heads") or 1, n.get("kv_heads") or 0, sums.pop("fused", 0)
+def sums(amounts: Iterable[tuple[str, int]], n: Mapping[str, Any]) -> Parts:
+    """Amounts by part.
+
+    Args:
+        amounts: Name of a tensor, and its amount.
+        n: ``heads`` and ``kv_heads``, which share out fused projections.
+    """
+    found: Counter[str] = Counter()
+    for name, amount in amounts:
+        found[_part(name)] += amount
+    heads, kv_heads, fused = n.get("heads") or 1, n.get("kv_heads") or 0, found.pop("fused", 0)
     keys = fused * 2 * kv_heads // (heads + 2 * kv_heads)
-    sums["key_value"] += keys
-    sums["attention"] += fused - keys
-    return Parts(**sums)
+    found["key_value"] += keys
+    found["attention"] += fused - keys
+    return Parts(**found)
 
 
 def _part(name: str) -> str:

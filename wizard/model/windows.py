@@ -20,13 +20,13 @@ _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
 _FULL, _SLIDING, _NOTHING = "full", "sliding", "nothing"
 
 
-def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> tuple[Attention, ...]:
+def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any], where: str) -> tuple[Attention, ...]:
     """Groups of layers that keep alike things for a token.
 
     Args:
         family: The model's family.
-        n: Its sizes: ``layers``, ``heads``, ``kv_heads``, ``head_dim``, ``max_context``.
         config: Its config, completed.
+        n: Its sizes: ``layers``, ``heads``, ``kv_heads``, ``head_dim``, ``max_context``.
         where: The config's name for error messages.
 
     Raises:
@@ -63,6 +63,9 @@ def _kinds(family: Family, layers: int, config: Mapping[str, Any], where: str) -
     if isinstance(named, (list, tuple)) and named:
         kinds = [_kind(each) for each in named[:layers]]
         return kinds + [_FULL] * (layers - len(kinds))
+    hybrid = config.get("hybrid_override_pattern")  # Nemotron-H: * attention, M Mamba, - and E feed-forward alone
+    if isinstance(hybrid, str) and len(hybrid) == layers:
+        return [_FULL if each == "*" else _NOTHING for each in hybrid]
     return [_SLIDING if slides else _FULL for slides in _sliding(family, layers, config, where)]
 
 
