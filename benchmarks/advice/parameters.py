@@ -7,6 +7,7 @@ Needs torch (any build) and transformers 5, neither of which the wizard installs
 holds ``*config.json`` files, such as ``aiconfigurator_core/model_configs`` of the wheel aiconfigurator-core.
 
 Parameters are those of the language model; buffers that belong to a checkpoint (DeepSeek-V3's router bias) are added.
+The last column says whether the formula and the names of the model's tensors share them out to the same parts.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from wizard.model import stored
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
+from wizard.model.safetensors import Tensor
 
 DATA = Path(__file__).parents[2] / "tests" / "model" / "configs" / "public.json"
 OTHER_NAMES = {"kimi_k2": "deepseek_v3"}
@@ -35,19 +38,24 @@ def main() -> int:
     arguments = parser.parse_args()
     cases = dict(_of_folder(arguments.folder)) if arguments.folder else json.loads(DATA.read_text())
     worst = 0.0
-    print(f"{'model':<46} {'expected':>18} {'ours':>18} {'difference':>12} {'%':>9}")
+    print(f"{'model':<46} {'expected':>18} {'ours':>18} {'difference':>12} {'%':>9} {'parts':>7}")
     for name, case in cases.items():
         try:
-            expected = case["expected"] = count(case["config"])
+            tensors = built(case["config"])
         except Exception as error:
             print(f"{name:<46} {type(error).__name__}: {str(error)[:90]}")
             continue
-        ours = describe(ModelFacts(name, "folder", name, name, None, None), case["config"]).parameters
-        if ours is None:
+        expected = case["expected"] = sum(tensor.elements for tensor in tensors)
+        facts = describe(ModelFacts(name, "folder", name, name, None, None), case["config"])
+        if facts.parameters is None or facts.anatomy is None:
             print(f"{name:<46} {expected:>18,} {'unknown':>18}")
             continue
+        ours, sizes = facts.parameters, {"heads": facts.heads, "kv_heads": facts.kv_heads}
+        kept = stored.loaded(tensors, facts.layers, tied=not facts.anatomy.parts.head)
+        same = stored.parameters_by_part(kept, sizes, None) == facts.anatomy.parts
         worst = max(worst, abs(ours / expected - 1))
-        print(f"{name:<46} {expected:>18,} {ours:>18,} {ours - expected:>12,} {(ours / expected - 1) * 100:>9.4f}")
+        row = f"{name:<46} {expected:>18,} {ours:>18,} {ours - expected:>12,} {(ours / expected - 1) * 100:>9.4f}"
+        print(f"{row} {'same' if same else 'differ':>7}")
     print(f"\nlargest difference {worst * 100:.4f} %")
     if arguments.write and not arguments.folder:
         lines = [f" {json.dumps(name)}: {json.dumps(case)}" for name, case in cases.items()]
@@ -55,8 +63,8 @@ def main() -> int:
     return int(worst > 0.0005)
 
 
-def count(config: dict[str, Any]) -> int:
-    """Parameters of the language model that transformers builds from ``config``, with its persistent buffers."""
+def built(config: dict[str, Any]) -> list[Tensor]:
+    """Tensors of the language model that transformers builds from ``config``, as a checkpoint would hold them."""
     torch: Any = importlib.import_module("torch")  # no dependency of the wizard, nor of its development
     transformers: Any = importlib.import_module("transformers")
     data = {key: value for key, value in config.items() if key not in ("auto_map", "quantization_config")}
@@ -65,7 +73,8 @@ def count(config: dict[str, Any]) -> int:
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(made)
     state = model.state_dict(keep_vars=True)  # has no buffers that are made anew
-    return sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
+    once = {id(tensor): name for name, tensor in reversed(state.items())}  # a tied head is the embedding
+    return [Tensor(name, "BF16", tuple(state[name].shape), 2 * state[name].numel()) for name in once.values()]
 
 
 def _of_folder(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:

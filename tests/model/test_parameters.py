@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.model.gguf_bytes import LLAMA_CONFIG
+from wizard.kernel.errors import WizardError
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -143,3 +146,35 @@ def test_experts_that_the_family_has_not_are_not_guessed_at() -> None:
 
 def test_the_vision_part_is_not_counted_and_this_is_said() -> None:
     assert "not counted" in facts_of(PUBLIC["google/gemma-3-4b-it"]["config"]).unknown["vision"]
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.just(10**6) | st.just(-1),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = sorted(
+    {field for case in PUBLIC.values() for field in case["config"]} | {"layer_types", "moe_layers", "layer_norms"}
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(sorted(PUBLIC)), st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=4), st.booleans())
+def test_any_config_of_any_family_gives_facts_or_a_coded_error(name: str, change: dict[str, Any], deep: bool) -> None:
+    config = dict(PUBLIC[name]["config"])
+    if deep and "text_config" in config:
+        config["text_config"] = {**config["text_config"], **change}
+    else:
+        config |= change
+    try:
+        found = facts_of(config)
+    except WizardError as error:
+        assert error.code == "TW-M05"  # noqa: PT017
+        return
+    assert (found.parameters is None) == (found.anatomy is None)
+    if found.anatomy is None:
+        assert found.unknown["anatomy"]
+    else:
+        assert found.anatomy.parts.total > 0
+        assert 0 <= found.anatomy.active <= found.anatomy.parts.total
+        assert sum(group.layers for group in found.anatomy.attention) == found.anatomy.layers

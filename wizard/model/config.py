@@ -46,9 +46,9 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
     """
     text = _text_part(config)
     architecture = _architecture(config)
-    family = families.named(text.get("model_type"), architecture)
-    if family:
-        text = families.completed(family, text, nested=text is not config)
+    name, family = families.named(text.get("model_type"), architecture), None
+    if name:
+        family, text = families.completed(name, text, nested=text is not config)
     numbers, unknown = _numbers(text, where)
     if architecture is None:
         unknown["architecture"] = "config.json names no architecture"

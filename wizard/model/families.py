@@ -31,6 +31,7 @@ class Family:
         latent: Whether attention is DeepSeek's multi-head latent attention.
         experts: Which layers have experts: none, all, after Qwen's, DeepSeek's or Llama 4's fields.
         expert_bias: Whether experts and their router have biases.
+        shared_gate: Whether a gate weighs the shared expert, whose width has a field of its own.
         router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
         window: Which layers slide: none, all, every other, by a pattern, or after Qwen's or Llama 4's fields.
         defaults: What absent fields of the config mean.
@@ -51,6 +52,7 @@ class Family:
     latent: bool = False
     experts: Literal["none", "all", "qwen", "deepseek", "llama4"] = "none"
     expert_bias: bool = False
+    shared_gate: bool = False
     router_bias: bool = False
     window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4"] = "none"
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -157,6 +159,7 @@ FAMILIES: dict[str, Family] = {
         _QWEN2,
         qkv_bias="qkv_bias",
         experts="qwen",
+        shared_gate=True,
         window="qwen2_moe",
         defaults={**_QWEN2.defaults, "qkv_bias": True, "decoder_sparse_step": 1},
     ),
@@ -294,8 +297,8 @@ def named(model_type: object, architecture: str | None) -> str | None:
     return found if found in FAMILIES else None
 
 
-def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> dict[str, Any]:
-    """``config`` with what its family leaves out, and with Llama's names for what is called otherwise.
+def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Family, dict[str, Any]]:
+    """The family, and ``config`` with what it leaves out and with Llama's names for what is called otherwise.
 
     Args:
         name: A key of `FAMILIES`.
@@ -305,24 +308,30 @@ def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> dict[str
     family = FAMILIES[name]
     whole = {**(family.sizes if nested else {}), **family.defaults, **config}
     if name == "falcon":
-        _complete_falcon(whole)
-    if name in ("falcon", "gpt2", "gptj") and whole.get("n_inner") is None:
-        hidden = next((whole[key] for key in ("hidden_size", "n_embd", "n_embed") if whole.get(key) is not None), None)
-        if whole.get("intermediate_size") is None and type(hidden) is int:
+        family = _complete_falcon(family, whole)
+    if name in ("falcon", "gpt2", "gptj") and _first(whole, "n_inner", "intermediate_size") is None:
+        hidden = _first(whole, "hidden_size", "n_embd", "n_embed")
+        if type(hidden) is int:
             whole["intermediate_size"] = 4 * hidden  # configuration_{gpt2,gptj,falcon}.py
-    if name in ("deepseek_v2", "deepseek_v3"):
-        whole["head_dim"] = None  # these files say qk_rope_head_dim, if anything, which is no head's width
-    return whole
+    if family.latent:  # these files say qk_rope_head_dim, if anything, which is not the width of a head
+        widths = (whole.get("qk_nope_head_dim"), whole.get("qk_rope_head_dim"))
+        whole["head_dim"] = sum(widths) if all(type(width) is int for width in widths) else None
+    return family, whole
 
 
-def _complete_falcon(config: dict[str, Any]) -> None:
+def _first(config: Mapping[str, Any], *names: str) -> Any:
+    """The first of these fields that says anything."""
+    return next((config[name] for name in names if config.get(name) is not None), None)
+
+
+def _complete_falcon(family: Family, config: dict[str, Any]) -> Family:
     """Falcon's own names (modeling_falcon.py, ``FalconAttention``); the first releases had BLOOM's."""
-    heads = next((config[key] for key in ("num_attention_heads", "n_head") if config.get(key) is not None), None)
-    named_kv = next((config[key] for key in ("num_kv_heads", "n_head_kv") if config.get(key) is not None), heads)
+    heads = _first(config, "num_attention_heads", "n_head")
     wide = config.get("new_decoder_architecture") or config.get("n_head_kv") is not None
-    config["num_key_value_heads"] = named_kv if wide else 1 if config["multi_query"] else heads
+    several = _first(config, "num_kv_heads", "n_head_kv") or heads
+    config["num_key_value_heads"] = several if wide else 1 if config["multi_query"] else heads
     config["head_dim"] = None
     if config.get("ffn_hidden_size") is not None:
         config["intermediate_size"] = config["ffn_hidden_size"]
     norms = config.get("num_ln_in_parallel_attn") or (2 if wide else 1)
-    config["layer_norms"] = 2 if not config["parallel_attn"] or norms == 2 else 1
+    return replace(family, layer_norms=2 if not config["parallel_attn"] or norms == 2 else 1)

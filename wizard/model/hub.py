@@ -203,10 +203,9 @@ def _safetensors_facts(
     if tensors is None:
         why = f"the headers of the {len(names)} files did not come within {HEADER_SECONDS:.0f} s"
         return replace(weights.with_elements(facts, elements), unknown={**facts.unknown, "stored": why})
-    settings = read_object(folder / "config.json")
-    return replace(
-        weights.with_tensors(facts, tensors, settings, f"config.json of {ref}"), weight_bytes=facts.weight_bytes
-    )
+    told = weights.with_tensors(facts, tensors, read_object(folder / "config.json"), f"config.json of {ref}")
+    unused = sum(tensor.bytes for tensor in tensors) - (told.weight_bytes or 0)
+    return replace(told, weight_bytes=None if facts.weight_bytes is None else max(facts.weight_bytes - unused, 0))
 
 
 def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) -> Path:

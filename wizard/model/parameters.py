@@ -13,7 +13,7 @@ from typing import Any
 
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.checked import whole
-from wizard.model.families import FAMILIES, Family
+from wizard.model.families import Family
 from wizard.model.windows import attention
 
 NEEDED = ("layers", "hidden_size", "heads", "kv_heads", "head_dim", "vocabulary")
@@ -32,23 +32,22 @@ class _Experts:
     shared_gate: bool = False
 
 
-def anatomy(name: str, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Anatomy | None:
+def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Anatomy | None:
     """Take a model apart; None where a size that it takes is missing.
 
     Args:
-        name: A key of `FAMILIES`.
+        family: The family, completed (`wizard.model.families.completed`).
         n: The sizes among `ModelFacts`' fields.
-        config: The config, completed (`wizard.model.families.completed`).
+        config: The config, completed likewise.
         where: The config's name for error messages.
 
     Raises:
         ModelError: TW-M05 if a value cannot be true.
     """
-    family = FAMILIES[name]
     needed = [field for field in NEEDED if not (family.latent and field in ("kv_heads", "head_dim"))]
     if any(n.get(field) is None for field in needed) or (n.get("experts") and family.experts == "none"):
         return None
-    experts = _experts(name, family, n, config, where)
+    experts = _experts(family, n, config, where)
     if experts is None:
         return None
     dense_layers = n["layers"] - experts.layers
@@ -112,7 +111,7 @@ def _parts(
         experts=experts.layers * experts.count * matrices * hidden * experts.width,
         shared=experts.layers * matrices * hidden * experts.shared,
         router=experts.layers * router,
-        norms=bias + (layers * config.get("layer_norms", family.layer_norms) + 1) * norm_width,
+        norms=bias + (layers * family.layer_norms + 1) * norm_width,
     )
 
 
@@ -155,7 +154,7 @@ def _latent(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
     return {"attention": up, "key_value": 0, "latent": down, "bias": bias}
 
 
-def _experts(name: str, family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> _Experts | None:
+def _experts(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> _Experts | None:
     """The layers with experts; None if a size is missing."""
     count = n.get("experts")
     if family.experts == "none" or not count:
@@ -166,14 +165,14 @@ def _experts(name: str, family: Family, n: Mapping[str, Any], config: Mapping[st
     if width is None or per_token is None:
         return None
     shared = 0
-    if name == "qwen2_moe":
+    if family.shared_gate:
         shared = whole(config, "shared_expert_intermediate_size", 100_000_000, where, low=0) or 0
     elif family.experts == "deepseek":
         shared = width * (whole(config, "n_shared_experts", 1000, where, low=0) or 0)
     elif family.experts == "llama4":
         shared = width
     layers = sum(_sparse(family, n["layers"], config, where))
-    return _Experts(layers, count, min(per_token, count), width, shared, shared_gate=name == "qwen2_moe")
+    return _Experts(layers, count, min(per_token, count), width, shared, family.shared_gate)
 
 
 def _sparse(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[bool]:

@@ -84,7 +84,9 @@ def _quantised(facts: ModelFacts) -> str | None:
     if found.format is None:
         said = ["in a way that the wizard has no name for"]
     else:
-        said = [found.format.replace("_", " "), f"groups of {found.group_size}" if found.group_size else "no groups"]
+        group = found.group_size
+        blocks = f"blocks of {group} x {group}" if found.format == "fp8_block" else f"groups of {group}"
+        said = [found.format.replace("_", " "), blocks if group else "no groups"]
     if found.desc_act:
         said.append("in activation order")
     if found.kv_dtype:
@@ -97,8 +99,7 @@ def _attention(facts: ModelFacts) -> str | None:
     anatomy = facts.anatomy
     if anatomy is None:
         return None
-    latent = max((group.latent or 0 for group in anatomy.attention), default=0)
-    if latent:
+    if latent := _latent(facts):
         said = [f"MLA, a latent row of {latent} for each token"]
     elif not anatomy.kv_heads:
         said = ["none"]
@@ -113,6 +114,12 @@ def _attention(facts: ModelFacts) -> str | None:
         elif not group.latent and not group.kv_heads:
             said.append(f"{group.layers} of {anatomy.layers} layers keep nothing for a token")
     return "; ".join(said)
+
+
+def _latent(facts: ModelFacts) -> int:
+    """Elements of MLA's row; 0 for other attention."""
+    groups = facts.anatomy.attention if facts.anatomy else ()
+    return max((group.latent or 0 for group in groups), default=0)
 
 
 def _kv_cache(facts: ModelFacts) -> str | None:
@@ -131,7 +138,7 @@ def _shape(facts: ModelFacts) -> str | None:
         facts.layers and f"{facts.layers} layers",
         facts.hidden_size and f"{facts.hidden_size} wide",
         facts.heads and f"{facts.heads} heads",
-        facts.kv_heads and f"{facts.kv_heads} for keys and values",
+        facts.kv_heads and not _latent(facts) and f"{facts.kv_heads} for keys and values",
         facts.head_dim and f"{facts.head_dim} each",
         facts.experts and f"{facts.experts} experts",
         facts.experts_per_token and f"{facts.experts_per_token} of them for each token",

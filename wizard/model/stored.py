@@ -21,34 +21,36 @@ _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
 _UNUSED = re.compile(r"(?:^|\.)mtp\w*\.|rotary_emb\.inv_freq$|(?:attn|attention)\.masked_bias$")
 _MASK = re.compile(r"(?:attn|attention)\.bias$")
 
-_PARTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (part, re.compile(pattern))
-    for part, pattern in (
-        (
-            "other",
-            r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\.",
-        ),
-        (
-            "embedding",
-            r"(?:^|\.)(?:embed_tokens|wte|wpe|embed_in|word_embeddings|tok_embeddings|embeddings|token_embd|position_embd)\.",
-        ),
-        (
-            "router",
-            r"(?:^|\.)(?:router|shared_expert_gate|ffn_gate_inp\w*|exp_probs_b)\.|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\.|e_score_correct",
-        ),
-        (
-            "norms",
-            r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|(?:sinks|A_log|dt_bias|\.D)$|conv1d\.|rope_freqs|attn_sinks|(?:^|\.)ssm_(?:a|d|dt)$",
-        ),
-        ("head", r"(?:^|\.)(?:lm_head|embed_out)\.|^output\."),
-        ("shared", r"(?:^|\.)shared_experts?\.|_shexp\."),
-        ("experts", r"(?:^|\.)experts\.|_exps\."),
-        ("latent", r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa)\."),
-        ("key_value", r"(?:^|\.)(?:k_proj|v_proj|attn_[kv])\."),
-        ("fused", r"(?:qkv_proj|query_key_value|c_attn|Wqkv|attn\.qkv|attn_qkv)\."),
-        ("attention", r"(?:^|\.)(?:\w*attn\w*|\w*attention|mixer|indexer|ssm_\w+)\."),
-        ("mlp", r"(?:^|\.)(?:mlp|feed_forward|ffn\w*)\.|(?:fc1|fc2|fc_in|fc_out|up_proj|down_proj|gate_proj)\."),
-    )
+_VISION = re.compile(
+    r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\."
+)
+_EMBEDDING = (
+    r"(?:^|\.)(?:embed_tokens|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings|token_embd|position_embd)\."
+)
+_ROUTER = (
+    r"(?:^|\.)(?:router|shared_expert_gate|ffn_gate_inp\w*|exp_probs_b)\.|e_score_correct"
+    r"|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\."
+)
+_NORMS = (
+    r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|rope_freqs|attn_sinks"
+    r"|(?:sinks|A_log|dt_bias|\.D)$|conv1d\.|(?:^|\.)ssm_(?:a|d|dt)$"
+)
+_PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("other", _VISION),
+    ("embedding", re.compile(_EMBEDDING)),
+    ("router", re.compile(_ROUTER)),
+    ("norms", re.compile(_NORMS)),
+    ("head", re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.|^output\.")),
+    ("shared", re.compile(r"(?:^|\.)shared_experts?\.|_shexp\.")),
+    ("experts", re.compile(r"(?:^|\.)experts\.|_exps\.")),
+    ("latent", re.compile(r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa)\.")),
+    ("key_value", re.compile(r"(?:^|\.)(?:k_proj|v_proj|attn_[kv])\.")),
+    ("fused", re.compile(r"(?:qkv_proj|query_key_value|c_attn|Wqkv|attn\.qkv|attn_qkv)\.")),
+    ("attention", re.compile(r"(?:^|\.)(?:\w*attn\w*|\w*attention|mixer|indexer|ssm_\w+)\.")),
+    (
+        "mlp",
+        re.compile(r"(?:^|\.)(?:mlp|feed_forward|ffn\w*)\.|(?:fc1|fc2|fc_in|fc_out|up_proj|down_proj|gate_proj)\."),
+    ),
 )
 """Part and the names that belong to it; the first that fits counts. ``fused`` is queries, keys and values in one."""
 
@@ -72,7 +74,7 @@ def _unused(tensor: Tensor, layers: int | None, tied: bool) -> bool:
     late = layers is not None and layer is not None and int(layer[1][:9]) >= layers
     mask = _MASK.search(tensor.name) is not None and len(tensor.shape) != 1
     return (
-        (late and _part(tensor.name) != "other")
+        (late and not _VISION.search(tensor.name))
         or mask
         or bool(_UNUSED.search(tensor.name))
         or (tied and _part(tensor.name) == "head")
