@@ -1,7 +1,8 @@
 """What AIConfigurator says of every row of the silicon sample, written to a JSON file (run once; takes minutes).
 
 Run with a Python that has ``aiconfigurator-core``: ``python benchmarks/advice/peers.py PEERS.json``. For each row it
-is asked twice: with the engine's own KV cache dtype, and with an fp8 KV cache. A row that it cannot answer says why.
+is asked three times: with its own default for the KV cache's dtype, with fp8 and with 16 bits. A row
+that it cannot answer says why.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ NAMES = {
 }
 """Model of the sample → its config among those that the wheel brings, where the name differs."""
 
+SIZES = ("tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size")
+
 
 def model_folder(model: str, into: Path) -> Path:
     """A folder with ``config.json`` of ``model``; the format comes from the row."""
@@ -40,7 +43,7 @@ def model_folder(model: str, into: Path) -> Path:
 
 
 def ask(row: dict[str, str], kv: str | None, folder: Path) -> dict[str, Any]:
-    """TPOT and TTFT in milliseconds for one row."""
+    """TPOT and TTFT in milliseconds for one row. gpt-oss is asked for in its native format, as its config says."""
     from aiconfigurator_core.sdk import perf_database
     from aiconfigurator_core.sdk.backends.factory import get_backend
     from aiconfigurator_core.sdk.config import RuntimeConfig
@@ -48,15 +51,14 @@ def ask(row: dict[str, str], kv: str | None, folder: Path) -> dict[str, Any]:
     from aiconfigurator_core.sdk.models import get_model
 
     system, backend = row["system"], row["backend"]
+    native = "gpt-oss" in row["model_path"]
+    sizes = {name: int(float(row[name] or 1)) for name in SIZES}  # what a dense model's row leaves empty is 1
     config = build_model_config(
-        tp_size=int(float(row["tp_size"])),
-        pp_size=int(float(row["pp_size"])),
-        attention_dp_size=int(float(row["attention_dp_size"])),
-        moe_tp_size=int(float(row["moe_tp_size"])),
-        moe_ep_size=int(float(row["moe_ep_size"])),
-        gemm_quant_mode=row["gemm_quant_mode"] or None,
-        moe_quant_mode=row["moe_quant_mode"] or None,
+        **sizes,
+        gemm_quant_mode=None if native else row["gemm_quant_mode"] or None,
+        moe_quant_mode=None if native else row["moe_quant_mode"] or None,
         kvcache_quant_mode=kv,
+        fmha_quant_mode="bfloat16" if kv == "bfloat16" else None,
     )
     newest = perf_database.get_latest_database_version(system, backend)
     database = perf_database.get_database(system, backend, newest)
@@ -72,10 +74,10 @@ def main(out: Path) -> None:
     found: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {"version": version("aiconfigurator-core")}
     with tempfile.TemporaryDirectory() as scratch:
         for number, row in enumerate(rows):
-            if row["id"] in found:
+            if row["id"] in found and any("tpot" in one for one in found[row["id"]].values()):
                 continue
             answers = {}
-            for name, kv in (("auto", None), ("fp8", "fp8")):
+            for name, kv in (("auto", None), ("fp8", "fp8"), ("16", "bfloat16")):
                 try:
                     answers[name] = ask(row, kv, model_folder(row["model_path"], Path(scratch)))
                 except Exception as error:  # whatever it raises is its answer for this row

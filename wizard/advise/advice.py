@@ -51,7 +51,22 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Expected speed with its range and who says so."""
+    """Expected speed with its range and who says so.
+
+    Attributes:
+        tpot_ms: Milliseconds between two tokens of one user.
+        throughput_tokens_per_s: Tokens of all users together.
+        ttft_ms: Milliseconds from a request to its first token, as a benchmark measures it that begins with everybody
+            at once; None where users wait for one another.
+        low: Of ``tpot_ms``, the lower end of its range.
+        high: Of ``tpot_ms``, the upper end.
+        provider: ``roofline`` (the wizard's own) or ``aiconfigurator-core`` with its version and data.
+        confidence: ``good``, ``fair`` or ``rough``.
+        bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if not said.
+        ttft_low_ms: The same as ``ttft_ms`` for a prompt that comes alone.
+        ttft_high_ms: For the last of all users' prompts that come together.
+        served: Users that the KV cache holds at once, to whom the figures belong; None if not said.
+    """
 
     tpot_ms: float | None
     throughput_tokens_per_s: float | None
@@ -59,6 +74,11 @@ class Speed:
     low: float | None
     high: float | None
     provider: str
+    confidence: str = "rough"
+    bound: str | None = None
+    ttft_low_ms: float | None = None
+    ttft_high_ms: float | None = None
+    served: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
