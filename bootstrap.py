@@ -329,7 +329,7 @@ def stop_servers() -> None:
     script, where = str(VENV / "bin" / "triton-wizard"), ["--workspace", str(DEMO)]
     try:
         found = subprocess.run([script, "status", *where, "--json"], stdout=subprocess.PIPE, check=True)
-        for name in [one["name"] for one in json.loads(found.stdout.decode()) if one["state"] in ("ready", "starting")]:
+        for name in [one["name"] for one in json.loads(found.stdout.decode()) if one["state"] != "stopped"]:
             subprocess.run([script, "down", name, *where], check=True)
     except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as error:
         raise SetupError(

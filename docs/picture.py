@@ -12,15 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for tests/, which is in no wheel
 
-from tests.tui.walking import answered, screen, to_machine, wait_for
+from tests.tui.walking import asked, to_chat
 from wizard import journey
 from wizard.kernel.paths import Workspace
 from wizard.tui.app import WizardApp
-from wizard.tui.build_view import Phase
-from wizard.tui.screens.advice import AdviceScreen
-from wizard.tui.screens.build import BuildScreen
-from wizard.tui.screens.chat import ChatScreen
-from wizard.tui.screens.review import ReviewScreen
 
 SIZE = (92, 26)
 QUESTIONS = ("What is Triton?", "What is tensor parallelism?")
@@ -28,24 +23,11 @@ QUESTIONS = ("What is Triton?", "What is tensor parallelism?")
 
 async def picture(workspace: Workspace) -> str:
     """Walk from the machine to two answers; the last screen as SVG."""
-    app = WizardApp(workspace, model_ref="demo", offline=True)
+    app = WizardApp(workspace, answers={"model": "demo"}, offline=True)
     async with app.run_test(size=SIZE) as pilot:
-        await to_machine(pilot)
-        await pilot.press("enter")
-        advice = await screen(pilot, AdviceScreen)
-        await wait_for(pilot, lambda: advice.view.advice)
-        await pilot.press("enter")
-        review = await screen(pilot, ReviewScreen)
-        await wait_for(pilot, lambda: review.view.plan)
-        await pilot.press("enter")
-        build = await screen(pilot, BuildScreen)
-        await wait_for(pilot, lambda: build.view.phase is not Phase.RUNNING, seconds=240)
-        await pilot.press("enter")
-        chat = await screen(pilot, ChatScreen)
-        await wait_for(pilot, lambda: chat.view.served)
+        chat = await to_chat(pilot, seconds=240)
         for question in QUESTIONS:
-            await pilot.press(*question, "enter")
-            await answered(pilot, chat)
+            await asked(pilot, question, chat)
         return app.export_screenshot(title="triton-wizard")
 
 

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,9 @@ from wizard.repository.repository import Repository
 
 GIVEN = os.environ.get("TRITON_WIZARD_TEST_ENV")
 """A ready server environment (a virtual environment's folder), so that none is made."""
+
+LISTENS = "Started Metrics Service"
+"""Triton 2.51.0 logs this last, when all models are loaded and all ports are open."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -57,6 +60,8 @@ class RunningTriton:
     process: subprocess.Popen[bytes]
     ports: Ports
     log: Path
+    written: threading.Condition
+    """Notified when the server has logged something more, or closed its log."""
 
     @property
     def url(self) -> str:
@@ -75,6 +80,12 @@ class RunningTriton:
 
     def logged(self) -> str:
         return self.log.read_text(errors="replace")
+
+    def wait_for_log(self, condition: Callable[[str], bool], seconds: float = 20) -> str:
+        """Wait until ``condition`` is true of the log, and return that; fails after ``seconds``."""
+        with self.written:
+            assert self.written.wait_for(lambda: condition(self.logged()), seconds), self.logged()[-4000:]
+            return self.logged()
 
 
 @contextlib.contextmanager
@@ -104,18 +115,26 @@ def running_triton(
     ]
     library = f"{packages / 'nvidia_pytriton.libs'}:{libraries}"
     env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    server = RunningTriton(process, ports, log)
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    server = RunningTriton(process, ports, log, threading.Condition())
+    log.touch()
+    reader = threading.Thread(target=_copy, args=(server,))
+    reader.start()
     try:
         if ready:
-            wait_until(lambda: process.poll() is not None or server.status("/v2/health/ready") == 200, 90)
-            assert process.poll() is None, server.logged()
+            server.wait_for_log(lambda text: LISTENS in text or process.poll() is not None, 90)
+            assert server.status("/v2/health/ready") == 200, server.logged()
         yield server
     finally:
         _stop(process)
+        reader.join()
         for left in Path("/dev/shm").glob(f"{memory}*"):  # a server that was killed leaves them behind
             left.unlink(missing_ok=True)
 
@@ -129,12 +148,16 @@ def write(repository: Repository, root: Path) -> Path:
     return root
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait until ``condition()`` is true; fails after ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.02)
+def _copy(server: RunningTriton) -> None:
+    """Copy what the server prints to its log, line by line, until the last process that prints has ended."""
+    assert server.process.stdout is not None
+    with server.process.stdout as lines, server.log.open("ab", buffering=0) as log:
+        for line in lines:
+            with server.written:
+                log.write(line)
+                server.written.notify_all()
+    with server.written:
+        server.written.notify_all()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

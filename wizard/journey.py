@@ -208,10 +208,19 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
 def stop(workspace: Workspace, name: str | None = None) -> Status:
     """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
 
+    Refused while another wizard carries a plan out here: it might be starting that very server, whose note would be
+    removed under it.
+
     Not to be called where an event loop runs: hand it to a thread there.
+
+    Raises:
+        UsageError: TW-S01, TW-S09 if no server, or none of this workspace, is named.
+        ServerError: TW-S02 if no name is given and none runs, TW-S07 if it cannot be stopped.
+        WorkspaceError: TW-K03, TW-K04 if the workspace cannot be held.
     """
     import asyncio
 
+    from wizard.kernel.lock import writing
     from wizard.serve.find import endpoint as find
     from wizard.serve.find import known
     from wizard.serve.status import status
@@ -219,7 +228,8 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
 
     known(workspace, name)
     server = workspace.server(name or find(workspace).name)
-    asyncio.run(end(server))
+    with writing(workspace):
+        asyncio.run(end(server))
     return status(server)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import json
 import os
+import re
 import signal
 import sys
 import types
@@ -19,7 +20,7 @@ import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.conftest import CHOICE, FACTS, REFUSAL, SHORT_CONTEXT, Served, chain_repository
-from tests.server_environment import running_triton, wait_until, write
+from tests.server_environment import running_triton, write
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.repository.llamacpp import repository
@@ -60,6 +61,18 @@ def test_streaming_is_the_default_and_loses_nothing(served: Served) -> None:
 def test_a_raw_prompt_is_continued(served: Served) -> None:
     (said,) = post(served, "chain", text_input="Is it?", stream=False, apply_chat_template=False)
     assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+
+
+@e2e
+@pytest.mark.parametrize("typed", ["<|im_end|>", "<|im_start|>", "<|endoftext|>"])
+def test_special_tokens_that_somebody_typed_are_text(served: Served, typed: str) -> None:
+    def tokens(**body: Any) -> int:
+        (said,) = post(served, "short", stream=False, **body)
+        return int(re.findall(r"prompt too long: (\d+) tokens", said["error"])[0])
+
+    count, frame = 300, len("user\n\nassistant\n") + 3
+    assert tokens(text_input=typed * count) == frame + count * (len(typed) + 1)  # a token for each byte, and the space
+    assert tokens(text_input=typed * count, apply_chat_template=False) == count  # a ready prompt may have them
 
 
 @e2e
@@ -132,8 +145,8 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     for name, path in (("missing", tmp_path / "nope.gguf"), ("text", text), ("broken", broken)):
         write(repository(name, gguf_path=str(path), facts=FACTS, choice=CHOICE, threads=1), root)
     with running_triton(root, tmp_path, ready=False) as triton:
-        wait_until(lambda: triton.process.poll() is not None, 60)
-        log = triton.logged()
+        triton.process.wait(60)
+        log = triton.wait_for_log(lambda text: "failed to load all models" in text)
     assert triton.process.returncode != 0
     assert f"missing: there is no file {tmp_path}/nope.gguf" in log
     assert f"text: {text} is not a GGUF file" in log

@@ -13,7 +13,7 @@ import pytest
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.conftest import REFUSAL, SHORT_CONTEXT, Served, chain_repository
 from tests.chat.fake_server import fake_server, http_answer
-from tests.server_environment import running_triton, wait_until
+from tests.server_environment import running_triton
 from wizard.chat import triton_grpc, triton_http
 from wizard.chat.ask import Ask, Piece
 from wizard.chat.conversation import Chunk, Conversation, Sampling
@@ -102,8 +102,8 @@ async def test_closing_cancels_in_the_server(served: Served, protocol: str) -> N
         async for chunk in chunks:
             if chunk.tokens > 20:
                 break
-    wait_until(lambda: served.triton.logged().count("cancelled after") > before)
-    assert int(served.triton.logged().rpartition("cancelled after ")[2].split()[0]) < ENDLESS
+    log = served.triton.wait_for_log(lambda text: text.count("cancelled after") > before)
+    assert int(log.rpartition("cancelled after ")[2].split()[0]) < ENDLESS
 
 
 @e2e
@@ -121,7 +121,7 @@ async def test_cancelling_the_task_cancels_in_the_server(served: Served, protoco
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    wait_until(lambda: served.triton.logged().count("cancelled after") > before)
+    served.triton.wait_for_log(lambda text: text.count("cancelled after") > before)
 
 
 @e2e
@@ -136,7 +136,7 @@ async def test_a_request_that_waits_for_its_slot_can_be_cancelled(served: Served
     assert not done
     waiter.cancel()
     await asyncio.wait([waiter])
-    await asyncio.to_thread(wait_until, lambda: served.triton.logged().count("cancelled while it waited") > before)
+    await asyncio.to_thread(served.triton.wait_for_log, lambda text: text.count("cancelled while it waited") > before)
     holder.cancel()
     await asyncio.wait([holder])
 
@@ -171,8 +171,8 @@ async def test_the_gate_can_be_cancelled(served: Served, protocol: str) -> None:
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    wait_until(lambda: served.triton.logged().count("cancelled after") > before)
-    where = served.triton.logged().rpartition("cancelled after ")[2].splitlines()[0]
+    log = served.triton.wait_for_log(lambda text: text.count("cancelled after") > before)
+    where = log.rpartition("cancelled after ")[2].splitlines()[0]
     assert ("confidence gate" in where) == (protocol == "grpc")
 
 

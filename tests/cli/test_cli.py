@@ -117,6 +117,17 @@ def test_with_json_an_error_is_json_too() -> None:
     assert error["todo"]
 
 
+def test_without_a_model_that_fits_there_is_nothing_to_suggest(tmp_path: Path) -> None:
+    """A recorded machine with too little memory for any of them."""
+    host = json.loads(wizard("probe", "--json").stdout)
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps({**host, "memory_total_bytes": 2**20, "memory_available_bytes": 2**20}))
+    done = wizard("plan", "demo", "--hardware", str(path))
+    assert done.returncode == 9
+    done = wizard("up", "--yes", "--offline", "--hardware", str(path))
+    assert (done.returncode, done.stderr[:6]) == (2, "TW-U04")
+
+
 def test_an_impossible_wish_is_refused_with_its_remedy(gguf: str) -> None:
     done = wizard("advise", gguf, "--tp", "2", "--json")
     assert done.returncode == 9

@@ -149,17 +149,45 @@ def test_kill_9_in_any_step_and_up_again(wizard: Wizard, step: str) -> None:
     assert {row.group for row in servers} == {events[-1]["endpoint"]["pid"]}  # one server, not two
 
 
-@pytest.mark.parametrize("step", STEPS[1:])
-def test_ctrl_c_in_any_step_and_up_again(wizard: Wizard, step: str) -> None:
-    """A quick step may be over before the signal comes; then the journey just ends well."""
-    process = wizard.start("up", "demo", "--yes", "--json")
-    until(process, '"StepStarted"', f'"{step}"')
+def stopped(wizard: Wizard, plan: dict[str, Any], path: Path, *needles: str) -> None:
+    """Run ``plan`` until it prints a line with ``needles``, press Ctrl-C, and see that it ends as it should."""
+    path.write_text(json.dumps(plan))
+    process = wizard.start("run", str(path), "--json")
+    until(process, *needles)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
-    assert process.returncode in (0, 130), output
-    assert ("TW-U07" in output) == (process.returncode == 130)
+    assert process.returncode == 130, output
+    assert "TW-U07" in output
     assert wizard.strays() == []
+
+
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_ctrl_c_in_any_step_and_up_again(wizard: Wizard, tmp_path: Path, step: str) -> None:
+    """The step has done all that it is for and then holds, so that the signal comes in it and not after it."""
+    plan = json.loads(wizard.run("plan", "demo", "--json"))
+    hold = {
+        "kind": "command",
+        "argv": [sys.executable, "-c", "import signal; print('holds', flush=True); signal.pause()"],
+    }
+    (held,) = (one for one in plan["steps"] if one["id"] == step)
+    held["actions"].append(hold)
+    stopped(wizard, plan, tmp_path / "plan.json", '"Output"', "holds")
     assert wizard.up()[-1]["event"] == "Ready"
+
+
+def test_ctrl_c_while_the_model_loads_and_up_again(wizard: Wizard, tmp_path: Path) -> None:
+    """The server that was started goes on loading; a plan that differs replaces it."""
+    plan = json.loads(wizard.run("plan", "demo", "--json"))
+    for file in plan["steps"][2]["actions"]:
+        if file["path"].endswith("model.py"):
+            file["text"] = (
+                "import signal\nclass TritonPythonModel:\n"
+                "    def initialize(self, args):\n        print('loading', flush=True)\n        signal.pause()\n"
+            )
+    stopped(wizard, plan, tmp_path / "plan.json", '"Output"', '"loading"')
+    assert json.loads(wizard.run("status", "--json"))[0]["state"] == "starting"
+    assert wizard.up()[-1]["event"] == "Ready"
+    assert "Triton" in wizard.run("chat", "-m", "What is Triton?")
 
 
 def test_a_server_that_was_killed_is_dead_and_up_brings_it_back(wizard: Wizard) -> None:
@@ -202,10 +230,16 @@ def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
 def test_a_second_wizard_is_refused_and_the_first_goes_on(wizard: Wizard) -> None:
     process = wizard.start("up", "demo", "--yes", "--json")
     until(process, '"StepStarted"')
+    process.send_signal(signal.SIGSTOP)  # or it might be done before the others have begun
     assert "TW-K04" in wizard.run("up", "demo", "--yes", status=6)
+    assert "TW-K04" in wizard.run("demo", status=6)
+    assert "TW-K04" in wizard.run("down", "demo", status=6)
+    assert "TW-K04" in wizard.run("clean", "--yes", status=6)
+    process.send_signal(signal.SIGCONT)
     output, _ = process.communicate()
     assert process.returncode == 0
     assert json.loads(output.splitlines()[-1])["event"] == "Ready"
+    assert json.loads(wizard.run("status", "--json"))[0]["state"] == "ready"
 
 
 def test_a_broken_model_names_its_cause_and_leaves_nothing_running(wizard: Wizard) -> None:

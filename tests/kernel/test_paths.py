@@ -58,6 +58,13 @@ def test_the_second_writer_is_told_who_holds_the_workspace(tmp_path: Path) -> No
         pass
 
 
+def test_on_a_full_disk_the_workspace_can_still_be_held(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to("/dev/full")  # every write to it fails as on a full disk
+    with writing(Workspace.at(tmp_path)):
+        held = (tmp_path / "lock").is_char_device()
+    assert held
+
+
 def test_one_folder_is_one_workspace_however_it_is_spelled(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

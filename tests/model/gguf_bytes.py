@@ -55,7 +55,7 @@ class Gguf:
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 
 
-def tiny(**changes: tuple[int, Any]) -> Gguf:
+def tiny(**changes: tuple[int, Any] | None) -> Gguf:
     """A small Llama with two tensors: 64 x 4 weights in Q8_0 (272 bytes) and 64 in float32 (256 bytes).
 
     Keyword names are metadata keys with ``__`` for the dot; None as a value removes the key.

@@ -175,8 +175,8 @@ def test_any_bytes_give_facts_or_a_wizard_error(path: Path, noise: bytes | tuple
         raw = b"GGUF\x03\0\0\0" + noise
     else:
         at, change = noise
-        raw = bytearray(tiny().bytes())
-        raw[at : at + len(change)] = change
+        whole = tiny().bytes()
+        raw = whole[:at] + change + whole[at + len(change) :]
     path.write_bytes(raw)
     with contextlib.suppress(WizardError):
         local.of_path(path, "x")

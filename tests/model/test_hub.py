@@ -16,7 +16,7 @@ from tests.model.fake_hub import COMMIT, FakeHub, FakeRepo
 from tests.model.gguf_bytes import LLAMA_CONFIG, TEMPLATE, safetensors, tiny
 from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.model import hub
-from wizard.model.cache import hub_cache
+from wizard.model.cache import endpoint, hub_cache
 from wizard.model.source import find
 
 WEIGHTS = safetensors({"a": {"dtype": "BF16", "shape": [10, 7], "data_offsets": [0, 140]}})
@@ -166,7 +166,7 @@ def download(ref_repo: str, file: str | None = None) -> Path:
     """Really download, as a plan's step does, into the Hugging Face cache."""
     from huggingface_hub import HfApi
 
-    api = HfApi(endpoint=hub.endpoint())
+    api = HfApi(endpoint=endpoint())
     if file:
         return Path(api.hf_hub_download(ref_repo, file, cache_dir=str(hub_cache()))).parent
     return Path(api.snapshot_download(ref_repo, cache_dir=str(hub_cache())))

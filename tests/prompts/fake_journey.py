@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -180,14 +179,6 @@ class FakeJourney:
                 self._note("chat-stopped")
         yield Chunk(question, tokens=12)
         yield Chunk("", Stats(12, 0.05, 0.1, "length" if question == "long" else "stop"), tokens=12)
-
-
-def wait_for(path: Path, seconds: float = 20) -> None:
-    """Wait until ``path`` is there."""
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} does not appear"
-        time.sleep(0.02)
 
 
 def main() -> int:

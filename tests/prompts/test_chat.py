@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prompts.fake_journey import ENDPOINT, FakeJourney, wait_for
+from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
 from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
@@ -96,7 +96,7 @@ def test_ctrl_c_stops_the_only_answer_in_the_server(tmp_path: Path) -> None:
         _, err = child.communicate(timeout=30)
     assert child.returncode == 130
     assert "TW-U22" in err
-    wait_for(tmp_path / "notes" / "chat-stopped")
+    assert (tmp_path / "notes" / "chat-stopped").exists()
 
 
 # -- a pipe ------------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_ctrl_c_stops_an_answer_and_then_the_chat(tmp_path: Path) -> None:
         terminal.sees("You asked: ")
         terminal.types(CTRL_C)
         terminal.sees("stopped")
-        wait_for(tmp_path / "notes" / "chat-stopped")
+        assert (tmp_path / "notes" / "chat-stopped").exists()
         terminal.sees("> ")
         terminal.types("Still there?\r")
         terminal.sees("You asked: Still there?")

@@ -10,6 +10,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.chain_model import CHAT
 from wizard.advise.advice import Choice, Memory
 from wizard.model.facts import Gate, ModelFacts
+from wizard.model.special import pattern
 from wizard.repository.llamacpp import repository
 
 CHOICE = Choice(
@@ -47,6 +48,7 @@ def test_the_server_describes_itself() -> None:
     assert (said["bos_token"], said["eos_token"]) == (CHAT.bos_token, CHAT.eos_token)
     assert json.loads(said["stop"]) == list(CHAT.stop)
     assert json.loads(said["questions"]) == list(FACTS.questions)
+    assert said["special_tokens"] == pattern(CHAT)
 
 
 def test_a_gate_makes_answers_greedy() -> None:

@@ -127,7 +127,7 @@ async def test_no_secret_reaches_an_event_a_log_or_the_journal(tmp_path: Path, m
     secret = "hf_" + "S3cr3t" * 5
     monkeypatch.setenv("HF_TOKEN", secret)
     step = python_step("leak", LEAK)
-    named = replace(step.actions[0], secrets=("HF_TOKEN",))
+    named = Command((sys.executable, "-c", LEAK), secrets=("HF_TOKEN",))
     events, error = await events_of(plan_of(tmp_path / "w", replace(step, actions=(named,))))
     assert isinstance(error, StepError)
     everything = str(error) + repr(events)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
 from wizard.catalog.journeys import Journey
@@ -22,6 +24,7 @@ from wizard.run.events import Event, Output, Progress, Ready, StepFinished, Step
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
+T = TypeVar("T")
 HOME = "/home/ada/.local/share/triton-wizard"
 WORKSPACE = Workspace(Path(HOME))
 MIB, GIB = 1024**2, 1024**3
@@ -278,6 +281,7 @@ class FakeJourney:
     facts: ModelFacts = FACTS
     advice: Advice | WizardError = ADVICE
     planned: Plan | WizardError = field(default_factory=plan)
+    earlier: Plan | None = None
     script: Callable[[Plan], list[Event]] = events
     run_error: WizardError | None = None
     hold_run: bool = False
@@ -295,6 +299,8 @@ class FakeJourney:
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
     stopped: list[str | None] = field(default_factory=list)
+    token: str | None = None
+    """If set, the model is gated, and only this token opens it."""
     read: list[str] = field(default_factory=list)
     runs: int = 0
 
@@ -316,6 +322,8 @@ class FakeJourney:
             raise ModelError(
                 "TW-M01", f"no model {ref!r} on the hub", "Check the spelling, or name a folder or a .gguf file."
             )
+        if self.token is not None and os.environ.get("HF_TOKEN") != self.token:
+            raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence, then log in.")
         return replace(self.facts, ref=ref)
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
@@ -334,6 +342,9 @@ class FakeJourney:
     ) -> Plan:
         made = _or_raise(self.planned)
         return replace(made, name=name or made.name, facts=facts, choice=choice, host=host.source)
+
+    def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:
+        return self.earlier
 
     async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
         self.runs += 1
@@ -379,7 +390,7 @@ class FakeJourney:
             assert self.gate.wait(30)
 
 
-def _or_raise(answer):  # type: ignore[no-untyped-def]
+def _or_raise(answer: T | WizardError) -> T:
     if isinstance(answer, WizardError):
         raise answer
     return answer

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.tui.fake_journey import INFEASIBLE, FakeJourney, choice, plan
 from tests.tui.walking import StillApp, screen, to_advice, to_review, wait_for
 from wizard.kernel.errors import HostError, InfeasibleError
+from wizard.plan.plan import Plan
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.model import ModelScreen
 
@@ -74,7 +77,9 @@ async def test_escape_leaves_the_wishes_as_they_were() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
-        await pilot.press("w", "down", "9", "escape")
+        await pilot.press("w")
+        await screen(pilot, FormScreen)
+        await pilot.press("down", "9", "escape")
         await wait_for(pilot, lambda: pilot.app.screen is advice)
     assert len(made.wished) == 1
 
@@ -133,9 +138,7 @@ async def test_name_and_port_can_be_chosen() -> None:
         assert review.view.plan.choice == choice()
 
 
-def _long():  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
+def _long() -> Plan:
     made = plan()
     first = replace(made.steps[0], why="A reason. " * 200)
     return replace(made, steps=(first, *made.steps[1:]))

@@ -26,7 +26,7 @@ def failing(step: str = "start") -> FakeJourney:
 
 
 def text(build: BuildScreen, selector: str) -> str:
-    return str(build.query_one(selector).render())  # type: ignore[attr-defined]
+    return str(build.query_one(selector).render())
 
 
 async def test_steps_progress_and_output_are_shown_while_they_happen() -> None:
@@ -67,6 +67,18 @@ async def test_the_log_follows_until_one_scrolls_up_and_again_at_its_end() -> No
         await wait_for(pilot, lambda: log.is_vertical_scroll_end)
         await pilot.resize_terminal(80, 20)
         await wait_for(pilot, lambda: log.is_vertical_scroll_end)
+
+
+async def test_long_lines_can_be_read_to_their_end() -> None:
+    async with StillApp(held()).run_test(size=(40, 15)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        log = build.query_one(LiveLog)
+        await wait_for(pilot, lambda: log.max_scroll_x > 0)
+        await pilot.press("right")
+        await wait_for(pilot, lambda: log.scroll_x > 0)
+        await pilot.press("left")
+        await wait_for(pilot, lambda: log.scroll_x == 0)
 
 
 async def test_when_ready_enter_goes_to_the_chat() -> None:
@@ -118,7 +130,9 @@ async def test_never_mind_goes_on() -> None:
         await pilot.press("escape")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
-        await pilot.press("escape", "down", "enter")
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
         assert made.closed == []
@@ -175,8 +189,8 @@ async def test_l_shows_where_the_whole_output_is() -> None:
         reader = await screen(pilot, ReaderScreen)
         assert str(WORKSPACE.server("demo").logs / "start.log") in reader._text
         await pilot.press("c", "escape")
+        assert await screen(pilot, BuildScreen) is build
         assert "start.log" in pilot.app.clipboard
-        assert pilot.app.screen is build
 
 
 def test_a_view_is_folded_from_the_events() -> None:

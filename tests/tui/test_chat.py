@@ -8,8 +8,8 @@ import shlex
 import pytest
 from textual.widgets import Markdown, Static
 
-from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events
-from tests.tui.walking import StillApp, answered, screen, to_chat, to_machine, wait_for
+from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
+from tests.tui.walking import StillApp, answered, asked, screen, to_chat, to_machine, wait_for
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
@@ -19,6 +19,7 @@ from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.screens.servers import ServersScreen
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.turn import Answer, Question
 
@@ -198,13 +199,25 @@ async def test_a_server_that_died_is_an_error_with_the_way_to_restart_it() -> No
 async def test_without_a_plan_a_restart_begins_with_the_machine() -> None:
     made = FakeJourney(running=(ENDPOINT,), chat_error=ServerError("TW-C01", "nobody answers", "Start it."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
-        await wait_for(pilot, lambda: pilot.app.screen.query("Picker"))
+        await screen(pilot, ServersScreen)
         await pilot.press("enter")
         chat = await screen(pilot, ChatScreen)
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
         await pilot.press("f5")
         await to_machine(pilot)
+
+
+async def test_a_server_found_running_is_restarted_from_its_earlier_plan() -> None:
+    made = FakeJourney(running=(ENDPOINT,), earlier=plan(), chat_error=ServerError("TW-C01", "nobody", "Start it."))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await screen(pilot, ServersScreen)
+        await pilot.press("enter")
+        chat = await screen(pilot, ChatScreen)
+        await asked(pilot, "Q", chat)
+        await pilot.press("f5")
+        build = await screen(pilot, BuildScreen)
+        assert build._plan == made.earlier
 
 
 @pytest.mark.parametrize(("downs", "stopped"), [(0, []), (1, ["demo"])])
@@ -229,10 +242,12 @@ async def test_another_model_can_be_set_up_and_escape_comes_back_to_the_conversa
         chat = await to_chat(pilot)
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
-        await pilot.press("ctrl+q", "down", "down", "enter")
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "down", "enter")
         await to_machine(pilot)
         await pilot.press("escape")
-        await wait_for(pilot, lambda: pilot.app.screen.query("Picker"))
+        await screen(pilot, ServersScreen)
         await pilot.press("enter")
         again = await screen(pilot, ChatScreen)
         assert again.view.said("user") == ["Q"]
@@ -243,9 +258,13 @@ async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
     made = FakeJourney(stop_error=ServerError("TW-S09", "it does not stop", "Kill it."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
-        await pilot.press("ctrl+q", "down", "down", "down", "enter")
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "down", "down", "enter")
         await screen(pilot, ChatScreen)
-        await pilot.press("ctrl+q", "down", "enter")
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
         await wait_for(pilot, lambda: chat.view.error)
         assert not chat.view.busy
         assert pilot.app.screen is chat

@@ -171,5 +171,5 @@ async def test_in_40_by_15_the_longest_refusal_can_be_read() -> None:
         await pilot.pause()
         said, field = form.query_one("#about", Static), form.query_one("#name")
         assert "Give it as --name." in about(form)
-        assert said.visual.get_height(said.styles, said.size.width) <= said.size.height
+        assert said.get_content_height(said.size, form.size, said.size.width) <= said.size.height
         assert form.query_one(".form").region.contains_region(field.region)

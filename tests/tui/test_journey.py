@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, FACTS, GPU_HOST, NO_PYTHON, FakeJourney, choice
+from tests.tui.fake_journey import ENDPOINT, GPU_HOST, NO_PYTHON, FakeJourney, choice
 from tests.tui.walking import (
     StillApp,
     answered,
@@ -27,6 +27,7 @@ from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.machine import MachineScreen
+from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.servers import ServersScreen
@@ -138,7 +139,7 @@ async def test_servers_that_cannot_be_looked_for_do_not_hold_the_journey_up(monk
 
 async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> None:
     made = FakeJourney(running=(ENDPOINT,))
-    async with StillApp(made, model_ref="demo").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)
@@ -147,32 +148,12 @@ async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> No
 
 async def test_the_wishes_of_a_journey_are_used() -> None:
     made = FakeJourney()
-    async with StillApp(made, model_ref="demo").run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: made.wished)
     assert made.wished[0].users == 2
-
-
-async def test_a_gated_model_asks_for_the_token_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
-    import os
-
-    from textual.widgets import Input
-
-    from wizard.tui.screens.form import FormScreen
-
-    made = FakeJourney(facts=dataclasses.replace(FACTS, gated=True))
-    monkeypatch.setenv("HF_TOKEN", "")
-    async with StillApp(made, model_ref="a/b").run_test(size=(80, 24)) as pilot:
-        await to_machine(pilot)
-        await pilot.press("enter")
-        form = await screen(pilot, FormScreen)
-        assert form.query_one(Input).password
-        await pilot.press(*"hf_secret", "enter")
-        await screen(pilot, AdviceScreen)
-        assert os.environ["HF_TOKEN"] == "hf_secret"
 
 
 @pytest.mark.parametrize("walk", [to_machine, to_advice, to_review])
@@ -210,14 +191,15 @@ async def test_help_names_the_keys_of_the_screen_and_closes_again() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         machine = await to_machine(pilot)
         await pilot.press("f1")
-        await pilot.pause()
-        text = app.screen._text
+        text = (await screen(pilot, ReaderScreen))._text
         assert "Look again" in text
         assert machine.HELP in text
         await pilot.press("f1", "escape")
-        assert app.screen is machine
-        await pilot.press("question_mark", "q")
-        assert app.screen is machine
+        assert await screen(pilot, MachineScreen) is machine
+        await pilot.press("question_mark")
+        await screen(pilot, ReaderScreen)
+        await pilot.press("q")
+        assert await screen(pilot, MachineScreen) is machine
 
 
 async def test_a_plan_for_another_machine_is_shown_but_not_carried_out() -> None:
@@ -287,3 +269,21 @@ async def test_back_from_a_failed_build_leads_to_the_plan() -> None:
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
         await pilot.press("escape")
         await screen(pilot, ReviewScreen)
+
+
+async def test_answers_given_beforehand_are_what_the_forms_hold() -> None:
+    made = FakeJourney()
+    answers = {"model": "demo", "users": 7, "max_len": 512, "name": "mine", "http_port": 8100, "temperature": 0.5}
+    async with StillApp(made, answers=answers).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        assert (advice.view.wishes.users, advice.view.wishes.max_len) == (7, 512)
+        await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        assert review.view.answers == {"name": "mine", "http_port": 8100}
+        await wait_for(pilot, lambda: review.view.plan)
+        await pilot.press("enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.press("enter")
+        chat = await screen(pilot, ChatScreen)
+        assert chat.view.conversation.sampling.temperature == 0.5

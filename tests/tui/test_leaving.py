@@ -10,11 +10,12 @@ import pytest
 
 from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
 from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_machine, to_review, wait_for
-from wizard.kernel.errors import ServerError
+from wizard.kernel.errors import CancelledError, ServerError
 from wizard.run.events import Progress
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.servers import ServersScreen
@@ -26,7 +27,9 @@ async def test_name_and_port_stay_after_a_build_and_are_always_shown() -> None:
         review = await to_review(pilot)
         shown = str(review.query_one("#cost").render())
         assert "Server demo · HTTP port 8010 (gRPC 8011, metrics 8012)" in shown
-        await pilot.press("n", *"foo", "down", *"9360", "enter")
+        await pilot.press("n")
+        await screen(pilot, FormScreen)
+        await pilot.press(*"foo", "down", *"9360", "enter")
         await wait_for(pilot, lambda: review.view.plan and review.view.plan.name == "foo")
         await pilot.press("enter")
         build = await screen(pilot, BuildScreen)
@@ -102,7 +105,7 @@ async def test_a_signal_stops_the_running_step_and_leaves(number: signal.Signals
         os.kill(os.getpid(), number)
         await wait_for(pilot, lambda: app._exit)
         assert made.closed == ["run"]
-    assert app.return_value == 128 + number
+    assert app.return_value == CancelledError.exit_code
 
 
 async def test_less_than_a_second_left_is_not_said() -> None:

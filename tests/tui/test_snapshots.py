@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, NO_PYTHON, FakeJourney, events
 from tests.tui.walking import (
@@ -25,19 +26,23 @@ from tests.tui.walking import (
 from wizard.kernel.errors import ServerError, StepError
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.servers import ServersScreen
 from wizard.tui.widgets.live_log import LiveLog
 
 Walk = Callable[[Pilot[Any]], Awaitable[Any]]
-SIZES = [(80, 24), (120, 40)]
+SIZES = [(40, 15), (80, 24), (120, 40)]
 FAILED = StepError("TW-R03", "step 'Start Triton' failed: no space left on device", "Free some space and try again.")
 GONE = ServerError("TW-C03", "the server at 127.0.0.1:8011 went away", "See what happened with `triton-wizard logs`.")
 
 
-def then(walk: Walk, *keys: str) -> Walk:
+def then(walk: Walk, *keys: str, to: type[Screen[Any]] | None = None) -> Walk:
     async def go(pilot: Pilot[Any]) -> None:
         await walk(pilot)
         await pilot.press(*keys)
+        if to is not None:
+            await screen(pilot, to)
         await pilot.pause()
 
     return go
@@ -84,6 +89,12 @@ async def to_empty_chat(pilot: Pilot[Any]) -> None:
     await wait_for(pilot, lambda: chat.view.served)
 
 
+async def to_settings(pilot: Pilot[Any]) -> None:
+    await to_empty_chat(pilot)
+    await pilot.press("ctrl+t")
+    await screen(pilot, FormScreen)
+
+
 def running() -> FakeJourney:
     return FakeJourney(script=lambda plan: events(plan, until="repository"), hold_run=True)
 
@@ -99,24 +110,27 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "machine_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_machine),
     "model": (FakeJourney, to_model),
     "model_error": (FakeJourney, to_model_error),
+    "model_token": (lambda: FakeJourney(token="hf_good"), then(to_model, "enter", to=FormScreen)),
     "advice": (FakeJourney, to_advice),
     "advice_other_way": (FakeJourney, then(to_advice, "down")),
     "advice_infeasible": (lambda: FakeJourney(advice=INFEASIBLE), to_advice),
-    "advice_wishes": (FakeJourney, then(to_advice, "w")),
+    "advice_wishes": (FakeJourney, then(to_advice, "w", to=FormScreen)),
     "review": (FakeJourney, to_review),
     "review_other_step": (FakeJourney, then(to_review, "down", "down")),
     "build": (running, to_running),
-    "build_stop": (running, then(to_running, "escape")),
+    "build_stop": (running, then(to_running, "escape", to=AskScreen)),
     "build_failed": (failing, to_end),
     "build_ready": (FakeJourney, to_end),
     "chat": (FakeJourney, to_empty_chat),
     "chat_questions": (FakeJourney, then(to_empty_chat, "down")),
     "chat_answer": (FakeJourney, to_answer),
     "chat_error": (lambda: FakeJourney(chat_error=GONE), to_answer),
-    "chat_settings": (FakeJourney, then(to_empty_chat, "ctrl+t")),
-    "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o")),
-    "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q")),
-    "help": (FakeJourney, then(to_answer, "f1")),
+    "chat_settings": (FakeJourney, then(to_empty_chat, "ctrl+t", to=FormScreen)),
+    "chat_settings_without_chance": (FakeJourney, then(to_settings, "down", "0")),
+    "chat_save": (FakeJourney, then(to_answer, "ctrl+s", to=FormScreen)),
+    "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o", to=ReaderScreen)),
+    "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q", to=AskScreen)),
+    "help": (FakeJourney, then(to_answer, "f1", to=ReaderScreen)),
 }
 
 

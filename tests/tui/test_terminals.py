@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.fake_journey import FakeJourney
+from tests.tui.fake_journey import FakeJourney, events
 from tests.tui.walking import (
     StillApp,
     answered,
+    asked,
     to_advice,
     to_build,
     to_chat,
@@ -20,6 +21,10 @@ from tests.tui.walking import (
     to_review,
     wait_for,
 )
+from wizard.kernel.errors import ServerError
+from wizard.run.events import Progress
+from wizard.tui.widgets.bill import MemoryBill
+from wizard.tui.widgets.progress import ProgressLines
 from wizard.tui.widgets.prompt import Prompt
 
 WALKS = [to_machine, to_model, to_advice, to_review, to_build, to_chat]
@@ -48,6 +53,35 @@ async def test_in_40_by_15_the_field_is_in_sight_and_the_whole_machine_can_be_re
         prompt = chat.query_one(Prompt)
         assert chat.region.contains_region(prompt.region)
         assert prompt.size.height >= 1
+
+
+async def test_in_40_by_15_the_bill_and_the_progress_are_wrapped_and_not_cut() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(40, 15)) as pilot:
+        bill = (await to_advice(pilot)).query_one(MemoryBill)
+        await wait_for(pilot, lambda: bill.size.width)
+        await pilot.pause()
+        shown = str(bill.render())
+        assert "…" not in shown
+        assert "6 KiB × 4,096 tokens of conversation" in " ".join(shown.split())
+        assert bill.size.height == len(shown.splitlines())
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    async with StillApp(made).run_test(size=(40, 15)) as pilot:
+        lines = (await to_build(pilot)).query_one(ProgressLines)
+        lines.show(Progress("model", 0.5, 3600.0, "downloading 123 MiB of 5.2 GiB", 0.0), 60.0, stopping=False)
+        await wait_for(pilot, lambda: lines.size.height == 3)
+        assert "downloading 123 MiB of 5.2 GiB" in " ".join(str(lines.render()).split())
+
+
+async def test_in_40_by_15_an_error_in_the_chat_comes_into_sight_and_the_rest_can_be_scrolled_to() -> None:
+    made = FakeJourney(chat_error=ServerError("TW-C03", "the server went away", "Start it again."))
+    async with StillApp(made).run_test(size=(40, 15)) as pilot:
+        chat = await to_chat(pilot)
+        stage, panel = chat.query_one("#stage"), chat.query_one("ErrorPanel")
+        await pilot.press("pagedown")
+        await wait_for(pilot, lambda: stage.scroll_y > 0)
+        await asked(pilot, "Q", chat)
+        free = stage.region.height - chat.query_one(Prompt).outer_size.height
+        await wait_for(pilot, lambda: stage.region.y <= panel.region.y and panel.region.bottom <= stage.region.y + free)
 
 
 @pytest.mark.parametrize("walk", WALKS)

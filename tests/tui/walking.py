@@ -48,8 +48,13 @@ async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, second
 
 
 async def screen(pilot: Pilot[Any], kind: type[S]) -> S:
-    """Wait until a screen of this kind is on top and settled, and return it."""
-    await wait_for(pilot, lambda: isinstance(pilot.app.screen, kind) and pilot.app.screen.is_mounted)
+    """Wait until a screen of this kind is on top and takes keys, and return it."""
+
+    def settled() -> bool:
+        found = pilot.app.screen
+        return isinstance(found, kind) and found.is_mounted and (found.focused is not None or not found.focus_chain)
+
+    await wait_for(pilot, settled)
     await pilot.pause()
     found = pilot.app.screen
     assert isinstance(found, kind)
@@ -73,7 +78,9 @@ async def to_model(pilot: Pilot[Any]) -> ModelScreen:
 
 
 async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
-    await to_model(pilot)
+    app = pilot.app
+    assert isinstance(app, WizardApp)
+    await (to_model(pilot) if "model" not in app.answers else to_machine(pilot))
     await pilot.press("enter")
     found = await screen(pilot, AdviceScreen)
     await wait_for(pilot, lambda: found.view.advice or found.view.error)
@@ -96,11 +103,25 @@ async def to_build(pilot: Pilot[Any]) -> BuildScreen:
     return await screen(pilot, BuildScreen)
 
 
-async def to_chat(pilot: Pilot[Any]) -> ChatScreen:
-    built = await to_build(pilot)
-    await wait_for(pilot, lambda: built.view.phase is Phase.READY)
+async def to_chat(pilot: Pilot[Any], *, seconds: float = 30) -> ChatScreen:
+    return await chat_after(pilot, await to_build(pilot), seconds=seconds)
+
+
+async def chat_after(pilot: Pilot[Any], build: BuildScreen, *, seconds: float = 30) -> ChatScreen:
+    """Wait until the build is done, in ``seconds`` at most, and go to the chat."""
+    await wait_for(pilot, lambda: build.view.phase is not Phase.RUNNING, seconds=seconds)
+    assert build.view.error is None
     await pilot.press("enter")
-    return await screen(pilot, ChatScreen)
+    chat = await screen(pilot, ChatScreen)
+    await wait_for(pilot, lambda: chat.view.served or chat.view.error, seconds=seconds)
+    await pilot.pause()
+    return chat
+
+
+async def asked(pilot: Pilot[Any], question: str, chat: ChatScreen) -> None:
+    """Type the ``question``, send it, and wait for the whole answer."""
+    await pilot.press(*question, "enter")
+    await answered(pilot, chat)
 
 
 async def answered(pilot: Pilot[Any], chat: ChatScreen) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,11 +16,9 @@ from urllib.parse import quote, urlsplit
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.model.facts import ChatFormat
+from wizard.model.special import broken, pattern
 
 TIMEOUT_S = 5.0
-
-_MARKER = re.compile(r"<\|[^<>|\s]{1,60}\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?s>")
-"""Special tokens as the chat templates of the Llama, Qwen, Phi, Mistral and Gemma families write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +90,8 @@ def render(conversation: Conversation, served: ServedModel) -> str:
         return conversation.messages[-1].content
     from jinja2 import TemplateError
 
-    markers = _markers(served.chat)
-    messages = [{"role": each.role, "content": _broken(each.content, markers)} for each in conversation.messages]
+    special = pattern(served.chat)
+    messages = [{"role": each.role, "content": broken(each.content, special)} for each in conversation.messages]
     try:
         try:
             return _apply(messages, served.chat)
@@ -121,14 +118,3 @@ def _apply(messages: list[dict[str, str]], chat: ChatFormat) -> str:
         eos_token=chat.eos_token or "",
     )
     return str(rendered[0])
-
-
-def _markers(chat: ChatFormat) -> set[str]:
-    named = (text for text in (chat.bos_token, chat.eos_token, *chat.stop) if text and _MARKER.fullmatch(text))
-    return {*_MARKER.findall(chat.template), *named}
-
-
-def _broken(text: str, markers: set[str]) -> str:
-    for marker in markers:
-        text = text.replace(marker, f"{marker[0]} {marker[1:]}")
-    return text

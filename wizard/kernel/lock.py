@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from wizard.kernel.errors import WorkspaceError
@@ -38,9 +38,9 @@ def writing(workspace: Workspace) -> Iterator[None]:
                 f"another wizard (process {holder}) is working in {workspace.root}",
                 "Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR.",
             )
-        handle.truncate(0)
-        handle.write(f"{os.getpid()}\n")
-        handle.flush()
+        with suppress(OSError):  # on a full disk a server must still be stopped, and the lock holds without the number
+            handle.truncate(0)
+            os.write(handle.fileno(), f"{os.getpid()}\n".encode())
         yield
 
 

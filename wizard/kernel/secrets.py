@@ -18,6 +18,10 @@ SECRET_VARIABLES = (
     "NVIDIA_API_KEY",
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
 )
 """Environment variables whose values are secrets wherever they appear."""
 

@@ -42,7 +42,7 @@ def _adapter(kind: Hashable) -> Any:
     """Pydantic's reader of ``kind``; making one takes longer than reading a line of the journal with it."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(kind)
+    return TypeAdapter(cast("type[Any]", kind))
 
 
 def from_data(kind: type[T], data: Any, *, where: str) -> T:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from wizard.chat.conversation import Conversation, Message
+from wizard.chat.saving import save, target
 from wizard.kernel.errors import UsageError
 from wizard.kernel.text import plain, table
-from wizard.kernel.values import to_data, to_json
+from wizard.kernel.values import to_data
 from wizard.plan.questions import CHAT, SYSTEM
 from wizard.serve.endpoint import Endpoint
 
@@ -118,32 +118,14 @@ def _questions(talk: Talk, argument: str) -> Outcome:
 
 
 def _save(talk: Talk, argument: str) -> Outcome:
-    path = Path(argument).expanduser()
-    writers: dict[str, Callable[[Talk], str]] = {".md": as_markdown, ".json": as_json}
-    if path.suffix not in writers:
-        raise UsageError("TW-U24", "the file's name must end in .md or .json", "For example: /save chat.md")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(writers[path.suffix](talk))
-    except OSError as error:
-        raise UsageError("TW-U25", f"{path} cannot be written: {error.strerror}", "Give another name.") from error
+    path, _there = target(argument)
+    save(path, talk.endpoint.model, talk.conversation)
     return Outcome(f"Saved to {path}")
 
 
 def _bye(talk: Talk, argument: str) -> Outcome:
     del talk, argument
     return Outcome(end=True)
-
-
-def as_markdown(talk: Talk) -> str:
-    """The conversation as Markdown, with the model and the settings that it was had with."""
-    settings = ", ".join(f"{name} {_value(value)}" for name, value in to_data(talk.conversation.sampling).items())
-    return f"# Chat with {talk.endpoint.model}\n\n{settings}\n\n{talk.conversation.to_markdown()}"
-
-
-def as_json(talk: Talk) -> str:
-    """The conversation as JSON: ``model``, ``messages``, ``sampling``."""
-    return to_json({"model": talk.endpoint.model, **to_data(talk.conversation)}, indent=2) + "\n"
 
 
 COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {

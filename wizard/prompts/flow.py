@@ -132,6 +132,7 @@ class _Flow:
     # -- model ---------------------------------------------------------------------------------------------------------
 
     def _model(self, host: Host) -> ModelFacts:
+        token = os.environ.get("HF_TOKEN")
         while True:
             ref = str(self.answers.get("model") or self._pick_model(host))
             try:
@@ -140,8 +141,11 @@ class _Flow:
             except WizardError as error:
                 print(f"\n{error}\n")
                 self.answers.pop("model", None)
-                if error.code == GATED and (token := ask_question(self.ask, HF_TOKEN)):
-                    os.environ["HF_TOKEN"] = str(token)  # for this process and its children only
+                os.environ.pop("HF_TOKEN", None)  # one that was refused would shut us out of other models too
+                if token is not None:
+                    os.environ["HF_TOKEN"] = token
+                if error.code == GATED and (typed := ask_question(self.ask, HF_TOKEN)):
+                    os.environ["HF_TOKEN"] = str(typed)  # for this process and its children only
                     self.answers["model"] = ref
         self.answers["model"] = ref
         self.preset = next((dict(one.answers) for one in self.journey.journeys() if one.name == ref), {})

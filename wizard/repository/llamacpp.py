@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
+from wizard.model.special import pattern
 from wizard.repository.config_pbtxt import Tensor, config_pbtxt
 from wizard.repository.repository import Repository, RepositoryFile
 
@@ -70,6 +71,7 @@ def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int)
         "max_seq_len": str(choice.max_seq_len),
         "default_temperature": str(0.0 if facts.gate else DEFAULT_TEMPERATURE),
         "questions": json.dumps(facts.questions, ensure_ascii=False),
+        "special_tokens": pattern(facts.chat),
     }
     if facts.chat:
         parameters["chat_template"] = facts.chat.template

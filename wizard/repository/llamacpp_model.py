@@ -72,6 +72,7 @@ class Settings:
     default_temperature: float
     has_template: bool
     bos_token: str
+    special_tokens: str
     stop: tuple[str, ...]
     gate_min_probability: float
     gate_refusal: str
@@ -88,6 +89,7 @@ class Settings:
             default_temperature=float(given["default_temperature"]),
             has_template="chat_template" in given,
             bos_token=given.get("bos_token", ""),
+            special_tokens=given["special_tokens"],
             stop=tuple(json.loads(given.get("stop", "[]"))),
             gate_min_probability=float(given.get("gate_min_probability", "0")),
             gate_refusal=given.get("gate_refusal", ""),
@@ -138,6 +140,8 @@ def read_question(request: Any, settings: Settings) -> Question:
     if seed is not None:
         options["seed"] = int(seed) % (LARGEST_SEED + 1)
     chat = bool(one("apply_chat_template", settings.has_template))
+    if chat:  # llama.cpp reads the rendered prompt with its special tokens: a space makes text of those that were typed
+        text = re.sub(settings.special_tokens, lambda found: f"{found[0][0]} {found[0][1:]}", text)
     return Question(text, chat, bool(one("stream", True)), options)
 
 

@@ -53,12 +53,12 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
         UsageError: TW-R05 if a server is still running; nothing is removed then.
         WorkspaceError: TW-K03, TW-K04 if the workspace cannot be written; TW-R06 if something cannot be removed.
     """
-    alive = [name for name in workspace.names() if running(workspace.server(name))]
-    if alive:
-        raise UsageError(
-            "TW-R05", f"{', '.join(alive)} still running", "Stop it first: `triton-wizard down`; then clean again."
-        )
     with writing(workspace):
+        alive = [name for name in workspace.names() if running(workspace.server(name))]
+        if alive:
+            raise UsageError(
+                "TW-R05", f"{', '.join(alive)} still running", "Stop it first: `triton-wizard down`; then clean again."
+            )
         for item in chosen:
             path = Path(item.path)
             try:

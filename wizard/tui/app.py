@@ -14,6 +14,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
+from wizard.kernel.errors import CancelledError
 from wizard.kernel.paths import Workspace
 from wizard.tui.flow import Flow
 from wizard.tui.port import JourneyPort
@@ -35,7 +36,7 @@ class WizardApp(App[int]):
     Args:
         workspace: Where servers are made and found.
         journey: The functions of `wizard.journey`, or others with the same names and meanings.
-        model_ref: A model named on the command line: its question is answered already.
+        answers: Answers given beforehand; the forms hold them, and a model that was named is looked at without asking.
         hardware: Plan for this machine instead of the present one (see `wizard.journey.probe`).
         offline: Ask no hub.
         clock: Seconds that only go forward.
@@ -56,7 +57,7 @@ class WizardApp(App[int]):
         workspace: Workspace,
         *,
         journey: JourneyPort | None = None,
-        model_ref: str | None = None,
+        answers: Answers | None = None,
         hardware: str | None = None,
         offline: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -69,7 +70,7 @@ class WizardApp(App[int]):
         self.workspace, self.journey = workspace, journey
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
-        self.model_ref, self.hardware, self.offline, self.clock = model_ref, hardware, offline, clock
+        self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
 
     def compose(self) -> ComposeResult:
         """What is seen until the first screen comes."""
@@ -82,7 +83,7 @@ class WizardApp(App[int]):
         self.theme = WIZARD.name
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
-            loop.add_signal_handler(number, self._terminate, 128 + number)
+            loop.add_signal_handler(number, self._terminate)
         self._walk()
 
     @work
@@ -105,12 +106,12 @@ class WizardApp(App[int]):
         else:
             stage.leave()
 
-    def _terminate(self, status: int) -> None:
+    def _terminate(self) -> None:
         stage = self._stage()
         if stage is None:
-            self.exit(status)
+            self.exit(CancelledError.exit_code)
         else:
-            stage.terminate(status)
+            stage.terminate()
 
     def _stage(self) -> StageScreen[Any] | None:
         return next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
@@ -143,7 +144,6 @@ def run_tui(
     workspace: Workspace, *, hardware: str | None = None, offline: bool = False, answers: Answers | None = None
 ) -> int:
     """Run the full-screen wizard and return the exit status."""
-    model = (answers or {}).get("model")
-    app = WizardApp(workspace, model_ref=str(model) if model else None, hardware=hardware, offline=offline)
+    app = WizardApp(workspace, answers=answers, hardware=hardware, offline=offline)
     result = app.run()
     return (app.return_code or 0) if result is None else result

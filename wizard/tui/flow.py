@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -39,14 +38,16 @@ class Flow:
 
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
         self._app, self._journey, self._workspace = app, journey, workspace
-        self._text = app.model_ref or ""
+        self._text = str(app.answers.get("model", ""))
         self._wishes: Wishes | None = None
-        self._server: Answers = {}
+        self._settings: Answers = {}
+        """What the journey and the command line say of the chat."""
+        self._server: Answers = {name: app.answers[name] for name in ("name", "http_port") if name in app.answers}
         """Name and port of the server that is being set up, if the user gave them."""
 
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
-        stage: Stage | None = self.servers if self._app.model_ref is None else self.machine
+        stage: Stage | None = self.servers if "model" not in self._app.answers else self.machine
         while stage is not None:
             stage = await stage()
 
@@ -71,19 +72,8 @@ class Flow:
         answer = await self._show(ServersScreen(endpoints))
         if answer is None or isinstance(answer, str):
             return partial(self.machine, back=partial(self.running, endpoints, conversation))
-        plan = await background.call(partial(self._accepted, answer.name))
+        plan = await background.call(partial(self._journey.earlier_plan, self._workspace, answer.name))
         return partial(self.chat, answer, plan, conversation)
-
-    def _accepted(self, name: str) -> Plan | None:
-        """The plan that the server ``name`` was made from, if it can be read."""
-        from wizard.kernel.values import from_json
-        from wizard.plan.plan import Plan
-
-        path = self._workspace.server(name).plan
-        try:
-            return from_json(Plan, path.read_bytes(), where=str(path))
-        except (OSError, WizardError):  # a chat needs no plan; only a restart does
-            return None
 
     async def machine(self, host: Host | None = None, *, back: Stage | None = None) -> Stage:
         """Stage 1."""
@@ -93,11 +83,12 @@ class Flow:
         found = await self._show(MachineScreen(probe, host, first=back is None))
         if found is None:
             return back or self.machine
-        take = self._app.model_ref is not None and host is None
+        take = "model" in self._app.answers and host is None
         return partial(self.model, found, take=take, back=partial(self.machine, found, back=back))
 
     async def model(self, host: Host, *, back: Stage, take: bool = False) -> Stage:
         """Stage 2; with ``take`` the model was named on the command line."""
+        from wizard.plan.questions import wishes
         from wizard.tui.screens.model import ModelScreen
 
         offline = self._app.offline
@@ -111,25 +102,14 @@ class Flow:
         self._text = screen.view.text
         if facts is None:
             return back
-        if facts.gated and not os.environ.get("HF_TOKEN"):
-            await self._ask_token()
-        self._wishes = self._wishes or await background.call(partial(self._first_wishes, facts.ref))
+        known = await background.call(partial(self._known, facts.ref))
+        self._wishes, self._settings = self._wishes or wishes(known), known
         return partial(self.advice, host, facts, back=partial(self.model, host, back=back))
 
-    async def _ask_token(self) -> None:
-        """Ask for what a gated model needs; it stays in this process's environment and its children's."""
-        from wizard.plan.questions import HF_TOKEN
-        from wizard.tui.screens.form import FormScreen
-
-        answers = await self._app.push_screen_wait(FormScreen("This model is gated", [HF_TOKEN], {}))
-        if answers:
-            os.environ["HF_TOKEN"] = str(answers[HF_TOKEN.name])
-
-    def _first_wishes(self, ref: str) -> Wishes:
-        """The wishes that the chosen journey comes with."""
-        from wizard.plan.questions import wishes
-
-        return wishes(next((one.answers for one in self._journey.journeys() if one.name == ref), {}))
+    def _known(self, ref: str) -> Answers:
+        """All answers for the model ``ref``: what was given goes before what its journey comes with."""
+        preset = next((one.answers for one in self._journey.journeys() if one.name == ref), {})
+        return {**preset, **self._app.answers}
 
     async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
         """Stage 3."""
@@ -184,6 +164,7 @@ class Flow:
 
     async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:
         """Stage 6."""
+        from wizard.chat.conversation import conversation as begin
         from wizard.tui.screens.chat import ChatScreen
 
         end = await self._show(
@@ -192,7 +173,7 @@ class Flow:
                 partial(self._journey.chat, endpoint),
                 partial(self._stop, endpoint.name),
                 partial(self._journey.served, endpoint),
-                conversation,
+                conversation or begin(self._settings),
             )
         )
         said = end.conversation if end else conversation

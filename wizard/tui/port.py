@@ -44,6 +44,8 @@ class JourneyPort(Protocol):
         http_port: int | None = None,
     ) -> Plan: ...
 
+    def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None: ...  # noqa: D102
+
     def run(self, plan: Plan) -> AsyncGenerator[Event, None]: ...  # noqa: D102
 
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Speed, Wishes
@@ -65,7 +65,7 @@ class AdviceScreen(StageScreen[Choice]):
         self._facts, self._advise, self._chosen = facts, advise, chosen
         self.set_reactive(AdviceScreen.view, AdviceView(wishes=wishes))
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """The choices, and everything about the one under the cursor."""
         details = VerticalScroll(
             Static(id="headline"),
@@ -75,12 +75,12 @@ class AdviceScreen(StageScreen[Choice]):
             classes="reading",
             can_focus=False,
         )
-        return [
+        yield from self.framed(
             Static(Content(f"How should {one_line(self._facts.name)} run here?"), classes="heading"),
             Static(Content(model_line(self._facts)), classes="subheading"),
             ErrorPanel(),
             Container(Picker(id="choices"), details, classes="master-detail"),
-        ]
+        )
 
     def on_mount(self) -> None:
         """Ask for the advice."""
@@ -131,6 +131,7 @@ class AdviceScreen(StageScreen[Choice]):
         bill = self.query_one(MemoryBill)
         bill.display = bool(advice and advice.choices)
         self.query_one(Picker).display = bill.display
+        self.query_one("#details").set_class(not bill.display, "-alone")
         if advice is None:
             headline.update("" if view.error else "◌ Thinking …")
         elif advice.choices:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import Static
 
 from wizard.kernel.errors import CancelledError, WizardError
@@ -53,8 +53,10 @@ class BuildScreen(StageScreen[Endpoint]):
         Binding("r", "run", "Try again"),
         Binding("escape", "stop", "Stop"),
         Binding("escape", "back", "Back to the plan"),
-        Binding("up", "scroll_log(-1)", "Scroll", priority=True, key_display="↑↓ PgUp/Dn"),
-        Binding("down", "scroll_log(1)", "Scroll", priority=True, show=False),
+        Binding("up", "scroll_log(0, -1)", "Scroll", priority=True, key_display="↑↓←→ PgUp/Dn"),
+        Binding("down", "scroll_log(0, 1)", "Scroll", priority=True, show=False),
+        Binding("left", "scroll_log(-8, 0)", "Scroll", priority=True, show=False),
+        Binding("right", "scroll_log(8, 0)", "Scroll", priority=True, show=False),
         Binding("pageup", "scroll(-1)", "Scroll", priority=True, show=False),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
         Binding("l", "logs", "Log files"),
@@ -70,24 +72,24 @@ class BuildScreen(StageScreen[Endpoint]):
     ) -> None:
         super().__init__()
         self._plan, self._run, self._logs, self._clock = plan, run, logs, clock
-        self._status: int | None = None
-        """The exit status that a signal asked for."""
+        self._told = False
+        """Whether a signal told the wizard to leave: nothing is asked any more."""
         self._asking: AskScreen | None = None
         self._quit = False
         """Whether the user wants to leave the wizard as soon as the step has stopped."""
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """Steps, how far it is, the log, and how it ended."""
         log = LiveLog()
         log.border_title = "Output"
-        return [
+        yield from self.framed(
             Static(classes="heading"),
             Container(
                 Vertical(Static(id="steps"), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left"),
                 log,
                 classes="master-detail",
             ),
-        ]
+        )
 
     def on_mount(self) -> None:
         """Begin."""
@@ -115,7 +117,7 @@ class BuildScreen(StageScreen[Endpoint]):
     def _end(self, error: WizardError | None) -> None:
         """Runs after every message that was posted before it."""
         self.view = ended(self.view, error)
-        if self._asking is not None and self.app.screen is self._asking and self._status is None:
+        if self._asking is not None and self.app.screen is self._asking and not self._told:
             self._asking.dismiss("on")  # there is nothing left to stop
         elif self._quit:
             self.leave()
@@ -149,9 +151,9 @@ class BuildScreen(StageScreen[Endpoint]):
             ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server")
         )
 
-    def action_scroll_log(self, lines: int) -> None:
+    def action_scroll_log(self, columns: int, lines: int) -> None:
         """Scroll the log; at its end it follows the output again."""
-        self.query_one(LiveLog).scroll_relative(y=lines, animate=False)
+        self.query_one(LiveLog).scroll_relative(x=columns, y=lines, animate=False)
 
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
@@ -178,9 +180,9 @@ class BuildScreen(StageScreen[Endpoint]):
         else:
             self.app.exit(self._exit_code())
 
-    def terminate(self, status: int) -> None:
+    def terminate(self) -> None:
         """Leave without asking, as soon as the running step has stopped."""
-        self._quit, self._status = True, status
+        self._quit = self._told = True
         if self.view.phase is Phase.RUNNING:
             self._stop()
         else:
@@ -191,9 +193,7 @@ class BuildScreen(StageScreen[Endpoint]):
         self.workers.cancel_group(self, "run")
 
     def _exit_code(self) -> int:
-        if self._status is not None:
-            return self._status
-        if self.view.phase is Phase.CANCELLED:
+        if self._told or self.view.phase is Phase.CANCELLED:
             return CancelledError.exit_code
         return self.view.error.exit_code if self.view.error else 0
 

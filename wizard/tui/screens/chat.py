@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -16,6 +18,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
+from wizard.chat.saving import FILE, save, target
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
@@ -51,6 +54,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         Binding("f5", "restart", "Restart the server"),
         Binding("ctrl+l", "clear", "Clear", priority=True),
         Binding("ctrl+t", "settings", "Settings", priority=True),
+        Binding("ctrl+s", "save", "Save", priority=True),
         Binding("ctrl+y", "copy", "Copy", priority=True),
         Binding("ctrl+b", "copy_code", "Code", priority=True),
         Binding("ctrl+o", "elsewhere", "Endpoint", priority=True),
@@ -69,20 +73,22 @@ class ChatScreen(StageScreen[ChatEnd]):
     ) -> None:
         super().__init__()
         self._endpoint, self._send, self._stop, self._served = endpoint, send, stop, served
+        self._file = f"{endpoint.name}.md"
+        """Where the conversation is saved; what the user typed last time is offered again."""
         self.set_reactive(ChatScreen.view, ChatView(conversation or Conversation()))
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """Transcript, offered questions, the field to write in, and figures."""
         name = f"{one_line(self._endpoint.name)} on {self._endpoint.http}"
         welcome = "This is your own model: Triton serves it on this machine, and nothing that you write leaves it."
-        return [
+        yield from self.framed(
             Static(Content(f"Chat with {name}"), classes="heading"),
             VerticalScroll(Static(welcome, id="welcome"), id="transcript", classes="reading", can_focus=False),
             ErrorPanel(),
             Picker(id="questions"),
             Prompt(),
             Static(id="figures"),
-        ]
+        )
 
     async def on_mount(self) -> None:
         """Show what was said before; be ready to write; find out what is served."""
@@ -145,10 +151,11 @@ class ChatScreen(StageScreen[ChatEnd]):
             "again": idle and bool(view.said("user")),
             "clear": idle and bool(view.said("user")),
             "settings": idle,
+            "save": idle and bool(view.said("user")),
             "copy": bool(view.said("assistant")),
             "copy_code": bool(code(view)),
             "restart": idle and view.error is not None,
-            "scroll": bool(view.conversation.messages),
+            "scroll": bool(view.conversation.messages) or self.hides_something,
         }.get(action, True)
 
     def action_write(self) -> None:
@@ -193,6 +200,27 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.view = replace(self.view, conversation=Conversation(messages, Sampling(**answers)))  # type: ignore[arg-type]
         await self._show_all()
 
+    @work(exclusive=True, group="form")
+    async def action_save(self) -> None:
+        """Write the conversation to a file; one that is there is written over only after a question."""
+        answers = await self.app.push_screen_wait(FormScreen("Save the conversation", [FILE], {"file": self._file}))
+        if not answers:
+            return
+        self._file = str(answers[FILE.name])
+        path, there = target(self._file)
+        if there:
+            choices = [("keep", "Keep it"), ("overwrite", "Write over it")]
+            question = AskScreen(f"{path} is there already. Write over it?", choices)
+            if await self.app.push_screen_wait(question) != "overwrite":
+                return
+        saving = partial(save, path, self._endpoint.model, self.view.conversation, overwrite=there)
+        try:
+            await background.call(saving)
+        except WizardError as error:
+            self.app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
+        else:
+            self.notify(f"Saved to {plain(str(path))}", markup=False)
+
     def action_copy(self) -> None:
         """Copy the last answer."""
         self._copy(self.view.said("assistant")[-1], "answer")
@@ -208,7 +236,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     def action_elsewhere(self) -> None:
         """Show how other programs reach this server."""
         text = elsewhere(self._endpoint, (self.view.said("user") or ["What is Triton?"])[-1])
-        self.app.push_screen(ReaderScreen("Use it from elsewhere on this machine", text))
+        self.app.push_screen(ReaderScreen("Use it from elsewhere", text))
 
     def action_restart(self) -> None:
         """Start the server again and come back."""

@@ -39,7 +39,6 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         self._title, self._questions = title, questions
         self._fields = {one.name: _field(one, answers.get(one.name)) for one in questions}
         self._texts = {one.name: Static(Content(one.text), classes="text") for one in questions}
-        self._known = {name: value for name, value in answers.items() if name not in self._fields}
 
     def compose(self) -> ComposeResult:
         """Text and field of each question, and below them what there is to say about the focused one."""
@@ -104,7 +103,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         answers: dict[str, object] = {}
         wrong: dict[str, UsageError] = {}
         for question in self._questions:
-            if question.when({**self._known, **answers}):
+            if question.when(answers):
                 try:
                     value = question.parse(self._fields[question.name].value)
                 except UsageError as error:
@@ -117,7 +116,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         """Let only the questions be answered that matter now."""
         answers, _wrong = self._given()
         for question in self._questions:
-            field, matters = self._fields[question.name], question.when({**self._known, **answers})
+            field, matters = self._fields[question.name], question.when(answers)
             if field.disabled == matters:
                 field.disabled = not matters
                 note = "" if matters else f" · {NO_EFFECT}"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import Static
 
 from wizard.kernel.errors import WizardError
@@ -66,14 +66,14 @@ class MachineScreen(StageScreen[Host]):
         self._probe, self._first = probe, first
         self.set_reactive(MachineScreen.view, MachineView(host))
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """Facts and a verdict."""
-        return [
+        yield from self.framed(
             Static(classes="heading"),
             Static(id="verdict"),
             ErrorPanel(),
             Pane(Facts(), id="machine"),
-        ]
+        )
 
     def on_mount(self) -> None:
         """Look at the machine, unless that was done before."""

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from wizard.journey import Suggestion
 from wizard.kernel.errors import WizardError
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.plan.questions import HF_TOKEN
 from wizard.plan.words import one_line
 from wizard.tui import background
+from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
@@ -36,6 +40,19 @@ class ModelView:
     """The model that is being read now."""
     error: WizardError | None = None
     notice: str = ""
+
+
+NO_ACCESS = "TW-M12"
+"""The error of a model that is gated, or that the present token does not open (`wizard.model.hub_errors`)."""
+VARIABLE = "HF_TOKEN"
+
+
+def _set_token(token: str | None) -> None:
+    """Make ``token`` this process's own, or have none."""
+    if token is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = token
 
 
 def matching(suggestions: Sequence[Suggestion], text: str) -> list[Suggestion]:
@@ -90,16 +107,16 @@ class ModelScreen(StageScreen[ModelFacts]):
         self._rows: list[Suggestion | str] = []
         self.set_reactive(ModelScreen.view, ModelView(text=text))
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """A field, the list, and a place for errors."""
-        field = Input(self.view.text, placeholder="type to filter, or a hub id, a folder, a .gguf file", id="reference")
-        return [
+        field = Input(self.view.text, placeholder="filter, hub id, folder, .gguf", id="reference")
+        yield from self.framed(
             Static("Which model do you want to serve?", classes="heading"),
             field,
             ErrorPanel(),
             Static(id="state", markup=False),
             Picker(id="models"),
-        ]
+        )
 
     def on_mount(self) -> None:
         """Look for suggestions; read the model that was named on the command line."""
@@ -121,13 +138,36 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     @work(exclusive=True, group="read")
     async def _read(self, ref: str) -> None:
+        """Read the model; where the hub lets only some people in, ask once for a token."""
+        before = os.environ.get(VARIABLE)
+        try:
+            facts = await self._look(ref)
+            if facts is None and self.view.error and self.view.error.code == NO_ACCESS and await self._token():
+                facts = await self._look(ref)
+                if facts is None:
+                    _set_token(before)  # one that is refused would close what is open to everybody
+        except asyncio.CancelledError:
+            _set_token(before)
+            raise
+        if facts is not None:
+            self.dismiss(facts)
+
+    async def _look(self, ref: str) -> ModelFacts | None:
+        """The model's facts; None, and the error shown, if they cannot be had."""
         self.view = replace(self.view, reading=ref, error=None, notice="")
         try:
-            facts = await background.call(lambda: self._find(ref))
+            return await background.call(lambda: self._find(ref))
         except WizardError as error:
             self.view = replace(self.view, reading=None, error=error)
-        else:
-            self.dismiss(facts)
+            return None
+
+    async def _token(self) -> bool:
+        """Ask for a token; it stays in this process's environment and its children's. False if none was given."""
+        form = FormScreen("The hub wants to know who you are", [HF_TOKEN], {})
+        answers = await self.app.push_screen_wait(form)
+        if answers:
+            _set_token(str(answers[HF_TOKEN.name]))
+        return bool(answers)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from textual import work
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from wizard.kernel.errors import WizardError
@@ -60,15 +60,15 @@ class ReviewScreen(StageScreen[Plan]):
         self._plan = plan
         self.set_reactive(ReviewScreen.view, ReviewView(answers=answers or {}))
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """The steps, and everything about the one under the cursor."""
         details = VerticalScroll(Static(id="step", markup=False), id="details", classes="reading", can_focus=False)
-        return [
+        yield from self.framed(
             Static("This is what will be done", classes="heading"),
             Static(id="cost", classes="subheading"),
             ErrorPanel(),
             Container(Picker(id="steps"), details, classes="master-detail"),
-        ]
+        )
 
     def on_mount(self) -> None:
         """Ask for the plan."""

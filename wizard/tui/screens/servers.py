@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widget import Widget
 from textual.widgets import Static
 
 from wizard.plan.words import one_line
@@ -30,11 +30,11 @@ class ServersScreen(StageScreen["Endpoint | str"]):
         super().__init__()
         self._endpoints = running
 
-    def body(self) -> list[Widget]:
+    def compose(self) -> ComposeResult:
         """A list with the servers and the way on."""
         count = len(self._endpoints)
         heading = "A server of yours is" if count == 1 else f"{count} servers of yours are"
-        return [Static(f"{heading} running already", classes="heading"), Picker()]
+        yield from self.framed(Static(f"{heading} running already", classes="heading"), Picker())
 
     def on_mount(self) -> None:
         """Fill the list."""

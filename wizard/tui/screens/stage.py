@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 
+from wizard.kernel.errors import CancelledError
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
 from wizard.tui.widgets.pane import Pane
 
@@ -31,15 +32,11 @@ class StageScreen(Screen["R | None"], Generic[R]):
         Binding("q", "app.quit", "Quit"),
     ]
 
-    def compose(self) -> ComposeResult:
-        """The frame around the stage's own widgets."""
+    def framed(self, *widgets: Widget) -> ComposeResult:
+        """The stage's own ``widgets`` in the frame that all stages have."""
         yield JourneyBar(self.STAGE)
-        yield Pane(*self.body(), id="stage", can_focus=False)
+        yield Pane(*widgets, id="stage", can_focus=False)
         yield KeyBar()
-
-    def body(self) -> list[Widget]:
-        """The stage's own widgets."""
-        raise NotImplementedError
 
     def action_back(self) -> None:
         """Go back to the stage before."""
@@ -50,10 +47,15 @@ class StageScreen(Screen["R | None"], Generic[R]):
         for pane in self.query("#stage, .reading"):
             pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
 
+    @property
+    def hides_something(self) -> bool:
+        """Whether there is more to read than is in sight."""
+        return any(pane.max_scroll_y > 0 for pane in self.query("#stage, .reading"))
+
     def leave(self) -> None:
         """The user wants to quit; a stage that has something running asks first."""
         self.app.exit(0)
 
-    def terminate(self, status: int) -> None:
-        """The wizard was sent a signal: leave without asking."""
-        self.app.exit(status)
+    def terminate(self) -> None:
+        """The wizard was sent a signal: leave without asking, as the other doors do."""
+        self.app.exit(CancelledError.exit_code)

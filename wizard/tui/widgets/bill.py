@@ -9,6 +9,10 @@ from textual.widget import Widget
 from wizard.advise.advice import Memory
 from wizard.kernel.units import size
 
+LEAST_WIDTH = 30
+"""Cells; in fewer nothing is shown."""
+GAP = "  "
+
 
 def parts(memory: Memory) -> list[tuple[str, str, str, int, str]]:
     """Character, style, name, bytes and explanation of each part; the characters tell them apart without colours."""
@@ -39,9 +43,9 @@ def cells(memory: Memory, width: int) -> list[int]:
 
 
 class MemoryBill(Widget):
-    """Six lines: the bar and its five parts."""
+    """The bar, and its five parts below it."""
 
-    DEFAULT_CSS = "MemoryBill { height: 6; }"
+    DEFAULT_CSS = "MemoryBill { height: auto; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -50,29 +54,34 @@ class MemoryBill(Widget):
     def show(self, memory: Memory) -> None:
         """Show ``memory``."""
         self._memory = memory
-        self.refresh()
+        self.refresh(layout=True)
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
         """As wide as there is room."""
         return container.width
 
+    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
+        """As high as the lines need at this width."""
+        return len(self._lines(width))
+
     def render(self) -> Content:
-        """The bar and its legend, cut to the width there is."""
-        memory, width = self._memory, self.size.width
-        if memory is None or width < 30:
-            return Content("")
+        """The bar and its legend."""
+        return Content("\n").join(self._lines(self.size.width))
+
+    def _lines(self, width: int) -> list[Content]:
+        memory = self._memory
+        if memory is None or width < LEAST_WIDTH:
+            return [Content("")]
         figures = f"  {size(memory.total_bytes)} of {size(memory.budget_bytes)}"
         found = parts(memory)
         counts = cells(memory, width - len(figures))
-        lines = [
-            Content.assemble(
-                *((part[0] * count, part[1]) for part, count in zip(found, counts, strict=True)), (figures, "bold")
-            )
-        ]
+        bar = [(part[0] * count, part[1]) for part, count in zip(found, counts, strict=True)]
+        lines = [Content.assemble(*bar, (figures, "bold"))]
         for mark, style, name, count, about in found:
-            lines.append(
-                Content.assemble(
-                    (f"{mark} ", style), f"{name:<12}", (f"{size(count):>9}", "bold"), (f"  {about}", "$text-muted")
-                ).truncate(width, ellipsis=True)
-            )
-        return Content("\n").join(lines)
+            lines.append(Content.assemble((f"{mark} ", style), f"{name:<12}", (f"{size(count):>9}", "bold")))
+            explained = Content.assemble((about, "$text-muted"))
+            if lines[-1].cell_length + len(GAP) + explained.cell_length <= width:
+                lines[-1] += Content(GAP) + explained
+            else:
+                lines += [Content(GAP) + line for line in explained.wrap(width - len(GAP))]
+        return lines

@@ -32,3 +32,4 @@ class ErrorPanel(Static):
                     plain(error.todo),
                 )
             )
+            self.call_after_refresh(self.scroll_visible, animate=False)  # a low terminal may not show it otherwise

@@ -12,9 +12,9 @@ from wizard.run.events import Progress
 
 
 class ProgressLines(Widget):
-    """Two lines; the first is empty while it is not known how far the step is."""
+    """The bar, while it is known how far the step is, and the words; at least two lines, so that nothing jumps."""
 
-    DEFAULT_CSS = "ProgressLines { height: 2; }"
+    DEFAULT_CSS = "ProgressLines { height: auto; min-height: 2; }"
 
     def __init__(self) -> None:
         super().__init__(id="progress")
@@ -24,22 +24,31 @@ class ProgressLines(Widget):
 
     def show(self, progress: Progress | None, elapsed: float, *, stopping: bool) -> None:
         """Show how far the step is after ``elapsed`` seconds, or that it was asked to stop."""
+        before = len(self._lines(self.size.width))
         self._progress, self._elapsed, self._stopping = progress, elapsed, stopping
-        self.refresh()
+        self.refresh(layout=len(self._lines(self.size.width)) != before)
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
         """As wide as there is room."""
         return container.width
 
+    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
+        """As high as the words need at this width."""
+        return len(self._lines(width))
+
     def render(self) -> Content:
-        """The bar and the line below it."""
+        """The bar and the lines below it."""
+        return Content("\n").join(self._lines(self.size.width))
+
+    def _lines(self, width: int) -> list[Content]:
+        width = max(width, 8)
         if self._stopping:
-            return Content.assemble(("◌ ", "$warning"), "the running step is asked to end")
-        progress, width = self._progress, self.size.width
+            return Content.assemble(("◌ ", "$warning"), "the running step is asked to end").wrap(width)
+        progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
         if progress is None or progress.fraction is None:
             words += [plain(progress.text)] if progress and progress.text else []
-            return Content.assemble(("◌ ", "$accent"), " · ".join(words)).truncate(width, ellipsis=True)
+            return Content.assemble(("◌ ", "$accent"), " · ".join(words)).wrap(width)
         words += (
             [f"about {duration(progress.eta_s)} left"] if progress.eta_s is not None and progress.eta_s >= 1 else []
         )
@@ -48,6 +57,4 @@ class ProgressLines(Widget):
         room = max(0, width - 5)
         full = round(share * room)
         bar = Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$text-muted"), f" {share:4.0%}")
-        return Content("\n").join(
-            [bar, Content.assemble((" · ".join(words), "$text-muted")).truncate(width, ellipsis=True)]
-        )
+        return [bar, *Content.assemble((" · ".join(words), "$text-muted")).wrap(width)]

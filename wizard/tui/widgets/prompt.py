@@ -14,7 +14,7 @@ class Prompt(TextArea):
 
     DEFAULT_CSS = """
     Prompt { height: auto; max-height: 6; border: round $border-blurred; padding: 0 1; background: $background; }
-    Prompt:focus { border: round $primary; }
+    Prompt:focus { border: heavy $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send", priority=True, key_display="⏎"),

@@ -1,0 +1,73 @@
+"""The wizard as a process in a real terminal that is told to end while a step runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from wizard.kernel import proctable
+from wizard.kernel.errors import CancelledError
+
+PACKAGE = Path(__file__).resolve().parents[2]
+SECONDS = 60
+IN_ORDER = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l")
+"""The main screen is back, the cursor is shown, the mouse is the terminal's own (xterm's control sequences)."""
+
+
+@pytest.fixture
+def wizard(tmp_path: Path) -> Iterator[Any]:
+    """The wizard with a step under way; what it says when it is over is in ``before``."""
+    env = os.environ | {"PYTHONPATH": str(PACKAGE)}
+    argv = ["-m", "tests.tui.in_terminal", str(tmp_path)]
+    process = pexpect.spawn(sys.executable, argv, env=env, dimensions=(24, 80), timeout=SECONDS)
+    for accept in ("Choose a model", "Take this way", "Do it"):
+        process.expect(accept)  # the key bar names it as soon as there is something to accept
+        process.send("\r")
+    process.expect("it waits")
+    yield process
+    process.close(force=True)
+    for row in proctable.marked(proctable.STEP_MARK, str(tmp_path)):
+        os.killpg(row.group, signal.SIGKILL)
+
+
+def step(workspace: Path) -> list[proctable.Process]:
+    return proctable.marked(proctable.STEP_MARK, str(workspace))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_step_with_its_group_and_the_terminal_is_in_order(
+    wizard: Any, tmp_path: Path, number: signal.Signals
+) -> None:
+    assert len(step(tmp_path)) == 2  # the shell and what it started
+    assert not termios.tcgetattr(wizard.child_fd)[3] & termios.ECHO
+    os.kill(wizard.pid, number)
+    wizard.expect(pexpect.EOF)
+    assert step(tmp_path) == []
+    assert wizard.before is not None
+    assert all(sequence in wizard.before for sequence in IN_ORDER)
+    assert wizard.wait() == CancelledError.exit_code
+    flags = termios.tcgetattr(wizard.child_fd)[3]
+    assert flags & termios.ECHO
+    assert flags & termios.ICANON
+
+
+def test_a_terminal_that_is_closed_leaves_no_step_and_no_wizard(wizard: Any, tmp_path: Path) -> None:
+    wizard.ptyproc.fileobj.close()  # nobody reads any more: the kernel sends SIGHUP
+    wait_until(lambda: step(tmp_path) == [])
+    wait_until(lambda: not wizard.isalive())
