@@ -161,6 +161,15 @@ def test_an_unknown_architecture_is_counted_from_its_headers_and_this_is_said(tm
     assert "parameters" not in facts.unknown
 
 
+def test_experts_of_an_unknown_architecture(tmp_path: Path) -> None:
+    tensors = header({"model.layers.0.mlp.experts.0.up_proj.weight": ("BF16", 2, (32, H))})
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    facts = of(tmp_path, tensors, architectures=["NewForCausalLM"], model_type="new", **experts)
+    assert facts.anatomy is not None
+    assert (facts.anatomy.parts.experts, facts.anatomy.active) == (32 * H, 16 * H)
+    assert (facts.anatomy.experts, facts.anatomy.expert_intermediate) == (4, 32)
+
+
 def test_an_unknown_architecture_without_sizes_has_a_count_and_no_anatomy(tmp_path: Path) -> None:
     facts = of(tmp_path, llama(), architectures=["NewForCausalLM"], model_type="new", num_attention_heads=None)
     assert (facts.parameters, facts.anatomy) == (80448, None)

@@ -45,10 +45,11 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         ModelError: TW-M05 if a value cannot be true.
     """
     text = _text_part(config)
+    nested = text is not config
     architecture = _architecture(config)
     name, family = families.named(text.get("model_type"), architecture), None
     if name:
-        family, text = families.completed(name, text, nested=text is not config)
+        family, text = families.completed(name, text, nested=nested)
     numbers, unknown = _numbers(text, where)
     if architecture is None:
         unknown["architecture"] = "config.json names no architecture"
@@ -59,7 +60,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
             if family
             else f"the wizard cannot count {architecture or 'an unnamed architecture'} from its config.json alone"
         )
-    elif isinstance(config.get("vision_config"), dict):
+    elif nested or isinstance(config.get("vision_config"), dict):
         unknown["vision"] = "config.json does not say how many parameters the vision part has: they are not counted"
     return replace(
         facts,
@@ -92,6 +93,7 @@ def anatomy_of_headers(
     n = {name: getattr(facts, name) for name in _FIELDS}
     if any(n[name] is None for name in parameters.NEEDED):
         return None
+    width = whole(text, "moe_intermediate_size", 100_000_000, where) or n["intermediate_size"] or 0
     unknown = families.Family(latent=bool(text.get("kv_lora_rank")))
     return Anatomy(
         parts=parts,
@@ -104,7 +106,7 @@ def anatomy_of_headers(
         experts=(n["experts"] or 0) if parts.experts and n["experts_per_token"] else 0,
         experts_per_token=(n["experts_per_token"] or 0) if parts.experts else 0,
         moe_layers=n["layers"] if parts.experts else 0,
-        expert_intermediate=whole(text, "moe_intermediate_size", 100_000_000, where) or 0,
+        expert_intermediate=width if parts.experts else 0,
     )
 
 
