@@ -25,25 +25,27 @@ import numpy as np
 from scipy.optimize import least_squares  # type: ignore[import-untyped, unused-ignore]
 
 from benchmarks.advice.silicon import Row, read
-from wizard.advise.speed import decode, prefill, work
+from wizard.advise.speed import decode, first_token, work
 from wizard.catalog.speed import Coefficients
 
 START = Coefficients(
-    weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, cache=0.8, cache8=0.6, compute=0.65, narrow=0.5, attention=0.5,
+    weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened=0.6, cache=0.8, cache8=0.6, compute=0.65, expert_compute=0.2, narrow=0.5, attention=0.5,
     layer_us=50, moe_us=20, latent_us=20, eager_us=0, step_us=100, request_us=10, link_us=4.5, link=0.6,
-    first_us=20_000, first=1.2, queue=0.05,
+    first_us=20_000, first=1.2, first_experts=1.5, queue=0.05,
 )  # fmt: skip
 LOW = {"link_us": 2.5, "layer_us": 5, "attention": 0.2, "request_us": 0.5, "step_us": 1, "moe_us": 0.1, "latent_us": 0.1,
        "first_us": 1_000, "queue": 0.001, "eager_us": 1}  # fmt: skip
-HIGH = {"weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "cache": 0.95, "cache8": 0.95,
-        "compute": 0.9, "attention": 0.8, "narrow": 1, "link": 1, "layer_us": 90, "queue": 0.5}  # fmt: skip
+HIGH = {"weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "widened": 0.95, "cache": 0.95, "cache8": 0.95,
+        "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "link": 1, "layer_us": 90, "queue": 0.5}  # fmt: skip
 """What a coefficient may be: a share of what is on paper is below 1, a launch takes microseconds."""
 DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link_us", "link"]
 SCHEDULER = ["step_us", "request_us"]
-EXPERTS = ["experts", "experts4", "moe_us", "latent_us"]
-FIRST = ["first_us", "first", "queue"]
+EXPERTS = ["experts", "experts4", "widened", "expert_compute", "moe_us", "latent_us"]
+FIRST = ["first_us", "first", "first_experts", "queue"]
 EAGER = {"trtllm-llmapi": ["eager_us"]}
 """TensorRT-LLM's PyTorch flow launches a step with a prompt kernel by kernel; vLLM replays pieces of CUDA graphs."""
+PRIOR = 0.02
+"""Weight of where a coefficient begins: one that no row speaks of stays there."""
 SPREAD = 0.9
 FEW_USERS = 16
 Seconds = Callable[[Row, Coefficients], float]
@@ -62,8 +64,7 @@ def ttft(row: Row, k: Coefficients) -> float:
     assert row.facts.anatomy is not None
     assert row.device.rates is not None
     todo = work(row.facts, row.facts.anatomy, row.device.rates, row.setup)
-    one = prefill(todo, k, row.device, row.device.rates, row.setup, row.load)
-    return k.first_us * 1e-3 + one * k.first * (1 + k.queue * (row.load.users - 1)) * 1e3
+    return first_token(todo, k, row.device, row.device.rates, row.setup, row.load)[1] * 1e3
 
 
 def solve(rows: list[Row], start: Coefficients, free: list[str], *, eras: bool, first: bool = False) -> Coefficients:
@@ -78,9 +79,10 @@ def solve(rows: list[Row], start: Coefficients, free: list[str], *, eras: bool, 
         own = {name: found[f"{name}@{era}"] for name in SCHEDULER if eras}
         return replace(start, **{name: found[name] for name in free}, **own)
 
-    def residuals(values: Iterable[float]) -> object:
+    def residuals(values: np.ndarray) -> np.ndarray:
         k = {era: made(values, era) for era in groups}
-        return np.log(np.array([estimate(row, k[row.era if eras else ""]) for row in rows]) / measured)
+        off = np.log(np.array([estimate(row, k[row.era if eras else ""]) for row in rows]) / measured)
+        return np.concatenate([off, PRIOR * (np.array(values) - begin)])
 
     plain = [name.partition("@")[0] for name in names]
     low = np.array([math.log(LOW.get(name, 1e-3)) for name in plain])

@@ -68,6 +68,7 @@ def read(package: Path) -> tuple[list[Row], Counter[str]]:
     """The rows of ``package`` (the folder ``aiconfigurator_core``), and how many are left out for which reason."""
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
+    seen: set[tuple[str, str]] = set()
     models: dict[str, ModelFacts | None] = {}
     gpus = {name: devices(host(f"8x{short}" if short != "GB200" else short))[0] for name, short in GPUS.items()}
     with (package / "systems" / "silicon_sample.csv").open() as file:
@@ -76,6 +77,10 @@ def read(package: Path) -> tuple[list[Row], Counter[str]]:
                 models[line["model_path"]] = _facts(package, line["model_path"])
             facts = models[line["model_path"]]
             why = next((text for text, holds in LEFT_OUT.items() if holds(line, facts)), None)
+            measured = (line["silicon_ttft_ms"], line["silicon_tpot_ms"])
+            if why is None and measured in seen:
+                why = TWICE
+            seen.add(measured)
             row = None if why or facts is None else _row(line, facts, gpus[line["system"]])
             if row is None or _crowded(row):
                 left_out[why or CROWDED] += 1
@@ -90,7 +95,6 @@ def _facts(package: Path, model: str) -> ModelFacts | None:
         return None
     bare = ModelFacts(model, "folder", str(path.parent), model, None, None)
     return describe(bare, json.loads(path.read_text()))
-
 
 Line = dict[str, str]
 LEFT_OUT: dict[str, Callable[[Line, ModelFacts | None], bool]] = {
@@ -108,11 +112,15 @@ LEFT_OUT: dict[str, Callable[[Line, ModelFacts | None], bool]] = {
     "limited by the rate of requests: up to 117,000 prompt tokens/s of an 8B on one H200": lambda line, _: (
         "Llama-3.1-8B-Instruct-FP8" in line["model_path"]
     ),
+    "DeepSeek-R1 on TensorRT-LLM: partly with speculative decoding, which is not stated": lambda line, _: (
+        line["backend"] == "trtllm" and "DeepSeek-R1" in line["model_path"]
+    ),
     "vLLM 0.11.2 with gpt-oss: seven times faster than 0.18 on the same GPUs": lambda line, _: (
         line["backend_version"] == "0.11.2"
     ),
 }
 """Why a row says nothing about a setup that the wizard can make → whether that is so; the first that holds counts."""
+TWICE = "the same measurement under another id"
 CROWDED = "more users than the KV cache holds"
 """Some of them waited; how many is not said."""
 
