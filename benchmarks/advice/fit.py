@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
@@ -33,17 +33,20 @@ START = Coefficients(
     layer_us=50, moe_us=20, latent_us=20, eager_us=0, step_us=100, request_us=10, link_us=4.5, link=0.6,
     first_us=20_000, first=1.2, first_experts=1.5, queue=0.05,
 )  # fmt: skip
-LOW = {"link_us": 2.5, "layer_us": 5, "attention": 0.2, "request_us": 0.5, "step_us": 1, "moe_us": 0.1, "latent_us": 0.1,
+LOW = {"layer_us": 5, "attention": 0.2, "request_us": 0.5, "step_us": 1, "moe_us": 0.1, "latent_us": 0.1,
        "first_us": 1_000, "queue": 0.001, "eager_us": 1}  # fmt: skip
 HIGH = {"weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "widened": 0.95, "cache": 0.95, "cache8": 0.95,
         "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "link": 1, "layer_us": 90, "queue": 0.5}  # fmt: skip
 """What a coefficient may be: a share of what is on paper is below 1, a launch takes microseconds."""
-DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link_us", "link"]
-SCHEDULER = ["step_us", "request_us"]
+DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link"]
 EXPERTS = ["experts", "experts4", "widened", "expert_compute", "moe_us", "latent_us"]
 FIRST = ["first_us", "first", "first_experts", "queue"]
-EAGER = {"trtllm-llmapi": ["eager_us"]}
-"""TensorRT-LLM's PyTorch flow launches a step with a prompt kernel by kernel; vLLM replays pieces of CUDA graphs."""
+LINK_US = {"vllm": 4.5, "trtllm-llmapi": 2.8}
+"""Not fitted, because a layer's other fixed costs look the same: ``custom_allreduce_perf`` of two H100 or H200 in CUDA
+graphs, aiconfigurator-core 0.12.0."""
+HOST = ["step_us", "request_us"]
+"""What the processor does, which each release does faster."""
+NEWEST = "2026"
 PRIOR = 0.02
 """Weight of where a coefficient begins: one that no row speaks of stays there."""
 SPREAD = 0.9
@@ -67,21 +70,23 @@ def ttft(row: Row, k: Coefficients) -> float:
     return first_token(todo, k, row.device, row.device.rates, row.setup, row.load)[1] * 1e3
 
 
-def solve(rows: list[Row], start: Coefficients, free: list[str], *, eras: bool, first: bool = False) -> Coefficients:
-    """The coefficients with ``free`` ones fitted to ``rows``; with ``eras`` each era has a scheduler of its own."""
-    groups = sorted({row.era for row in rows}) if eras else [""]
-    names = [*free, *(f"{name}@{era}" for era in groups for name in SCHEDULER if eras)]
+def solve(
+    rows: list[Row], start: Coefficients, free: list[str], *, by_era: Sequence[str] = (), first: bool = False
+) -> Coefficients:
+    """The coefficients with ``free`` ones fitted to ``rows``, and those of ``by_era`` for each era apart."""
+    groups = sorted({row.era for row in rows})
+    names = [*free, *(f"{name}@{era}" for era in groups for name in by_era)]
     measured = np.array([row.ttft_ms if first else row.tpot_ms for row in rows])
     estimate: Seconds = ttft if first else tpot
 
     def made(values: Iterable[float], era: str) -> Coefficients:
         found = {name: math.exp(value) for name, value in zip(names, values, strict=True)}
-        own = {name: found[f"{name}@{era}"] for name in SCHEDULER if eras}
+        own = {name: found[f"{name}@{era}"] for name in by_era}
         return replace(start, **{name: found[name] for name in free}, **own)
 
     def residuals(values: np.ndarray) -> np.ndarray:
         k = {era: made(values, era) for era in groups}
-        off = np.log(np.array([estimate(row, k[row.era if eras else ""]) for row in rows]) / measured)
+        off = np.log(np.array([estimate(row, k[row.era]) for row in rows]) / measured)
         return np.concatenate([off, PRIOR * (np.array(values) - begin)])
 
     plain = [name.partition("@")[0] for name in names]
@@ -91,19 +96,22 @@ def solve(rows: list[Row], start: Coefficients, free: list[str], *, eras: bool, 
     found = least_squares(
         residuals, begin, bounds=(low, high), loss="soft_l1", f_scale=0.05, max_nfev=80, diff_step=1e-3
     )
-    return made(found.x, groups[0])
+    return made(found.x, NEWEST if NEWEST in groups else groups[0])
 
 
 def fitted(rows: list[Row], stack: str) -> Coefficients:
     """All three fits for one stack."""
     mine = [row for row in rows if row.stack == stack]
-    eager = EAGER.get(stack, [])
-    begin = replace(START, **dict.fromkeys(eager, 300.0))
-    kernels = solve([row for row in mine if row.dense], begin, DENSE + eager, eras=True)
-    begin = replace(kernels, step_us=START.step_us, request_us=START.request_us)
-    whole = solve([row for row in mine if not row.dense], begin, EXPERTS + SCHEDULER, eras=False)
-    few = [row for row in mine if row.load.users <= FEW_USERS and row.era != "nvidia"]
-    return solve(few, whole, FIRST, eras=False, first=True)
+    begin = replace(START, link_us=LINK_US[stack])
+    kernels = solve([row for row in mine if row.dense], begin, DENSE, by_era=HOST)
+    kernels = replace(kernels, **{name: getattr(begin, name) for name in HOST})
+    whole = solve([row for row in mine if not row.dense], kernels, EXPERTS, by_era=HOST)
+    return solve([row for row in mine if few_users(row)], whole, FIRST, first=True)
+
+
+def few_users(row: Row) -> bool:
+    """Whether its time to the first token says how long reading a prompt takes, rather than how long a queue is."""
+    return row.load.users <= FEW_USERS and row.era != "nvidia"
 
 
 def errors(rows: Iterable[Row], k: Coefficients, estimate: Seconds = tpot) -> list[float]:
@@ -131,7 +139,7 @@ def main(package: Path) -> None:
         half, held = [row for row in mine if not row.held_out], [row for row in mine if row.held_out]
         k = fitted(half, stack)
         dense, experts = errors((r for r in held if r.dense), k), errors((r for r in held if not r.dense), k)
-        few = [row for row in held if row.load.users <= FEW_USERS and row.era != "nvidia"]
+        few = [row for row in held if few_users(row)]
         print(
             stack,
             k,

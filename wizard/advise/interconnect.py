@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from wizard.advise.devices import Device
 
-PCIE_US = {2: 5.7, 4: 16.2, 8: 27.5}
-"""A small all-reduce without NVLink, in microseconds by ranks: mean of an L40S (PCIe 4) and an RTX PRO 6000 (PCIe 5).
-Source: ``custom_allreduce_perf`` of vLLM in CUDA graphs, aiconfigurator-core 0.12."""
-PCIE_SHARE = {2: 0.7, 4: 0.35, 8: 0.25}
-"""Share of a slot's bandwidth that a large one reaches by ranks (the same tables: 19 of 32 GB/s and 39 of 64 for two;
-for more ranks 4 to 30: the two machines differ, so this is between them)."""
+PCIE_US = {2: 5.0, 4: 13.4, 8: 26.0}
+"""A small all-reduce without NVLink, in microseconds by ranks: mean of eight L40S (PCIe 4: 5.5, 13.9, 26.4) and eight RTX
+PRO 6000 (PCIe 5: 4.4, 12.8, 25.7). Source of this and the next: ``custom_allreduce_perf`` of vLLM 0.22 and 0.24 in CUDA
+graphs, aiconfigurator-core 0.12.0."""
+PCIE_SHARE = {2: 0.6, 4: 0.24, 8: 0.15}
+"""Share of a slot's bandwidth that a large one reaches by ranks: geometric mean of the same machines (19, 4 and 2 of 31.5
+GB/s; 37, 28 and 23 of 63). They differ much for more than two ranks: it is the host that decides."""
+GROWTH = 0.03
+"""How much longer a small one takes over NVLink for each rank beyond two (H100, H200, B200, A100; same source)."""
 
 
 def all_reduce(size: float, ranks: int, device: Device, *, latency: float, share: float) -> float:
-    """Seconds to add up ``size`` bytes over ``ranks`` GPUs: a fixed time and the ring's traffic, 2 (n-1)/n of the bytes.
+    """Seconds to add up ``size`` bytes over ``ranks`` GPUs: a fixed time, and the ring's traffic of 2 (n-1)/n the bytes.
 
     Args:
         size: Bytes on each rank.
@@ -26,6 +29,6 @@ def all_reduce(size: float, ranks: int, device: Device, *, latency: float, share
         return 0.0
     traffic = 2 * (ranks - 1) / ranks * size / device.link_bytes_per_second
     if device.link == "nvlink" or (device.link == "bridge" and ranks == 2):
-        return latency * (1 + 0.1 * (ranks - 2) / 2) + traffic / share
+        return latency * (1 + GROWTH * (ranks - 2)) + traffic / share
     near = max(known for known in PCIE_US if known <= max(2, ranks))
     return PCIE_US[near] * 1e-6 + traffic / PCIE_SHARE[near]

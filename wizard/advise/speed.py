@@ -54,7 +54,8 @@ class Work:
         dense_bytes: Weights that every step reads.
         expert_bytes: Weights of routed experts; a step reads those that a token was sent to.
         expert_share: Of the routed experts, the share that one token is sent to; 0 without experts.
-        token_ops: Linear layers, for one token.
+        token_ops: Linear layers but for routed experts, for one token.
+        expert_ops: The routed experts that it is sent to, for one token.
         head_ops: Output projection, for one token that is sampled.
         attention_ops: Attention over a prompt, for one token and one token before it.
         cache: KV cache: bytes for one token, and how many tokens are kept (None: all).
@@ -72,6 +73,7 @@ class Work:
     expert_bytes: float
     expert_share: float
     token_ops: float
+    expert_ops: float
     head_ops: float
     attention_ops: float
     cache: tuple[tuple[float, int | None], ...]
@@ -121,21 +123,20 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Spe
     users = served(todo, device, load)
     shown = replace(load, users=users)
     tpot, typical = decode(todo, k, device, rates, setup, shown)
-    first = prefill(todo, k, device, rates, setup, shown)
+    first = first_token(todo, k, device, rates, setup, shown)
     confidence, spread = certainty(known, facts.anatomy, device, setup)
     waiting = users < load.users
-    start = k.first_us * 1e-6
     return Speed(
         tpot_ms=tpot * 1e3,
         throughput_tokens_per_s=users / tpot,
-        ttft_ms=None if waiting else (start + first * k.first * (1 + k.queue * (users - 1))) * 1e3,
+        ttft_ms=None if waiting else first[1] * 1e3,
         low=tpot * 1e3 / (1 + spread),
         high=tpot * 1e3 * (1 + spread),
         provider=PROVIDER,
         confidence=confidence,
         bound=typical.bound,
-        ttft_low_ms=None if waiting else (start + first * min(1.0, k.first)) * 1e3,
-        ttft_high_ms=None if waiting else (start + first * max(1.0, k.first) * users) * 1e3,
+        ttft_low_ms=None if waiting else first[0] * 1e3,
+        ttft_high_ms=None if waiting else first[2] * 1e3,
         served=users,
     )
 
@@ -162,7 +163,7 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
     whole = stored.latent + stored.router + stored.norms
     split = stored.attention + stored.key_value * repeats + stored.mlp + stored.shared
     share = anatomy.experts_per_token / anatomy.experts if anatomy.experts else 0.0
-    linears = parts.attention + parts.key_value * repeats + parts.mlp + parts.shared + parts.experts * share
+    linears = parts.attention + parts.key_value * repeats + parts.mlp + parts.shared
     rate = getattr(rates, format_.compute)
     four_bit = format_.bits == 4
     return Work(
@@ -170,6 +171,7 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
         expert_bytes=stored.experts / tp / pp,
         expert_share=share,
         token_ops=2 * (linears / tp + parts.latent + parts.router) / pp,
+        expert_ops=2 * parts.experts * share / tp / pp,
         head_ops=2 * (parts.head or parts.embedding) / tp / pp,
         attention_ops=sum(2 * one.layers * anatomy.heads * _head(one) for one in anatomy.attention) / tp / pp,
         cache=tuple((_cache_bytes(one, setup), one.window) for one in anatomy.attention),
@@ -234,20 +236,23 @@ def step(
     """
     tokens = users + prompt
     touched = 1 - (1 - todo.expert_share) ** tokens if todo.expert_share else 0.0
-    experts = todo.expert_bytes * touched / (k.experts4 if todo.four_bit_experts else k.experts)
+    native = k.experts4 if todo.gain > 1 else k.widened
+    experts = todo.expert_bytes * touched / (native if todo.four_bit_experts else k.experts)
     weights = (todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) + experts) / rates.bandwidth
     cache = users * sum(each * min(context, window or context) for each, window in todo.cache)
     # Before Blackwell, attention kernels widen an 8-bit cache as they read it.
     narrow = todo.eight_bit_cache and device.compute_capability < (10, 0)
     cached = cache / rates.bandwidth / (k.cache8 if narrow else k.cache)
-    linear = (todo.token_ops * tokens + todo.head_ops * users) / (rates.fp16 * k.compute * todo.gain**k.narrow)
+    peak = rates.fp16 * todo.gain**k.narrow
+    linear = (todo.token_ops * tokens + todo.head_ops * users) / (peak * k.compute)
+    linear += todo.expert_ops * tokens / (peak * k.expert_compute)
     attention = todo.attention_ops * prompt * before / (rates.fp16 * k.attention)
     layers = todo.layers * k.layer_us + todo.moe_layers * k.moe_us + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
     added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)
     reduce = 2 * todo.layers * added
     seconds = max(weights, linear) + cached + attention + launch + reduce
-    eager = todo.layers * k.eager_us * 1e-6 if prompt or not k.graphs else 0.0
+    eager = todo.layers * k.eager_us * 1e-6
     return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
 
 
@@ -269,9 +274,12 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
     return setup.pp * seconds, mixed if share * mixed.seconds > seconds / 2 else plain
 
 
-def prefill(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> float:
-    """Seconds of the steps that read one prompt while the others get their tokens."""
-    users = (load.users - 1) / setup.pp
+def first_token(
+    todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load
+) -> tuple[float, float, float]:
+    """Seconds from a request to its first token: of a prompt that nobody is before; as a benchmark measures it that
+    begins with everybody at once and runs for ten answers each; of the last of all users' prompts that come together.
+    """
     pieces = max(1.0, load.isl / PIECE)
     one = step(
         todo,
@@ -279,9 +287,11 @@ def prefill(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Se
         device,
         rates,
         setup.tp,
-        users=users,
+        users=(load.users - 1) / setup.pp,
         context=load.isl + load.osl / 2,
         prompt=load.isl / pieces,
         before=load.isl / 2,
     )
-    return setup.pp * pieces * one.seconds
+    steps = setup.pp * pieces * one.seconds * (k.first_experts if todo.moe_layers else k.first)
+    start = k.first_us * 1e-6
+    return start + steps, start + steps * (1 + k.queue * (load.users - 1)), start + steps * load.users

@@ -16,33 +16,37 @@ class Coefficients:
         weights: Share of the memory bandwidth at which the weights of dense layers are read.
         weights4: The same for weights of 4 bits.
         experts: The same for routed experts.
-        experts4: The same for routed experts of 4 bits.
+        experts4: The same for routed experts of 4 bits that the tensor cores multiply as they are.
+        widened: The same for routed experts of 4 bits that kernels widen to 16 bits.
         cache: The same for the KV cache.
         cache8: The same for a KV cache of 8 bits, before Blackwell.
         compute: Share of the 16-bit rate that the linear layers reach.
+        expert_compute: The same for routed experts.
         narrow: Exponent with which a narrower format's higher rate becomes speed: 1 all of it, 0 nothing.
         attention: Share of the 16-bit rate that attention over a prompt reaches.
         layer_us: What a layer's kernels cost however little they do.
         moe_us: More of it for a layer with experts.
         latent_us: More of it for a layer with multi-head latent attention.
-        eager_us: What a layer takes at least where its kernels are launched one by one.
+        eager_us: What a layer takes at least where its kernels are launched one by one; 0 with CUDA graphs.
         step_us: The scheduler, for a step.
         request_us: The scheduler, for each request in it.
         link_us: An all-reduce over NVLink, however small.
         link: Share of NVLink's bandwidth that a large one reaches.
         first_us: From the request to its first step, and from the first token to the client.
         first: A prompt's steps in units of this roofline's.
+        first_experts: The same for models with experts.
         queue: How much more of that for each other user.
-        graphs: Whether steps without a prompt are replayed from CUDA graphs.
     """
 
     weights: float
     weights4: float
     experts: float
     experts4: float
+    widened: float
     cache: float
     cache8: float
     compute: float
+    expert_compute: float
     narrow: float
     attention: float
     layer_us: float
@@ -55,8 +59,8 @@ class Coefficients:
     link: float
     first_us: float
     first: float
+    first_experts: float
     queue: float
-    graphs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
