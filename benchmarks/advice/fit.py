@@ -1,15 +1,14 @@
 """Fit the speed model's coefficients to one half of the silicon sample and write ``profiles/speed.toml``.
 
-Run with a Python that has numpy, scipy and pydantic, from the checkout:
-``python benchmarks/advice/fit.py PACKAGE`` where PACKAGE is the folder ``aiconfigurator_core`` of its wheel. What was
-measured on our own H200 is not read here.
+Run with a Python that has numpy, scipy and pydantic, from the checkout; PACKAGE is the folder ``aiconfigurator_core`` of
+its wheel: ``PYTHONPATH=. python benchmarks/advice/fit.py PACKAGE``. What was measured on our own H200 is not read here.
 
 Three fits one after the other, each with a soft-L1 loss on the logarithm of estimate / measured:
 
-1. dense rows give what kernels make of the GPU. Engines of 2025 spent more time in their schedulers, so each era has its
-   own ``step_us`` and ``request_us``, which are thrown away;
-2. rows with experts, measured with engines of 2026, give the experts' shares and the scheduler's times that are kept;
-3. the times to the first token of rows with up to 16 users give ``first_us``, ``first`` and ``queue``.
+1. dense rows give what kernels make of the GPU. Engines of 2025 spent more time in their schedulers, so each era has
+   ``step_us`` and ``request_us`` of its own, which are thrown away;
+2. rows with experts give what is true of experts, and those of 2026 the scheduler's times that are kept;
+3. the times to the first token of rows with up to 16 users give ``first_us``, ``first``, ``first_experts``, ``queue``.
 """
 
 from __future__ import annotations
@@ -21,25 +20,30 @@ from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
 
-import numpy as np
-from scipy.optimize import least_squares  # type: ignore[import-untyped, unused-ignore]
+import numpy as np  # type: ignore[import-not-found, unused-ignore]
+from scipy.optimize import least_squares  # type: ignore[import-not-found, import-untyped, unused-ignore]
+from silicon import STACKS, Row, few_users, read
 
-from benchmarks.advice.silicon import Row, read
 from wizard.advise.speed import decode, first_token, work
 from wizard.catalog.speed import Coefficients
 
 START = Coefficients(
-    weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened=0.6, cache=0.8, cache8=0.6, compute=0.65, expert_compute=0.2, narrow=0.5, attention=0.5,
-    layer_us=50, moe_us=20, latent_us=20, eager_us=0, step_us=100, request_us=10, link_us=4.5, link=0.6,
-    first_us=20_000, first=1.2, first_experts=1.5, queue=0.05,
+    weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened=0.6, cache=0.8, cache8=0.6, compute=0.65, skew=0.9,
+    expert_compute=0.2, narrow=0.5, attention=0.5, layer_us=50, moe_us=20, widened_us=10, latent_us=20, eager_us=0,
+    step_us=100, request_us=10, link_us=4.5, link=0.6, first_us=20_000, first=1.2, first_experts=1.5, queue=0.05,
 )  # fmt: skip
-LOW = {"layer_us": 5, "attention": 0.2, "request_us": 0.5, "step_us": 1, "moe_us": 0.1, "latent_us": 0.1,
-       "first_us": 1_000, "queue": 0.001, "eager_us": 1}  # fmt: skip
-HIGH = {"weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "widened": 0.95, "cache": 0.95, "cache8": 0.95,
-        "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "link": 1, "layer_us": 90, "queue": 0.5}  # fmt: skip
+LOW = {
+    "attention": 0.2, "skew": 0.8, "layer_us": 5, "moe_us": 0.1, "widened_us": 0.1, "latent_us": 0.1, "step_us": 1,
+    "request_us": 0.5, "first_us": 1_000, "queue": 0.001,
+}  # fmt: skip
+HIGH = {
+    "weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "widened": 0.95, "cache": 0.95,
+    "cache8": 0.95, "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "skew": 1, "link": 1,
+    "layer_us": 90, "queue": 0.5,
+}  # fmt: skip
 """What a coefficient may be: a share of what is on paper is below 1, a launch takes microseconds."""
 DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link"]
-EXPERTS = ["experts", "experts4", "widened", "expert_compute", "moe_us", "latent_us"]
+EXPERTS = ["experts", "experts4", "widened", "expert_compute", "moe_us", "widened_us", "skew", "latent_us"]
 FIRST = ["first_us", "first", "first_experts", "queue"]
 LINK_US = {"vllm": 4.5, "trtllm-llmapi": 2.8}
 """Not fitted, because a layer's other fixed costs look the same: ``custom_allreduce_perf`` of two H100 or H200 in CUDA
@@ -47,10 +51,10 @@ graphs, aiconfigurator-core 0.12.0."""
 HOST = ["step_us", "request_us"]
 """What the processor does, which each release does faster."""
 NEWEST = "2026"
+FITTED, BY_HAND = "# --- fitted ---\n", "# --- by hand ---\n"
 PRIOR = 0.02
 """Weight of where a coefficient begins: one that no row speaks of stays there."""
 SPREAD = 0.9
-FEW_USERS = 16
 Seconds = Callable[[Row, Coefficients], float]
 
 
@@ -109,11 +113,6 @@ def fitted(rows: list[Row], stack: str) -> Coefficients:
     return solve([row for row in mine if few_users(row)], whole, FIRST, first=True)
 
 
-def few_users(row: Row) -> bool:
-    """Whether its time to the first token says how long reading a prompt takes, rather than how long a queue is."""
-    return row.load.users <= FEW_USERS and row.era != "nvidia"
-
-
 def errors(rows: Iterable[Row], k: Coefficients, estimate: Seconds = tpot) -> list[float]:
     """Estimate / measured - 1 for each row."""
     return [estimate(row, k) / (row.ttft_ms if estimate is ttft else row.tpot_ms) - 1 for row in rows]
@@ -127,41 +126,39 @@ def words(found: list[float]) -> str:
 
 def quantile(found: list[float]) -> float:
     """What `SPREAD` of the errors stay within, up or down alike."""
-    return float(np.quantile([abs(math.log1p(one)) for one in found], SPREAD))
+    return math.expm1(float(np.quantile([abs(math.log1p(one)) for one in found], SPREAD)))
+
+
+def unseen(rows: list[Row], stack: str) -> list[float]:
+    """Errors of dense rows of each GPU after a fit without it."""
+    found: list[float] = []
+    for gpu in sorted({row.gpu for row in rows if row.dense}):
+        rest = [row for row in rows if row.gpu != gpu]
+        if any(row.dense for row in rest):
+            k = fitted(rest, stack)
+            found += (here := errors((row for row in rows if row.gpu == gpu and row.dense), k))
+            print(f"  a fit without {gpu}: {words(here)}")
+    return found
 
 
 def main(package: Path) -> None:
     rows, left_out = read(package)
     print(f"{len(rows)} rows, left out:", *(f"  {n:5} {why}" for why, n in left_out.most_common()), sep="\n")
     tables = []
-    for stack in ("vllm", "trtllm-llmapi"):
+    for stack in STACKS.values():
         mine = [row for row in rows if row.stack == stack]
         half, held = [row for row in mine if not row.held_out], [row for row in mine if row.held_out]
         k = fitted(half, stack)
         dense, experts = errors((r for r in held if r.dense), k), errors((r for r in held if not r.dense), k)
-        few = [row for row in held if few_users(row)]
-        print(
-            stack,
-            k,
-            f"dense {words(dense)}",
-            f"experts {words(experts)}",
-            f"ttft {words(errors(few, k, ttft))}",
-            sep="\n",
-        )
-        unseen = []
-        for gpu in sorted({row.gpu for row in mine if row.dense}):
-            if len({row.gpu for row in mine if row.dense}) > 1:
-                other = fitted([row for row in mine if row.gpu != gpu], stack)
-                found = errors((row for row in mine if row.gpu == gpu and row.dense), other)
-                print(f"  without {gpu}: {words(found)}")
-                unseen += found
+        first = errors(filter(few_users, held), k, ttft)
+        print(stack, f"  dense {words(dense)}", f"  experts {words(experts)}", f"  ttft {words(first)}", sep="\n")
+        fair = max(quantile(experts), quantile(unseen(mine, stack)))
         capabilities = sorted({".".join(map(str, row.device.compute_capability)) for row in half if row.dense})
-        source = f"{len(half)} rows of the silicon sample of aiconfigurator-core 0.12.0; held out: {len(held)} rows"
-        tables.append(table(stack, k, quantile(dense), max(quantile(experts), quantile(unseen)), capabilities, source))
+        source = f"{len(half)} rows of the silicon sample of aiconfigurator-core 0.12.0, {len(held)} others held out"
+        tables.append(table(stack, k, quantile(dense), fair, capabilities, source))
     out = Path(__file__).parents[2] / "profiles" / "speed.toml"
-    head, _, tail = out.read_text().partition("# --- fitted ---\n") if out.exists() else ("", "", "")
-    hand = tail.partition("# --- by hand ---\n")[2]
-    out.write_text(f"{head}# --- fitted ---\n{''.join(tables)}# --- by hand ---\n{hand}")
+    head, _, tail = out.read_text().partition(FITTED)
+    out.write_text(f"{head}{FITTED}{''.join(tables)}{BY_HAND}{tail.partition(BY_HAND)[2]}")
 
 
 def table(stack: str, k: Coefficients, good: float, fair: float, capabilities: list[str], source: str) -> str:

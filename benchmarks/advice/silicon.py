@@ -96,6 +96,8 @@ def _facts(package: Path, model: str) -> ModelFacts | None:
     bare = ModelFacts(model, "folder", str(path.parent), model, None, None)
     return describe(bare, json.loads(path.read_text()))
 
+
+FEW_USERS = 16
 Line = dict[str, str]
 LEFT_OUT: dict[str, Callable[[Line, ModelFacts | None], bool]] = {
     "another engine (SGLang)": lambda line, _: line["backend"] not in STACKS,
@@ -172,3 +174,8 @@ def _crowded(row: Row) -> bool:
     return (
         served(work(row.facts, row.facts.anatomy, row.device.rates, row.setup), row.device, row.load) < row.load.users
     )
+
+
+def few_users(row: Row) -> bool:
+    """Whether its time to the first token says how long reading a prompt takes, rather than how long a queue is."""
+    return row.load.users <= FEW_USERS and row.era != "nvidia"

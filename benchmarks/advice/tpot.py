@@ -1,7 +1,7 @@
 """How far off the speed estimates are, beside what others would have said of the same rows: a table for docs/advice.md.
 
-``python benchmarks/advice/tpot.py PACKAGE [PEERS.json [SAMPLE.csv]]``: PACKAGE is the folder ``aiconfigurator_core`` of
-its wheel, PEERS.json what benchmarks/advice/peers.py wrote; SAMPLE.csv gets the held-out dense rows, for the test.
+``PYTHONPATH=. python benchmarks/advice/tpot.py PACKAGE [PEERS.json [SAMPLE.csv]]``: PACKAGE is the folder
+``aiconfigurator_core`` of its wheel, PEERS.json what benchmarks/advice/peers.py wrote; SAMPLE.csv gets the held-out dense rows, for the test.
 
 The other two columns are rules that tools use: *peak* is a roofline with nothing lost (LLM-Viewer), *0.55* is bandwidth
 / bytes of weights x 0.55 for the tokens per second of one user, whatever the load (llmfit).
@@ -19,7 +19,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from benchmarks.advice.silicon import STACKS, Row, read
+from silicon import STACKS, Row, few_users, read
+
 from wizard.advise.devices import devices
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, decode, estimate, work
@@ -29,7 +30,8 @@ from wizard.probe.shorthand import host
 PEAK = Coefficients(**{one.name: 0.0 if one.name.endswith("_us") else 1.0 for one in fields(Coefficients)})
 H200 = ((1, 202), (8, 1549), (32, 5342), (64, 9151), (256, 16905))
 """Requests at once and tokens/s of vLLM 0.26 with Llama-3.1-8B's shape in bfloat16 on one H200, 100 in and 128 out."""
-FEW = 16
+COLUMNS = "id stack model gpu quantization kv_cache_dtype tp users isl osl ttft_ms tpot_ms aiconfigurator_tpot_ms"
+"""Of SAMPLE.csv."""
 Estimate = Callable[[Row], float | None]
 
 
@@ -102,7 +104,7 @@ def lines(rows: list[Row], peers: dict[str, Any]) -> Iterable[str]:
     yield "|---|---|---|---|"
     for stack in STACKS.values():
         for text, dense in (("dense", True), ("experts", False)):
-            few = [r for r in rows if r.stack == stack and r.dense == dense and r.load.users <= FEW and r.era != "nvidia"]
+            few = [row for row in rows if row.stack == stack and row.dense == dense and few_users(row)]
             both = [row for row in few if ttft(row) is not None]
             told = [error(one, say, _ttft) for one, say in ((few, first), (both, first), (both, ttft))]
             yield f"| {stack}, {text} | {' | '.join(told)} |"
@@ -144,18 +146,13 @@ def sample(rows: list[Row], peers: dict[str, Any], out: Path) -> None:
     """The held-out dense rows, with what AIConfigurator says of them."""
     say = aiconfigurator(peers, "tpot")
     with out.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            "id stack model gpu quantization kv_cache_dtype tp users isl osl ttft_ms tpot_ms aiconfigurator_tpot_ms".split()
-        )
-        for row in rows:
+        writer = csv.DictWriter(file, COLUMNS.split(), lineterminator="\n")
+        writer.writeheader()
+        for row in filter(lambda row: row.dense, rows):
             setup, load, peer = row.setup, row.load, say(row)
-            if row.dense:
-                writer.writerow(
-                    [row.id, row.stack, row.model, row.gpu, setup.quantization, setup.kv_cache_dtype, setup.tp]
-                    + [load.users, load.isl, load.osl, round(row.ttft_ms, 2), round(row.tpot_ms, 3)]
-                    + [round(peer, 3) if peer is not None else ""]
-                )
+            values = (row.id, row.stack, row.model, row.gpu, setup.quantization, setup.kv_cache_dtype, setup.tp)
+            figures = (load.users, load.isl, load.osl, round(row.ttft_ms, 2), round(row.tpot_ms, 3))
+            writer.writerow(dict(zip(COLUMNS.split(), (*values, *figures, peer and round(peer, 3)), strict=True)))
 
 
 def main(package: Path, cache: Path | None = None, out: Path | None = None) -> None:

@@ -235,7 +235,7 @@ def step(
         before: Tokens before each of those, on average.
     """
     tokens = users + prompt
-    touched = 1 - (1 - todo.expert_share) ** tokens if todo.expert_share else 0.0
+    touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
     native = k.experts4 if todo.gain > 1 else k.widened
     experts = todo.expert_bytes * touched / (native if todo.four_bit_experts else k.experts)
     weights = (todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) + experts) / rates.bandwidth
@@ -247,7 +247,8 @@ def step(
     linear = (todo.token_ops * tokens + todo.head_ops * users) / (peak * k.compute)
     linear += todo.expert_ops * tokens / (peak * k.expert_compute)
     attention = todo.attention_ops * prompt * before / (rates.fp16 * k.attention)
-    layers = todo.layers * k.layer_us + todo.moe_layers * k.moe_us + todo.latent_layers * k.latent_us
+    widened = k.widened_us if todo.four_bit_experts and todo.gain == 1 else 0.0
+    layers = todo.layers * k.layer_us + todo.moe_layers * (k.moe_us + widened) + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
     added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)
     reduce = 2 * todo.layers * added

@@ -21,11 +21,14 @@ class Coefficients:
         cache: The same for the KV cache.
         cache8: The same for a KV cache of 8 bits, before Blackwell.
         compute: Share of the 16-bit rate that the linear layers reach.
+        skew: Exponent of the number of tokens, when it is asked how many experts they are sent to: 1 if every expert is
+            as likely as any other, less where some are popular.
         expert_compute: The same for routed experts.
         narrow: Exponent with which a narrower format's higher rate becomes speed: 1 all of it, 0 nothing.
         attention: Share of the 16-bit rate that attention over a prompt reaches.
         layer_us: What a layer's kernels cost however little they do.
         moe_us: More of it for a layer with experts.
+        widened_us: More of it for a layer whose experts of 4 bits are widened.
         latent_us: More of it for a layer with multi-head latent attention.
         eager_us: What a layer takes at least where its kernels are launched one by one; 0 with CUDA graphs.
         step_us: The scheduler, for a step.
@@ -46,11 +49,13 @@ class Coefficients:
     cache: float
     cache8: float
     compute: float
+    skew: float
     expert_compute: float
     narrow: float
     attention: float
     layer_us: float
     moe_us: float
+    widened_us: float
     latent_us: float
     eager_us: float
     step_us: float
