@@ -1,7 +1,7 @@
 """Fit the speed model's coefficients to one half of the silicon sample and write ``profiles/speed.toml``.
 
-Run with a Python that has numpy, scipy and pydantic, from the checkout; PACKAGE is the folder ``aiconfigurator_core`` of
-its wheel: ``PYTHONPATH=. python benchmarks/advice/fit.py PACKAGE``. What was measured on our own H200 is not read here.
+Run with a Python that has numpy, scipy and pydantic, from the checkout; PACKAGE is the folder ``aiconfigurator_core``
+of its wheel: ``PYTHONPATH=. python benchmarks/advice/fit.py PACKAGE``. What was measured on our own H200 is not read.
 
 Three fits one after the other, each with a soft-L1 loss on the logarithm of estimate / measured:
 

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import aiconfigurator_core  # type: ignore[import-not-found, unused-ignore]
+import aiconfigurator_core
 
 PACKAGE = Path(aiconfigurator_core.__file__).parent
 NAMES = {

@@ -1,7 +1,8 @@
 """How far off the speed estimates are, beside what others would have said of the same rows: a table for docs/advice.md.
 
 ``PYTHONPATH=. python benchmarks/advice/tpot.py PACKAGE [PEERS.json [SAMPLE.csv]]``: PACKAGE is the folder
-``aiconfigurator_core`` of its wheel, PEERS.json what benchmarks/advice/peers.py wrote; SAMPLE.csv gets the held-out dense rows, for the test.
+``aiconfigurator_core`` of its wheel, PEERS.json what benchmarks/advice/peers.py wrote; SAMPLE.csv gets the held-out
+dense rows, for the test.
 
 The other two columns are rules that tools use: *peak* is a roofline with nothing lost (LLM-Viewer), *0.55* is bandwidth
 / bytes of weights x 0.55 for the tokens per second of one user, whatever the load (llmfit).
