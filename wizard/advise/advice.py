@@ -25,6 +25,8 @@ class Wishes:
     tp: int | None = None
     pp: int | None = None
     kv_dtype: str | None = None
+    as_published: bool = False
+    """Only this repository's own files, no other quantisation of the model."""
 
 
 @dataclass(frozen=True, slots=True)

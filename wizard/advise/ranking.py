@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from wizard.advise import memory
-from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Wishes
-from wizard.advise.compatibility import Obstacle, obstacles
-from wizard.catalog.environments import Environment, environment
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from wizard.advise import cpu, gpu
+from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Rejection, Wishes
 from wizard.kernel.errors import InfeasibleError
-from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-STACK = "llamacpp"
-KV_DTYPE = "f16"
-DEFAULT_CONTEXT = 4096
-"""Tokens for each user unless asked otherwise: a long chat; more only costs memory."""
-LEAST_CONTEXT = 256
+FLUENT_MS = 50.0
+"""Milliseconds from token to token (20 tokens/s) below which nobody who reads along is kept waiting."""
+CRAMPED = 2048
+"""Tokens of prompt and answer below which a chat has to forget early."""
+LARGE = 20_000_000_000
+"""Parameters from which 8 and 4 bits are worth another checkpoint: they halve what is slow and cost little."""
+SIMPLEST = {"llamacpp": 0, "vllm": 0, "trtllm-llmapi": 1, "trtllm-engine": 2, "transformers": 3}
+"""Steps to a first answer: vLLM and the LLM API load a repository as it is, engines are built first; the transformers
+baseline is as simple and several times slower (20 against 202 tokens/s for an 8B model on an H200, measured)."""
+PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4}
+"""How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
 def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
-    """Recommend how to serve ``facts`` on ``host``.
+    """Recommend how to serve ``facts`` on ``host``, best first, and say why everything else cannot be.
 
-    This version serves GGUF models on the CPU with llama.cpp behind Triton; everything else is rejected with the
-    reason and the smallest change that would work. What the user asked for explicitly is never changed.
+    What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
+    wish whose change would make it work.
     """
-    env = environment(STACK)
-    found = [*_against_wishes(facts, wishes), *_against_model(facts), *obstacles(host, env)]
-    if found:
-        return Advice(False, rejections=tuple(_rejection(facts, wishes, one) for one in found))
-    budget = int((host.memory_available_bytes or 0) * (1 - memory.RESERVE))
-    fit = _fit(host, facts, wishes, env, budget)
-    if isinstance(fit, Obstacle):
-        return Advice(False, rejections=(_rejection(facts, wishes, fit),))
-    return Advice(True, choices=(fit,))
+    choices, rejections = _candidates(host, facts, wishes)
+    if not choices:
+        return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections)))
+    ranked = sorted(choices, key=_key(facts, wishes))
+    return Advice(True, tuple(ranked), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -47,134 +50,91 @@ def recommended(advice: Advice) -> Choice:
     return advice.choices[0]
 
 
-def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle) -> Rejection:
-    quantization = wishes.quantization or (facts.quantization.detail if facts.quantization else None)
-    return Rejection(
-        wishes.stack or STACK, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.text, why.remedy
-    )
+def _candidates(host: Host, facts: ModelFacts, wishes: Wishes) -> tuple[list[Choice], list[Rejection]]:
+    choices, rejections = cpu.candidates(host, facts, wishes) if wishes.stack in (None, cpu.STACK) else ([], [])
+    if wishes.stack == cpu.STACK or (choices and not host.gpus):
+        return choices, rejections
+    more, others = gpu.candidates(host, facts, wishes)
+    if more or host.gpus:
+        rejections = [one for one in rejections if one.code != "format"]  # nobody with a GPU needs a GGUF
+    return [*choices, *more], [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
-def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
-    found: list[Obstacle] = []
-    if wishes.stack not in (None, STACK):
-        text = f"This version of the wizard serves with {STACK}; {wishes.stack} is not built in yet."
-        found.append(Obstacle("stack", text, f"--stack {STACK}"))
-    for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
-        if value not in (None, 1):
-            text = f"{STACK} on the CPU runs in one process; {name} {value} would need as many GPUs."
-            found.append(Obstacle(name, text, f"--{name} 1"))
-    if wishes.kv_dtype not in (None, KV_DTYPE):
-        found.append(
-            Obstacle(
-                "kv-dtype", f"The KV cache is kept in {KV_DTYPE}, not {wishes.kv_dtype}.", f"--kv-dtype {KV_DTYPE}"
-            )
-        )
-    stored = facts.quantization.detail if facts.quantization else None
-    if wishes.quantization and wishes.quantization.lower() != (stored or "none").lower():
-        text = f"This model's file is stored as {stored or 'unquantised'}, not {wishes.quantization}."
-        found.append(Obstacle("quantization", text, f"Give the {wishes.quantization} file of this model instead."))
-    if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = f"The model was trained for {facts.max_context} tokens of context; {wishes.max_len} were asked for."
-        found.append(Obstacle("context", text, f"--max-len {facts.max_context}"))
-    return found
+Key = Callable[[Choice], tuple[Any, ...]]
 
 
-def _against_model(facts: ModelFacts) -> list[Obstacle]:
-    if not any(file.format == "gguf" for file in facts.weights):
-        return [
-            Obstacle(
-                "format",
-                f"{facts.name} is not a GGUF file, which is what {STACK} loads.",
-                "Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file.",
-            )
-        ]
-    if facts.weight_bytes is None or memory.kv_bytes_per_token(facts, KV_DTYPE) is None:
-        why = "; ".join(facts.unknown.values()) or "its header does not say its shape"
-        return [Obstacle("shape", f"How much memory {facts.name} takes is unknown: {why}.", "Give another GGUF file.")]
-    return []
+def _key(facts: ModelFacts, wishes: Wishes) -> Key:
+    """What is compared, the most important first; less is better."""
+    large = (facts.parameters or 0) >= LARGE
+
+    def tpot(one: Choice) -> float:
+        return one.speed.tpot_ms if one.speed and one.speed.tpot_ms else 1000.0
+
+    def cramped(one: Choice) -> bool:
+        wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
+        return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or DEFAULT_USERS)
+
+    def quality(one: Choice) -> int:
+        return PRECISION.get(one.quantization or "none", 5)
+
+    def chat(one: Choice) -> tuple[Any, ...]:
+        slow = tpot(one) > FLUENT_MS
+        ways = one.tp > 2 and any(note.code == "pcie-tp" for note in one.warnings)
+        format_rank = -quality(one) if large and _native(one) else quality(one)
+        reading = round(tpot(one)) if slow else 0
+        return (cramped(one), slow, reading, SIMPLEST[one.stack], format_rank, one.tp * one.pp, ways, tpot(one))
+
+    def throughput(one: Choice) -> tuple[Any, ...]:
+        tokens = (one.speed.throughput_tokens_per_s or 0) * one.replicas if one.speed else 0
+        return (cramped(one), -round(tokens), SIMPLEST[one.stack], one.tp * one.pp)
+
+    def best(one: Choice) -> tuple[Any, ...]:
+        return (cramped(one), quality(one), tpot(one) > FLUENT_MS, SIMPLEST[one.stack], one.tp * one.pp, tpot(one))
+
+    def smallest(one: Choice) -> tuple[Any, ...]:
+        used = one.memory.weights_bytes * one.tp * one.pp
+        return (one.tp * one.pp, used, SIMPLEST[one.stack], tpot(one))
+
+    return {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
 
 
-def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int) -> Choice | Obstacle:
-    if host.memory_available_bytes is None:
-        why = host.unknown.get("memory_available_bytes", "the system does not say")
-        return Obstacle("memory", f"How much memory is free is unknown: {why}.", "Mend what the reason says.")
-    users = max(1, wishes.users)
-    longest = memory.longest_context(
-        facts, users=users, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget
-    )
-    wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-    context = wanted if wanted <= longest else longest
-    if (wishes.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
-        return _too_large(facts, wishes, env, budget, longest, min(wanted, wishes.max_len or LEAST_CONTEXT))
-    bill = memory.bill(facts, tokens=users * context, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
-    if bill is None:
-        raise AssertionError("the shape was checked before")
-    return Choice(
-        stack=STACK,
-        runtime="native",
-        dtype=facts.dtype or "unknown",
-        quantization=facts.quantization.detail if facts.quantization else None,
-        kv_cache_dtype=KV_DTYPE,
-        tp=1,
-        pp=1,
-        max_batch_size=users,
-        max_seq_len=context,
-        release=f"triton {env.triton}",
-        memory=bill,
-        warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
-        reasons=tuple(_reasons(host, facts, env, f"{users} requests", context, bill)),
-    )
+def _native(one: Choice) -> bool:
+    """Whether the tensor cores multiply the format itself, so that it is faster and not only smaller."""
+    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq")
 
 
-def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, longest: int, wanted: int) -> Obstacle:
-    need = memory.bill(
-        facts, tokens=max(1, wishes.users) * wanted, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget
-    )
-    total = need.total_bytes if need else 0
-    need_text = f"{facts.name} needs {size(total)} of memory for {wishes.users} users × {wanted} tokens"
-    text = f"{need_text}; {size(budget)} may be used."
-    if longest >= LEAST_CONTEXT:
-        return Obstacle("memory", text, f"--max-len {longest}, or fewer --users")
-    return Obstacle(
-        "memory", text, f"Free {size(total - budget)} of memory, or choose a smaller model or quantisation."
-    )
+def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
+    """Where the same stack can serve in another format, that is the smallest remedy for memory."""
+
+    def helped(one: Rejection) -> Rejection:
+        other = next((each for each in ranked if each.stack == one.stack), None)
+        if one.code != "memory" or other is None or other.quantization == one.quantization:
+            return one
+        return replace(one, remedy=f"--quantization {other.quantization} --tp {other.tp}, or {one.remedy}")
+
+    return [helped(one) for one in rejections]
 
 
-def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
-    notes: list[Note] = []
-    if context < wanted:
-        notes.append(Note("context-cut", f"The context was cut from {wanted} to {context} tokens so that it fits."))
-    if host.gpus:
-        name = host.gpus[0].name
-        notes.append(Note("gpu-unused", f"This version serves on the CPU; the {name} of this machine is not used yet."))
-    if wishes.max_gpus or wishes.gpu_memory_utilization:
-        notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
-    if facts.chat is None:
-        notes.append(Note("no-template", "The model has no chat template: it continues text rather than answers."))
-    if facts.gated:
-        notes.append(
-            Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
-        )
-    return notes
+WISHED = ("max_len", "users", "tp", "pp", "quantization", "kv_dtype", "gpu_memory_utilization", "max_gpus", "stack")
+"""Wishes in the order in which giving one up costs least."""
 
 
-def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, context: int, bill: Memory) -> list[Note]:
-    gguf = "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md"
-    where = "No NVIDIA GPU was found" if not host.gpus else "GPU stacks are not built in yet"
-    stored = facts.quantization.detail if facts.quantization else "GGUF"
-    return [
-        Note(
-            "cpu", f"{where}, so the CPU serves: {host.cpu.cores} cores for llama.cpp behind Triton's Python backend."
-        ),
-        Note(
-            "format", f"The file is GGUF ({stored}, {count(facts.parameters)} parameters): it is loaded as it is.", gguf
-        ),
-        Note(
-            "users",
-            f"{users} are worked on at the same time, {context} tokens of prompt plus answer for each.",
-        ),
-        Note(
-            "memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."
-        ),
-        Note("release", f"Triton {env.triton} comes in a wheel, so neither Docker nor a GPU is needed."),
-    ]
+def _with_nearest(host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection]) -> list[Rejection]:
+    """With explicit wishes: the first whose giving up makes it possible becomes the first rejection's remedy."""
+    for name in WISHED:
+        if getattr(wishes, name) is None:
+            continue
+        without = replace(wishes, **{name: None})  # type: ignore[arg-type]  # every one of them may be None
+        choices, _ = _candidates(host, facts, without)
+        if choices:
+            best = min(choices, key=_key(facts, without))
+            value = {
+                "max_len": best.max_seq_len,
+                "users": best.max_batch_size,
+                "max_gpus": best.tp * best.pp,
+                "kv_dtype": best.kv_cache_dtype,
+            }.get(name) or getattr(best, name)
+            flag = f"--{name.replace('_', '-')} {value}"
+            first, *others = rejections
+            return [replace(first, remedy=flag), *others]
+    return rejections

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,4 +82,15 @@ def load(kind: type[T], path: Path) -> T:
     Raises:
         UsageError: TW-D02 if it is not TOML, TW-K01 if a field does not fit.
     """
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        changed = 0  # reading it says why
+    return _read(kind, path, changed)
+
+
+@lru_cache(maxsize=256)
+def _read(kind: type[T], path: Path, changed: int) -> T:
+    """Values cannot change, so a file is read once for each time that it was written."""
+    del changed
     return from_data(kind, load_toml(path), where=str(path))
