@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -119,12 +120,23 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         LLAMA8B,
         {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 8192, "tensor_parallel_size": 2},
     ),
+    "llama8b-tp2-nccl": (
+        LLAMA8B,
+        {
+            "max_model_len": 8192,
+            "max_num_seqs": 64,
+            "max_num_batched_tokens": 8192,
+            "tensor_parallel_size": 2,
+            "disable_custom_all_reduce": True,
+        },
+    ),
     "qwen3-14b-tp2": (
         QWEN3_14B,
         {"max_model_len": 8192, "max_num_seqs": 16, "max_num_batched_tokens": 2048, "tensor_parallel_size": 2},
     ),
 }
 UTILIZATION = 0.85
+LONGEST_S = 240
 REQUESTS = (1, 8, 32)
 TOKENS_IN, TOKENS_OUT = 100, 128
 PATTERNS = {
@@ -184,16 +196,23 @@ def measure(out: Path, name: str) -> dict[str, Any]:
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import measure_vllm as m; "
     code += f"m.serve({str(folder)!r}, m.SHAPES[{name!r}][1])"
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "VLLM_LOGGING_LEVEL": "DEBUG", "VLLM_USE_FLASHINFER_SAMPLER": "0", "HF_HUB_OFFLINE": "1"},
-        timeout=300,
-    )
-    log = done.stdout + done.stderr
-    (out / f"{name}.log").write_text(log)
+    path = out / f"{name}.log"
+    variables = {"VLLM_LOGGING_LEVEL": "DEBUG", "VLLM_USE_FLASHINFER_SAMPLER": "0", "HF_HUB_OFFLINE": "1"}
+    variables["VLLM_ALLREDUCE_USE_SYMM_MEM"] = "0"  # not every machine lets GPUs multicast
+    with path.open("w") as log_file:
+        child = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=log_file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **variables},
+            start_new_session=True,
+        )
+        try:
+            status = child.wait(timeout=LONGEST_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            status = child.wait()
+    log = path.read_text(errors="replace")
     found: dict[str, Any] = {"shape": name, "config": config, "options": options, "utilization": UTILIZATION}
     found["seconds"] = round(time.perf_counter() - began, 1)
     for line in log.splitlines():
@@ -202,7 +221,7 @@ def measure(out: Path, name: str) -> dict[str, Any]:
     for key, pattern in PATTERNS.items():
         if match := re.search(pattern, log):
             found[key] = float(match.group(1).replace(",", ""))
-    if done.returncode:
+    if status:
         found["failed"] = log[-1500:]
     return found
 
