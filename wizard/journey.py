@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.advice import Advice, Choice, Speed, Wishes
+    from wizard.advise.setup import Setup
+    from wizard.advise.speed import Load
     from wizard.catalog.journeys import Journey
     from wizard.catalog.models import SmallModel
     from wizard.chat.conversation import Chunk, Conversation
@@ -134,6 +136,18 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
     from wizard.advise.ranking import advise as rank
 
     return rank(host, facts, wishes)
+
+
+def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:
+    """Stage 3 for one configuration. How fast it answers; ``aiconfigurator`` as the provider takes seconds.
+
+    Raises:
+        UsageError: TW-A08 or TW-A09 if the question cannot be asked here.
+        InfeasibleError: TW-A10 if the provider has no figure.
+    """
+    from wizard.advise.providers import ask
+
+    return ask(host, facts, setup, load, provider)
 
 
 def plan(

@@ -29,6 +29,7 @@ NAMES = {
 }
 """Model of the sample → its config among those that the wheel brings, where the name differs."""
 
+MXFP8 = "w4a8_mxfp4_mxfp8"
 SIZES = ("tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size")
 
 
@@ -43,7 +44,10 @@ def model_folder(model: str, into: Path) -> Path:
 
 
 def ask(row: dict[str, str], kv: str | None, folder: Path) -> dict[str, Any]:
-    """TPOT and TTFT in milliseconds for one row. gpt-oss is asked for in its native format, as its config says."""
+    """TPOT and TTFT in milliseconds for one row.
+
+    gpt-oss is asked for in its native format: with 8-bit activations on Blackwell, as its servers ran, else with 16.
+    """
     from aiconfigurator_core.sdk import perf_database
     from aiconfigurator_core.sdk.backends.factory import get_backend
     from aiconfigurator_core.sdk.config import RuntimeConfig
@@ -56,7 +60,7 @@ def ask(row: dict[str, str], kv: str | None, folder: Path) -> dict[str, Any]:
     config = build_model_config(
         **sizes,
         gemm_quant_mode=None if native else row["gemm_quant_mode"] or None,
-        moe_quant_mode=None if native else row["moe_quant_mode"] or None,
+        moe_quant_mode=(MXFP8 if "b200" in system else None) if native else row["moe_quant_mode"] or None,
         kvcache_quant_mode=kv,
         fmha_quant_mode="bfloat16" if kv == "bfloat16" else None,
     )

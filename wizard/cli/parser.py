@@ -121,6 +121,7 @@ def _add_stages(commands: Commands) -> None:
     advise.add_argument("ref", metavar="MODEL", help=ref_help)
     advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
     _add_wishes(advise)
+    _add_speed(commands, ref_help)
     plan = _command(
         commands,
         "plan",
@@ -131,6 +132,31 @@ def _add_stages(commands: Commands) -> None:
     plan.add_argument("--full", action="store_true", help="with the whole text of the files that are written")
     _add_plan(plan)
     _add_wishes(plan)
+
+
+def _add_speed(commands: Commands, ref_help: str) -> None:
+    speed = _command(
+        commands,
+        "speed",
+        "estimate how fast one configuration answers, with a range and who says so",
+        "speed ./my-model --hardware 8xH100 --stack vllm --tp 4 --concurrency 32 --quantization fp8",
+    )
+    speed.add_argument("ref", metavar="MODEL", help=ref_help)
+    speed.add_argument("--stack", metavar="S", default="vllm", help="serving stack (vllm)")
+    speed.add_argument("--tp", type=_whole, default=1, metavar="N", help="tensor parallel size (1)")
+    speed.add_argument("--pp", type=_whole, default=1, metavar="N", help="pipeline parallel size (1)")
+    speed.add_argument("--concurrency", type=_whole, default=1, metavar="N", help="users served at the same time (1)")
+    speed.add_argument("--isl", type=_whole, default=1024, metavar="N", help="tokens of each prompt (1024)")
+    speed.add_argument("--osl", type=_whole, default=256, metavar="N", help="tokens of each answer (256)")
+    speed.add_argument("--quantization", metavar="Q", help="weight format; the model's own if left out, none: 16 bits")
+    speed.add_argument("--dtype", choices=("bfloat16", "float16"), help="of what is not quantised; the model's own")
+    speed.add_argument("--kv-dtype", choices=("auto", "fp8"), default="auto", help="dtype of the KV cache (auto)")
+    speed.add_argument(
+        "--provider",
+        choices=("roofline", "aiconfigurator"),
+        default="roofline",
+        help="who is asked: ours, or NVIDIA's aiconfigurator-core (the extra `perf`; takes seconds)",
+    )
 
 
 def _add_run(commands: Commands) -> None:

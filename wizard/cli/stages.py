@@ -1,4 +1,4 @@
-"""The commands that look and plan: probe, model, advise, plan. None of them changes anything."""
+"""The commands that look and plan: probe, model, advise, speed, plan. None of them changes anything."""
 
 from __future__ import annotations
 
@@ -101,6 +101,31 @@ def advise(arguments: argparse.Namespace) -> int:
 
         print(advice_text(advice, facts))
     return 0 if advice.feasible else InfeasibleError.exit_code
+
+
+def speed(arguments: argparse.Namespace) -> int:
+    """`triton-wizard speed`."""
+    from wizard import journey
+    from wizard.advise.providers import text
+    from wizard.advise.setup import Setup
+    from wizard.advise.speed import Load
+
+    facts = journey.model(arguments.ref, offline=arguments.offline)
+    setup = Setup(
+        arguments.stack,
+        arguments.dtype or ("float16" if facts.dtype == "float16" else "bfloat16"),
+        arguments.quantization or (facts.quantization and facts.quantization.format) or "none",
+        arguments.kv_dtype,
+        arguments.tp,
+        arguments.pp,
+    )
+    load = Load(arguments.concurrency, arguments.isl, arguments.osl)
+    found = journey.speed(_host(arguments), facts, setup, load, provider=arguments.provider)
+    if arguments.json:
+        print_json(found)
+    else:
+        print(text(found, load))
+    return 0
 
 
 def make_plan(arguments: argparse.Namespace) -> Plan:
