@@ -118,21 +118,23 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "qwen3-0.6b": (QWEN3_06B, {"max_model_len": 8192, "max_num_seqs": 256, "max_num_batched_tokens": 2048}),
     "llama8b-tp2": (
         LLAMA8B,
-        {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 8192, "tensor_parallel_size": 2},
-    ),
-    "llama8b-tp2-nccl": (
-        LLAMA8B,
         {
             "max_model_len": 8192,
             "max_num_seqs": 64,
             "max_num_batched_tokens": 8192,
             "tensor_parallel_size": 2,
-            "disable_custom_all_reduce": True,
+            "enforce_eager": True,
         },
     ),
     "qwen3-14b-tp2": (
         QWEN3_14B,
-        {"max_model_len": 8192, "max_num_seqs": 16, "max_num_batched_tokens": 2048, "tensor_parallel_size": 2},
+        {
+            "max_model_len": 8192,
+            "max_num_seqs": 16,
+            "max_num_batched_tokens": 2048,
+            "tensor_parallel_size": 2,
+            "enforce_eager": True,
+        },
     ),
 }
 UTILIZATION = 0.85
