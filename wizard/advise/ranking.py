@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu
-from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Rejection, Wishes
+from wizard.advise import cpu, gpu, report
+from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Note, Rejection, Wishes
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -35,7 +35,7 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
     if not choices:
         return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections)))
     ranked = sorted(choices, key=_key(facts, wishes))
-    return Advice(True, tuple(ranked), tuple(_helped(rejections, ranked)))
+    return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -60,7 +60,32 @@ def _candidates(host: Host, facts: ModelFacts, wishes: Wishes) -> tuple[list[Cho
     return [*choices, *more], [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
+def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[Choice]:
+    """Every choice with what limits it, and all but the first with what put them behind it."""
+    key, names, first = _key(facts, wishes), CRITERIA[wishes.goal], ranked[0]
+    best = key(first)
+
+    def explained(one: Choice) -> Choice:
+        notes = [Note(report.LIMIT, report.limit(one, facts))]
+        if one is not first:
+            pairs = zip(names, best, key(one), strict=True)
+            criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
+            notes.append(Note(report.BEHIND, report.behind(criterion, one, first), f"order for --goal {wishes.goal}"))
+        return replace(one, reasons=(*notes, *one.reasons))
+
+    return [explained(one) for one in ranked]
+
+
 Key = Callable[[Choice], tuple[Any, ...]]
+
+
+CRITERIA = {
+    "chat": ("room", "pace", "pace", "simplicity", "precision", "gpus", "links", "speed"),
+    "throughput": ("room", "tokens", "simplicity", "gpus"),
+    "quality": ("room", "precision", "pace", "simplicity", "gpus", "speed"),
+    "smallest": ("gpus", "size", "simplicity", "speed"),
+}
+"""What `_key` compares, by goal."""
 
 
 def _key(facts: ModelFacts, wishes: Wishes) -> Key:

@@ -22,10 +22,11 @@ Capability = tuple[int, int]
 TITLES = {
     "vllm": "vLLM",
     "trtllm-llmapi": "TensorRT-LLM",
-    "trtllm-engine": "TensorRT-LLM engines",
-    "transformers": "transformers",
+    "trtllm-engine": "TensorRT-LLM engine",
+    "transformers": "Transformers",
     "llamacpp": "llama.cpp",
 }
+"""Serving stacks as their makers write them."""
 OLDEST: dict[str, Capability] = {
     "vllm": (7, 0),
     "trtllm-llmapi": (8, 0),
