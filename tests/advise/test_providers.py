@@ -126,6 +126,12 @@ def test_no_figure_is_an_error_with_its_reason(
     assert because in caught.value.what
 
 
+def test_weights_that_exceed_the_memory_have_no_figure(facts: ModelFacts) -> None:
+    device = replace(devices(host("H100"))[0], total_bytes=10**10)
+    said = Roofline().estimate(facts, device, SETUP, LOAD)
+    assert said == "the weights alone exceed the memory of 1 × NVIDIA H100 80GB HBM3"
+
+
 def test_a_gpu_that_nothing_is_known_of_has_no_figure(facts: ModelFacts) -> None:
     device = replace(devices(host("H100"))[0], name="NVIDIA Something New", rates=None)
     assert Roofline().estimate(facts, device, SETUP, LOAD) == "how fast a NVIDIA Something New is is not known"

@@ -134,6 +134,7 @@ def test_nothing_is_invented() -> None:
     assert estimate(replace(known, anatomy=None), h100, setup, Load(1)) is None
     assert estimate(known, replace(h100, rates=None), setup, Load(1)) is None
     assert estimate(known, h100, replace(setup, stack="llamacpp"), Load(1)) is None
+    assert estimate(known, replace(h100, total_bytes=10**10), setup, Load(1)) is None
     assert fit("llamacpp") is None
 
 

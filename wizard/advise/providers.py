@@ -19,6 +19,7 @@ from wizard.advise.devices import Device, devices
 from wizard.advise.formats import FORMATS
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
+from wizard.catalog.speed import fit
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -75,7 +76,9 @@ class Roofline:
             return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or "the model's layers are not known"
         if device.rates is None:
             return f"how fast a {device.name} is is not known"
-        return f"no server of the stack {setup.stack} was measured"
+        if fit(speed.SAME_ENGINE.get(setup.stack, setup.stack)) is None:
+            return f"no server of the stack {setup.stack} was measured"
+        return f"the weights alone exceed the memory of {setup.gpus} × {device.name}"
 
 
 class Aiconfigurator:

@@ -110,7 +110,9 @@ class Step:
 
 
 def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | None:
-    """How fast ``setup`` answers ``load``; None where the GPU's rates, the model's anatomy or the stack are unknown.
+    """How fast ``setup`` answers ``load``.
+
+    None where the GPU's rates, the model's anatomy or the stack are unknown, or the weights alone exceed its memory.
 
     ``low`` and ``high`` bound ``tpot_ms``: of the held-out rows, nine in ten lie between them. Where not all users fit
     into the KV cache, the figures are for those who do (``served``), and the time to the first token is unknown: some
@@ -120,6 +122,8 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Spe
     if known is None or device.rates is None or facts.anatomy is None:
         return None
     k, rates, todo = known.coefficients, device.rates, work(facts, facts.anatomy, device.rates, setup)
+    if todo.dense_bytes + todo.expert_bytes > device.total_bytes:
+        return None
     users = served(todo, device, load)
     shown = replace(load, users=users)
     tpot, typical = decode(todo, k, device, rates, setup, shown)
