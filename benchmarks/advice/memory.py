@@ -63,7 +63,10 @@ def main() -> int:
         ours = predicted(one)
         cells = []
         for key in ("weights_gib", "activation_gib", "graphs_gib", "kv_tokens"):
-            actual = one["blocks"] * one["block_size"] if key == "kv_tokens" else one[key]
+            actual = one["blocks"] * one["block_size"] if key == "kv_tokens" else one.get(key)
+            if actual is None:  # nothing was captured
+                cells.append("none")
+                continue
             digits = 0 if key == "kv_tokens" else 2
             cells.append(f"{ours[key]:,.{digits}f} / {actual:,.{digits}f} ({ours[key] / actual - 1:+.1%})")
         print(f"| {one['shape']} | {' | '.join(cells)} |")

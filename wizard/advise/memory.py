@@ -31,7 +31,7 @@ class Engine:
         block: Tokens of one KV-cache block.
         context: Bytes of the CUDA context, before anything is loaded.
         buffers: Bytes of libraries and runtime on one GPU.
-        links: Bytes more of each GPU where several work together (NCCL, custom all-reduce).
+        links: Bytes more of each GPU where several work together (NCCL, custom all-reduce), taken before anything else.
         graphs: Whether decoding is captured in CUDA graphs.
         of_free: The largest share of what is free after loading that becomes KV cache; None: only the budget counts.
     """
@@ -45,13 +45,13 @@ class Engine:
 
 
 ENGINES = {
-    "vllm": Engine(16, 621 * MIB, 225 * MIB, 400 * MIB, graphs=True),
+    "vllm": Engine(16, 621 * MIB, 225 * MIB, 973 * MIB, graphs=True),
     "trtllm-llmapi": Engine(32, 621 * MIB, 360 * MIB, 390 * MIB, graphs=True, of_free=0.9),
     "trtllm-engine": Engine(32, 621 * MIB, 360 * MIB, 390 * MIB, graphs=False, of_free=0.9),
     "transformers": Engine(1, 621 * MIB, 100 * MIB, 390 * MIB, graphs=False, of_free=0.9),
 }
-"""Context 621 MiB and vLLM's buffers 0.22 GiB: measured. Links: 342 to 392 MB for NCCL (aiconfigurator-core 0.12,
-``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of its
+"""Context 621 MiB, vLLM's buffers 0.22 GiB and links 0.95 GiB at tp 2: measured. The others' links: 342 to 392 MB for
+NCCL (aiconfigurator-core 0.12, ``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of its
 docs/source/reference/memory.md; KV cache 0.9 of the free by default (``free_gpu_memory_fraction``)."""
 
 
@@ -161,15 +161,14 @@ def graphs(anatomy: Anatomy, users: int) -> int:
 
 def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:
     """Bytes on one GPU beside weights, cache and activations: CUDA context, libraries, links, CUDA graphs."""
-    engine = ENGINES[setup.stack]
-    captured = graphs(anatomy, users) if engine.graphs else 0
-    return engine.context + engine.buffers + (engine.links if setup.gpus > 1 else 0) + captured
+    return ENGINES[setup.stack].buffers + outside(anatomy, setup, users)
 
 
 def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
-    """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: context and CUDA graphs (measured)."""
+    """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: context, links, graphs (measured)."""
     engine = ENGINES[setup.stack]
-    return engine.context + (graphs(anatomy, users) if engine.graphs else 0)
+    captured = graphs(anatomy, users) if engine.graphs else 0
+    return engine.context + (engine.links if setup.gpus > 1 else 0) + captured
 
 
 def bill(
