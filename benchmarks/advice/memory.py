@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise import memory
-from wizard.advise.devices import Device
 from wizard.advise.setup import Setup
 from wizard.kernel.units import GIB, MIB
 from wizard.model.config import describe
@@ -37,7 +36,7 @@ def predicted(one: dict[str, Any]) -> dict[str, float]:
         options.get("tensor_parallel_size", 1),
     )
     total = one["nvml_total_mib"] * MIB - RESERVED
-    device = Device(one["gpu"], tuple(range(setup.tp)), (9, 0), total, total - 621 * MIB)
+
     if facts.anatomy is None:
         raise SystemExit(f"{one['shape']}: {facts.unknown}")
     users, step = options["max_num_seqs"], options["max_num_batched_tokens"]

@@ -51,8 +51,8 @@ ENGINES = {
     "transformers": Engine(1, 621 * MIB, 100 * MIB, 390 * MIB, graphs=False, of_free=0.9),
 }
 """Context 621 MiB, vLLM's buffers 0.22 GiB and links 0.95 GiB at tp 2: measured. The others' links: 342 to 392 MB for
-NCCL (aiconfigurator-core 0.12, ``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of its
-docs/source/reference/memory.md; KV cache 0.9 of the free by default (``free_gpu_memory_fraction``)."""
+NCCL (aiconfigurator-core 0.12, ``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of
+its docs/source/reference/memory.md; KV cache 0.9 of the free by default (``free_gpu_memory_fraction``)."""
 
 
 def step_tokens(device: Device) -> int:
@@ -123,10 +123,15 @@ def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block
         row = layers.latent
     else:
         row = -(-layers.kv_heads // setup.tp) * (layers.key_dim + layers.value_dim)
+    return layers.layers * row * setup.kv_bytes * kept_tokens(layers, setup, tokens, step, block)
+
+
+def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
+    """Tokens that ``layers`` keep of a sequence of ``tokens``, in whole blocks of ``block``."""
     kept = tokens
     if layers.window is not None:
         kept = min(tokens, layers.window - 1 + (step if setup.stack == "vllm" else 0) + block)
-    return layers.layers * row * setup.kv_bytes * (-(-kept // block) * block)
+    return -(-kept // block) * block
 
 
 def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
