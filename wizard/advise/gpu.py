@@ -13,7 +13,7 @@ from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
 from wizard.advise.formats import FORMATS, of
 from wizard.advise.setup import Setup
-from wizard.advise.speed import Load, estimate
+from wizard.advise.speed import estimate, load_of
 from wizard.catalog.releases import Images, Release, images
 from wizard.kernel.units import count, size
 from wizard.model.anatomy import Anatomy
@@ -123,7 +123,6 @@ def _choice(host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes:
     if isinstance(found, Obstacle):
         return found
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
-    load = Load(found.users, max(1, min(1024, found.length * 3 // 4)), max(1, min(256, found.length // 4)))
     return Choice(
         stack=setup.stack,
         runtime="native" if setup.stack == "transformers" else "docker",
@@ -139,7 +138,7 @@ def _choice(host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes:
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
         gpu_memory_utilization=round(found.utilization, 2),
-        speed=estimate(facts, device, setup, load),
+        speed=estimate(facts, device, setup, load_of(found.users, found.length)),
         warnings=tuple(_warnings(host, facts, device, setup, found)),
         reasons=tuple(_reasons(facts, anatomy, device, setup, found)),
     )

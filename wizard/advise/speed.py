@@ -46,6 +46,11 @@ class Load:
     osl: int = 256
 
 
+def load_of(users: int, length: int) -> Load:
+    """What ``users`` are taken to ask who have ``length`` tokens each: 1,024 in and 256 out, less where it is short."""
+    return Load(users, max(1, min(1024, length * 3 // 4)), max(1, min(256, length // 4)))
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What one rank of one pipeline stage has to do. Bytes, and operations in the sense of `Rates`.
