@@ -124,7 +124,7 @@ def _too_large(
     text = (
         f"{size(bill.weights_bytes)} of weights, {size(bill.activation_bytes + bill.overhead_bytes)} of working memory "
         f"and {size(cache)} of KV cache for {users} × {length:,} tokens are more than the {size(budget)} that may be "
-        f"used of a {device.name}.{who}"
+        f"used of one {device.name}.{who}"
     )
     room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     fits = [
@@ -136,18 +136,21 @@ def _too_large(
         return Obstacle("context", text, f"--max-len {max(fits)}")
     if wishes.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         return Obstacle("users", text, f"--users {room // memory.sequence_bytes(anatomy, setup, length, step)}")
-    return Obstacle("memory", text, _more(facts, anatomy, device, setup, fixed + cache))
+    return Obstacle("memory", text, _more(facts, anatomy, device, setup, fixed + cache, length))
 
 
-def _more(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, need: int) -> str:
-    """How many more GPUs of the kind, or how large a one."""
+def _more(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, need: int, length: int) -> str:
+    """How many GPUs of the kind, or how large a one."""
     large = f"a GPU of ≥ {-(-int(need / UTILIZATION) // GIB)} GB"
     if device.mig or setup.stack == "transformers":
         return large
-    for tp in (2, 4, 8):
+    free = replace(device, free_bytes=device.total_bytes)  # others would be asked to make room
+    for tp in (2, 4, 8, 16):
         wide = replace(setup, tp=tp, pp=1)
-        if tp > setup.gpus and anatomy.heads % tp == 0:
-            fixed = memory.weights(facts, anatomy, wide) + memory.overhead(anatomy, wide, 1)
-            if fixed < 0.85 * device.total_bytes:
-                return f"{tp} × {device.name} (tp {tp}), or {large}"
+        if tp <= setup.gpus or anatomy.heads % tp:
+            continue
+        budget = int(UTILIZATION * device.total_bytes) + memory.outside(anatomy, wide, 1)
+        bill = memory.bill(facts, anatomy, free, wide, 1, length, budget)
+        if budget <= device.total_bytes and bill.kv_capacity_tokens >= length:
+            return f"{tp} × {device.name} (tp {tp}), or {large}"
     return large

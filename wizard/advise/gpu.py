@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import rules
+from wizard.advise import calibration, memory, rules
 from wizard.advise.advice import Choice, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
@@ -29,7 +29,9 @@ FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
 SPLITS = (1, 2, 4, 8, 16)
 
 
-def candidates(host: Host, facts: ModelFacts, wishes: Wishes) -> tuple[list[Choice], list[Rejection]]:
+def candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
+) -> tuple[list[Choice], list[Rejection]]:
     """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
     stacks = [one for one in STACKS if wishes.stack in (None, one)]
     groups = devices(host)
@@ -41,9 +43,9 @@ def candidates(host: Host, facts: ModelFacts, wishes: Wishes) -> tuple[list[Choi
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
         for setup in _setups(facts, device, wishes, stacks):
-            made = _choice(host, facts, device, setup, wishes)
+            made = _choice(host, facts, device, setup, wishes, past)
             if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
-                smaller = _choice(host, facts, device, replace(setup, kv_cache_dtype="fp8"), wishes)
+                smaller = _choice(host, facts, device, replace(setup, kv_cache_dtype="fp8"), wishes, past)
                 made = smaller if isinstance(smaller, Choice) else made
             if isinstance(made, Choice):
                 choices.append(made)
@@ -97,8 +99,8 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
         names = (wishes.quantization,) if wishes.quantization in FORMATS else TRIED
     kv = wishes.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
-        for name in names:
-            for tp in tps:
+        for name in names if stack != "transformers" or wishes.quantization or stored else ("none",):
+            for tp in tps if stack != "transformers" or wishes.tp else (1,):
                 for pp in (wishes.pp,) if wishes.pp else (1, 2) if apart and tp == 4 else (1,):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
 
@@ -110,7 +112,9 @@ def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
     return "bfloat16"
 
 
-def _choice(host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes: Wishes) -> Choice | Obstacle:
+def _choice(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes: Wishes, past: calibration.Calibration
+) -> Choice | Obstacle:
     anatomy = facts.anatomy
     if anatomy is None:
         raise AssertionError("checked before")
@@ -119,11 +123,19 @@ def _choice(host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes:
     release = _release(host, device, setup)
     if isinstance(release, Obstacle):
         return release
+    measured = calibration.latest(
+        past,
+        machine=device.name,
+        stack=setup.stack,
+        engine=calibration.engine(setup.stack, release),
+        model=facts.ref,
+    )
+    plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
     found = fit(facts, anatomy, device, setup, wishes)
     if isinstance(found, Obstacle):
         return found
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
-    return Choice(
+    choice = Choice(
         stack=setup.stack,
         runtime="native" if setup.stack == "transformers" else "docker",
         dtype=setup.dtype,
@@ -137,11 +149,16 @@ def _choice(host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes:
         memory=found.memory,
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
-        gpu_memory_utilization=round(found.utilization, 2),
+        gpu_memory_utilization=round(found.utilization, 4),
         speed=estimate(facts, device, setup, load_of(found.users, found.length)),
         warnings=tuple(_warnings(host, facts, device, setup, found)),
         reasons=tuple(_reasons(facts, anatomy, device, setup, found)),
     )
+    if measured is None:
+        return choice
+    users = found.users
+    counted = memory.overhead(anatomy, setup, users) - memory.overhead(anatomy, plain, users)
+    return calibration.corrected(choice, measured, counted)
 
 
 def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from wizard.advise import cpu, gpu, report
 from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Note, Rejection, Wishes
+from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -25,16 +26,20 @@ PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "n
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NOTHING) -> Advice:
     """Recommend how to serve ``facts`` on ``host``, best first, and say why everything else cannot be.
 
     What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
-    wish whose change would make it work.
+    wish whose change would make it work. What was measured here (``past``) says nothing about another machine.
     """
-    choices, rejections = _candidates(host, facts, wishes)
+    if host.source != "this machine":
+        past = NOTHING
+    choices, rejections = _candidates(host, facts, wishes, past)
     if not choices:
-        return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections)))
-    ranked = sorted(choices, key=_key(facts, wishes))
+        return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
+    ranked = [
+        replace(one, warnings=(*one.warnings, *damaged(past))) for one in sorted(choices, key=_key(facts, wishes))
+    ]
     return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
 
 
@@ -50,13 +55,16 @@ def recommended(advice: Advice) -> Choice:
     return advice.choices[0]
 
 
-def _candidates(host: Host, facts: ModelFacts, wishes: Wishes) -> tuple[list[Choice], list[Rejection]]:
-    choices, rejections = cpu.candidates(host, facts, wishes) if wishes.stack in (None, cpu.STACK) else ([], [])
+def _candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
+) -> tuple[list[Choice], list[Rejection]]:
+    choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
     if wishes.stack == cpu.STACK or (choices and not host.gpus):
         return choices, rejections
-    more, others = gpu.candidates(host, facts, wishes)
-    if more or host.gpus:
-        rejections = [one for one in rejections if one.code != "format"]  # nobody with a GPU needs a GGUF
+    more, others = gpu.candidates(host, facts, wishes, past)
+    gguf = [one for one in rejections if one.code == "format"]
+    if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
+        rejections = gguf if not host.gpus else []
     return [*choices, *more], [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
@@ -129,13 +137,21 @@ def _native(one: Choice) -> bool:
 
 
 def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
-    """Where the same stack can serve in another format, that is the smallest remedy for memory."""
+    """Where something near can serve, that is the smallest remedy: a wider split, another format, another stack."""
+
+    def near(one: Rejection) -> Choice | None:
+        same = [each for each in ranked if each.stack == one.stack]
+        alike = [each for each in same if each.quantization == one.quantization]
+        return next(iter(alike or same or ranked), None)
 
     def helped(one: Rejection) -> Rejection:
-        other = next((each for each in ranked if each.stack == one.stack), None)
-        if one.code != "memory" or other is None or other.quantization == one.quantization:
+        other = near(one)
+        if other is None or one.code not in ("memory", "format", "model", "image", "capability"):
             return one
-        return replace(one, remedy=f"--quantization {other.quantization} --tp {other.tp}, or {one.remedy}")
+        flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
+        flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
+        flags += [] if (other.tp, other.pp) == (one.tp, one.pp) else [f"--tp {other.tp}"]
+        return replace(one, remedy=f"{' '.join(flags)}, or {one.remedy}") if flags else one
 
     return [helped(one) for one in rejections]
 
@@ -144,13 +160,15 @@ WISHED = ("max_len", "users", "tp", "pp", "quantization", "kv_dtype", "gpu_memor
 """Wishes in the order in which giving one up costs least."""
 
 
-def _with_nearest(host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection]) -> list[Rejection]:
+def _with_nearest(
+    host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection], past: Calibration
+) -> list[Rejection]:
     """With explicit wishes: the first whose giving up makes it possible becomes the first rejection's remedy."""
     for name in WISHED:
         if getattr(wishes, name) is None:
             continue
         without = replace(wishes, **{name: None})  # type: ignore[arg-type]  # every one of them may be None
-        choices, _ = _candidates(host, facts, without)
+        choices, _ = _candidates(host, facts, without, past)
         if choices:
             best = min(choices, key=_key(facts, without))
             value = {

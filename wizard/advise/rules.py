@@ -113,31 +113,23 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
     elif setup.stack == "vllm":
         oldest = VLLM_FORMATS.get(name)
         if oldest is None:
-            yield Obstacle("format", f"vLLM has no kernels for {title}.", "--quantization int4_awq")
+            yield Obstacle("format", f"vLLM has no kernels for {title}.", "another checkpoint of the model")
         elif have < oldest:
             text = f"{title} in vLLM needs compute capability {_dotted(oldest)}; the {device.name} has {_dotted(have)}."
-            yield Obstacle("format", text, _other_format(have))
+            yield Obstacle("format", text, f"a GPU of compute capability {_dotted(oldest)} or newer")
     else:
         table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
         if not any(low <= have <= high for low, high in table.get(name, ())):
             text = f"{stack} does not list {title} for compute capability {_dotted(have)} ({device.name})."
-            yield Obstacle("format", text, "--stack vllm" if name in VLLM_FORMATS else _other_format(have))
+            later = [low for low, _ in table.get(name, ()) if low > have]
+            todo = f"a GPU of compute capability {_dotted(min(later))} or newer" if later else "--stack vllm"
+            yield Obstacle("format", text, todo)
         yield from _model_format(facts, anatomy, setup, title)
     if setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
         text = f"An FP8 KV cache in {stack} needs a newer GPU than compute capability {_dotted(have)}."
         yield Obstacle("kv-dtype", text, "--kv-dtype auto")
     if name in ("int4_gptq",) and setup.dtype != "float16":
         yield Obstacle("dtype", "GPTQ checkpoints are made for float16.", "float16")
-
-
-def _other_format(have: Capability) -> str:
-    return (
-        "--quantization fp8"
-        if have >= (8, 9)
-        else "--quantization int4_awq"
-        if have >= (7, 5)
-        else "--quantization none"
-    )
 
 
 def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str) -> Iterator[Obstacle]:
