@@ -60,9 +60,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
     anatomy, device = facts.anatomy, _device(host, choice)
     if anatomy is None or device is None:
         return ()
-    setup = Setup(
-        choice.stack, choice.dtype, choice.quantization or NONE, choice.kv_cache_dtype, choice.tp, choice.pp
-    )
+    setup = Setup(choice.stack, choice.dtype, choice.quantization or NONE, choice.kv_cache_dtype, choice.tp, choice.pp)
     return (
         *_weights(facts, anatomy, setup, choice),
         *_cache(anatomy, device, setup, choice),
@@ -113,7 +111,10 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     ends = f"{parts.embedding:,}{pad}{_over(tp)} embedding"
     if setup.pp > 1:
         head = f"{parts.head or parts.embedding:,}{pad}{_over(tp)} head"
-        layers, ends = f"({layers}) × {-(-anatomy.layers // setup.pp)} ÷ {anatomy.layers} layers", f"max({ends}; {head})"
+        layers, ends = (
+            f"({layers}) × {-(-anatomy.layers // setup.pp)} ÷ {anatomy.layers} layers",
+            f"max({ends}; {head})",
+        )
     elif parts.head:
         ends += f" + {parts.head:,}{pad}{_over(tp)} head"
     more = [f"{parts.other:,} beside the language model"] if parts.other else []
@@ -194,8 +195,8 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     cache = f"{bill.kv_capacity_tokens:,} tokens × {bill.kv_bytes_per_token:,}"
     formula = f"{bill.weights_bytes:,} + {bill.activation_bytes:,} + {bill.overhead_bytes:,} + {cache}"
     yield Figure("Total on each GPU", bill.total_bytes, "bytes", formula, "the rows above")
-    outside = memory.outside(anatomy, setup, users)
-    share = -(-(bill.budget_bytes - outside) * 10_000 // device.total_bytes) / 10_000
+    share = choice.gpu_memory_utilization or 0.0
+    outside = bill.budget_bytes - int(share * device.total_bytes)
     formula = f"⌊{share:g} × {device.total_bytes:,}⌋ + {outside:,} CUDA context and graphs"
     source = f"gpu_memory_utilization of what CUDA can use of a {device.name}; {size(device.free_bytes)} are free"
     yield Figure("Memory that may be used", bill.budget_bytes, "bytes", formula, source)
@@ -245,16 +246,21 @@ def _speed(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> I
         start = k.first_us / 1e3
         work = said.ttft_low_ms - start
         formula = f"{start:.3f} ms + {work:.3f} ms to read the prompt"
-        yield Figure("First token, asked alone", said.ttft_low_ms, "ms", formula, f"a prompt of {load.isl:,} tokens; {fitted}")
+        yield Figure(
+            "First token, asked alone", said.ttft_low_ms, "ms", formula, f"a prompt of {load.isl:,} tokens; {fitted}"
+        )
         formula = f"{start:.3f} ms + {users} people × {work:.3f} ms"
         yield Figure("First token, all at once", said.ttft_high_ms, "ms", formula, fitted)
 
 
 def _step(empty: speed.Step, plain: speed.Step) -> str:
     if plain.seconds == plain.launch:
-        return f"{plain.launch * 1e3:.3f} ms of launching each kernel by itself, longer than all else"
+        return f"{plain.launch * 1e3:.3f} ms of launching each kernel by itself"
     weights, linear = empty.memory * 1e3, plain.compute * 1e3
-    parts = [f"max({weights:.3f} weights; {linear:.3f} multiplications)", f"{plain.memory * 1e3 - weights:.3f} KV cache"]
+    parts = [
+        f"max({weights:.3f} weights; {linear:.3f} multiplications)",
+        f"{plain.memory * 1e3 - weights:.3f} KV cache",
+    ]
     parts.append(f"{plain.launch * 1e3:.3f} kernel launches")
     if plain.interconnect:
         parts.append(f"{plain.interconnect * 1e3:.3f} links between the GPUs")
@@ -289,7 +295,9 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     formula = f"2 × {facts.layers} layers × {facts.kv_heads} kv heads × {facts.head_dim} × {element} bytes"
     yield Figure("KV cache for one token", bill.kv_bytes_per_token, "bytes", formula, "the file's header")
     formula = f"{users} people × {length:,} tokens"
-    yield Figure("KV cache", bill.kv_capacity_tokens, "tokens", formula, "the wished people and context, or the wizard's")
+    yield Figure(
+        "KV cache", bill.kv_capacity_tokens, "tokens", formula, "the wished people and context, or the wizard's"
+    )
     row = f"({facts.vocabulary or 0:,} + 2 × {facts.intermediate_size or 0:,} + {facts.hidden_size or 0:,})"
     formula = f"{cpu.UBATCH} tokens × {row} × 4 bytes"
     source = "llama.cpp's n_ubatch; vocabulary, feed-forward and residual stream in float32"
