@@ -58,6 +58,10 @@ def recommended(advice: Advice) -> Choice:
 def _candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
+    if wishes.stack and wishes.stack not in SIMPLEST:
+        text, remedy = f"There is no serving stack {wishes.stack}.", f"One of {', '.join(SIMPLEST)}."
+        nowhere = Rejection(wishes.stack, wishes.quantization, wishes.tp or 1, wishes.pp or 1, "stack", text, remedy)
+        return [], [nowhere]
     choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
     if wishes.stack == cpu.STACK or (choices and not host.gpus):
         return choices, rejections

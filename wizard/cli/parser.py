@@ -71,13 +71,18 @@ def _add_wishes(one: argparse.ArgumentParser) -> None:
     )
     wishes.add_argument("--users", type=_whole, default=None, metavar="N", help="people served at the same time (4)")
     wishes.add_argument("--max-len", type=_whole, metavar="L", help="tokens of prompt plus answer for each")
-    wishes.add_argument("--max-gpus", type=_whole, metavar="N")
-    wishes.add_argument("--gpu-memory-utilization", type=_share, metavar="F")
-    wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. llamacpp")
-    wishes.add_argument("--quantization", metavar="Q")
+    wishes.add_argument("--max-gpus", type=_whole, metavar="N", help="use no more GPUs than these")
+    wishes.add_argument(
+        "--gpu-memory-utilization", type=_share, metavar="F", help="share of a GPU's memory, as in vLLM"
+    )
+    wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. vllm, trtllm-llmapi, llamacpp")
+    wishes.add_argument("--quantization", metavar="Q", help="weight format, e.g. none, fp8, int4_awq, nvfp4")
     wishes.add_argument("--tp", type=_whole, metavar="N", help="tensor parallel size")
     wishes.add_argument("--pp", type=_whole, metavar="N", help="pipeline parallel size")
-    wishes.add_argument("--kv-dtype", metavar="D", help="dtype of the KV cache")
+    wishes.add_argument("--kv-dtype", metavar="D", help="dtype of the KV cache: auto, fp8")
+    wishes.add_argument(
+        "--as-published", action="store_true", help="only these very files, no other quantisation of them"
+    )
 
 
 def _add_plan(one: argparse.ArgumentParser) -> None:
@@ -117,9 +122,17 @@ def _add_stages(commands: Commands) -> None:
     ref_help = "a journey (demo), a hub id (org/name), a folder, or a .gguf file"
     model = _command(commands, "model", "describe a model", "model demo\nmodel ./my-model --json")
     model.add_argument("ref", metavar="MODEL", help=ref_help)
-    advise = _command(commands, "advise", "say what to run here, and why", "advise demo --users 8 --json")
-    advise.add_argument("ref", metavar="MODEL", help=ref_help)
+    advise = _command(
+        commands,
+        "advise",
+        "say what to run here, and why",
+        "advise demo --users 8 --json\nadvise ./my-model --hardware 2xL40S\nadvise --cases fleet.yaml --json",
+    )
+    advise.add_argument("ref", nargs="?", metavar="MODEL", help=ref_help)
     advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
+    advise.add_argument(
+        "--cases", metavar="FILE", help="instead of MODEL: machines, models and requests from a YAML file"
+    )
     _add_wishes(advise)
     _add_speed(commands, ref_help)
     plan = _command(

@@ -92,6 +92,11 @@ def advise(arguments: argparse.Namespace) -> int:
 
     from wizard.kernel.errors import InfeasibleError
 
+    if (arguments.cases is None) == (arguments.ref is None):
+        what = "both a model and a file of cases are" if arguments.ref else "neither a model nor a file of cases is"
+        raise UsageError("TW-U08", f"{what} named", "Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
+    if arguments.cases:
+        return _cases(arguments)
     _, facts, advice = _advice(arguments)
     advice = replace(advice, choices=advice.choices[: arguments.top])
     if arguments.json:
@@ -101,6 +106,25 @@ def advise(arguments: argparse.Namespace) -> int:
 
         print(advice_text(advice, facts))
     return 0 if advice.feasible else InfeasibleError.exit_code
+
+
+def _cases(arguments: argparse.Namespace) -> int:
+    """One line for each case; what a case cannot do is in its line, not in the exit status."""
+    from dataclasses import replace
+    from pathlib import Path
+
+    from wizard import journey
+    from wizard.advise.report import choice_room, choice_title
+    from wizard.kernel.text import plain
+
+    for name, advice in journey.cases(Path(arguments.cases)):
+        if arguments.json:
+            print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
+            continue
+        first = advice.choices[0] if advice.feasible else None
+        said = f"{choice_title(first)}: {choice_room(first)}" if first else advice.rejections[0].text
+        print(plain(f"{name}: {said}"))
+    return 0
 
 
 def speed(arguments: argparse.Namespace) -> int:
