@@ -108,6 +108,8 @@ class Choice:
     gpu_memory_utilization: float | None = None
     """Share of a GPU's total memory that the server may use (vLLM's meaning); None where the CPU serves."""
     speed: Speed | None = None
+    correction_bytes: int = 0
+    """Of the overhead, what was added because servers on this machine took more than predicted (or less, < 0)."""
     warnings: tuple[Note, ...] = ()
     reasons: tuple[Note, ...] = ()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from wizard.advise import calibration
 from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle, obstacles
 from wizard.catalog.environments import Environment, environment
@@ -69,17 +72,31 @@ def longest_context(facts: ModelFacts, *, users: int, kv_dtype: str, server_byte
     return max(0, free // (empty.kv_bytes_per_token * users) // 256 * 256)
 
 
-def candidates(host: Host, facts: ModelFacts, wishes: Wishes) -> tuple[list[Choice], list[Rejection]]:
+def candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
+) -> tuple[list[Choice], list[Rejection]]:
     """The one choice that the CPU offers, or everything that keeps it from serving."""
     env = environment(STACK)
     found = [*_against_wishes(facts, wishes), *_against_model(facts), *obstacles(host, env)]
     if found:
         return [], [_rejection(facts, wishes, one) for one in found]
     budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
-    fit = _fit(host, facts, wishes, env, budget)
+    measured = calibration.latest(
+        past,
+        machine=calibration.processor(host),
+        stack=STACK,
+        engine=calibration.engine(STACK, _release(env)),
+        model=facts.ref,
+    )
+    server = max(0, env.server_bytes + calibration.difference(measured)) if measured else env.server_bytes
+    fit = _fit(host, facts, wishes, replace(env, server_bytes=server), budget)
     if isinstance(fit, Obstacle):
         return [], [_rejection(facts, wishes, fit)]
-    return [fit], []
+    return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
+
+
+def _release(env: Environment) -> str:
+    return f"triton {env.triton}"
 
 
 def _format(facts: ModelFacts) -> str:
@@ -152,7 +169,7 @@ def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget
         pp=1,
         max_batch_size=users,
         max_seq_len=context,
-        release=f"triton {env.triton}",
+        release=_release(env),
         memory=needed,
         warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
         reasons=tuple(_reasons(host, facts, env, f"{users} requests", context, needed)),

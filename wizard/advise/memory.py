@@ -165,8 +165,11 @@ def graphs(anatomy: Anatomy, users: int) -> int:
 
 
 def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:
-    """Bytes on one GPU beside weights, cache and activations: CUDA context, libraries, links, CUDA graphs."""
-    return ENGINES[setup.stack].buffers + outside(anatomy, setup, users)
+    """Bytes on one GPU beside weights, cache and activations: CUDA context, libraries, links, CUDA graphs.
+
+    Corrected by what was measured on this machine, never below 0.
+    """
+    return max(0, ENGINES[setup.stack].buffers + outside(anatomy, setup, users) + setup.correction_bytes)
 
 
 def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:

@@ -16,6 +16,7 @@ class Setup:
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
+        correction_bytes: Added to the overhead of one GPU because of what was measured there (`calibration`).
     """
 
     stack: str
@@ -24,6 +25,7 @@ class Setup:
     kv_cache_dtype: str = "auto"
     tp: int = 1
     pp: int = 1
+    correction_bytes: int = 0
 
     @property
     def gpus(self) -> int:
