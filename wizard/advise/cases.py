@@ -73,6 +73,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
         system=System("unknown", "unknown", None),
         gpus=tuple(made),
         gpu_links=tuple(links),
+        driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
         engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
         source="a case",
         unknown={"memory_available_bytes": "the case does not say"},

@@ -26,6 +26,8 @@ TRIED = ("none", "fp8", "nvfp4", "int4_awq")
 """Formats that are tried for a checkpoint that is not quantised: those that ready repositories come in."""
 FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
 """Oldest vLLM for a format (release notes of 0.10.1: gpt-oss)."""
+PYTORCH_DRIVER = 525
+"""Oldest driver branch for PyTorch's builds for CUDA 12 (CUDA compatibility guide: 525.60.13, minor versions)."""
 SPLITS = (1, 2, 4, 8, 16)
 
 
@@ -181,21 +183,22 @@ def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle
 
 def _release(host: Host, device: Device, setup: Setup) -> str | Obstacle:
     """The newest image that runs here: its engine knows GPU and format, its CUDA the driver."""
+    driver = int(found.group()) if (found := re.match(r"\d+", host.driver_version or "")) else None
     if setup.stack not in IMAGES:
-        return "transformers"
+        return "transformers" if driver is None or driver >= PYTORCH_DRIVER else _old_driver(host, PYTORCH_DRIVER)
     known = images(IMAGES[setup.stack])
     can = [one for one in known.releases if _suits(one, device, setup)]
-    driver = int(found.group()) if (found := re.match(r"\d+", host.driver_version or "")) else None
     runs = [one for one in can if driver is None or one.driver <= driver]
     if runs:
         return f"{runs[0].tag}-{known.suffix}"
     if can:
-        oldest = can[-1].driver
-        text = (
-            f"Images that can do this need an NVIDIA driver of branch {oldest} or newer; here is {host.driver_version}."
-        )
-        return Obstacle("driver", text, f"an NVIDIA driver of branch {oldest} or newer")
+        return _old_driver(host, min(one.driver for one in can))
     return _no_image(known, device, setup)
+
+
+def _old_driver(host: Host, oldest: int) -> Obstacle:
+    text = f"This needs an NVIDIA driver of branch {oldest} or newer; here is {host.driver_version}."
+    return Obstacle("driver", text, f"an NVIDIA driver of branch {oldest} or newer")
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:

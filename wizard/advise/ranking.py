@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from wizard.advise import cpu, gpu, report
-from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Note, Rejection, Wishes
+from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
@@ -17,6 +18,8 @@ FLUENT_MS = 50.0
 """Milliseconds from token to token (20 tokens/s) below which nobody who reads along is kept waiting."""
 CRAMPED = 2048
 """Tokens of prompt and answer below which a chat has to forget early."""
+FEW = 2
+"""People at the same time whom a setup must serve to be no stopgap, where nobody said how many."""
 LARGE = 20_000_000_000
 """Parameters from which 8 and 4 bits are worth another checkpoint: they halve what is slow and cost little."""
 SIMPLEST = {"llamacpp": 0, "vllm": 0, "trtllm-llmapi": 1, "trtllm-engine": 2, "transformers": 3}
@@ -109,7 +112,7 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
 
     def cramped(one: Choice) -> bool:
         wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
-        return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or DEFAULT_USERS)
+        return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or FEW)
 
     def quality(one: Choice) -> int:
         return PRECISION.get(one.quantization or "none", 5)
@@ -160,7 +163,10 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
     return [helped(one) for one in rejections]
 
 
-WISHED = ("max_len", "users", "tp", "pp", "quantization", "kv_dtype", "gpu_memory_utilization", "max_gpus", "stack")
+WISHED = (
+    *("max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
+    *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
+)
 """Wishes in the order in which giving one up costs least."""
 
 
@@ -168,20 +174,37 @@ def _with_nearest(
     host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection], past: Calibration
 ) -> list[Rejection]:
     """With explicit wishes: the first whose giving up makes it possible becomes the first rejection's remedy."""
+    nothing = Wishes()
     for name in WISHED:
-        if getattr(wishes, name) is None:
+        if getattr(wishes, name) == getattr(nothing, name):
             continue
-        without = replace(wishes, **{name: None})  # type: ignore[arg-type]  # every one of them may be None
+        without = replace(wishes, **{name: getattr(nothing, name)})
         choices, _ = _candidates(host, facts, without, past)
         if choices:
-            best = min(choices, key=_key(facts, without))
-            value = {
-                "max_len": best.max_seq_len,
-                "users": best.max_batch_size,
-                "max_gpus": best.tp * best.pp,
-                "kv_dtype": best.kv_cache_dtype,
-            }.get(name) or getattr(best, name)
-            flag = f"--{name.replace('_', '-')} {value}"
             first, *others = rejections
-            return [replace(first, remedy=flag), *others]
+            return [replace(first, remedy=_instead(name, wishes, without, facts, choices, rejections)), *others]
     return rejections
+
+
+def _instead(
+    name: str, wishes: Wishes, without: Wishes, facts: ModelFacts, choices: list[Choice], rejections: list[Rejection]
+) -> str:
+    """The value of the wish ``name`` that works and is nearest to what was asked for, as a flag."""
+    key = _key(facts, without)
+    if name in ("tp", "pp"):
+        asked: int = getattr(wishes, name)
+        best = min(choices, key=lambda one: (abs(getattr(one, name) - asked), key(one)))
+    elif name == "max_gpus":
+        best = min(choices, key=lambda one: (one.tp * one.pp, key(one)))
+    else:
+        best = min(choices, key=key)
+    flag = f"--{name.replace('_', '-')}"
+    if name in ("max_len", "users"):
+        own = best.max_seq_len if name == "max_len" else best.max_batch_size
+        # What was asked for may be far beyond what is offered unasked: the rejections know how far one can go.
+        known = [int(one.remedy.split()[1]) for one in rejections if re.fullmatch(rf"{flag} \d+", one.remedy)]
+        return f"{flag} {max([own, *known])}"
+    if name == "as_published":
+        return f"--quantization {best.quantization} without {flag}"
+    values = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}
+    return f"{flag} {values.get(name) or getattr(best, name)}"

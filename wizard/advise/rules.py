@@ -8,6 +8,7 @@ vllm/config/model.py, marlin_utils.py; tensorrt_llm/layers/attention.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle
@@ -146,7 +147,6 @@ def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str)
 
 def _split(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
     """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
-    tp, title = setup.tp, of(facts, setup.quantization).title
     if setup.pp > anatomy.layers:
         yield Obstacle("split", f"{anatomy.layers} layers cannot be split into {setup.pp} stages.", "--pp 1")
     if setup.stack == "transformers" and setup.gpus > 1:
@@ -154,20 +154,29 @@ def _split(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstac
     if setup.stack == "trtllm-engine" and anatomy.layers % setup.pp:
         text = f"Engines want like stages: {anatomy.layers} layers are not divisible by pp {setup.pp}."
         yield Obstacle("split", text, f"--pp {_divisor(anatomy.layers, setup.pp)}")
+    for code, text in _uneven(facts, anatomy, setup):
+        smaller = (one for one in (8, 4, 2) if one < setup.tp)
+        even = next((one for one in smaller if not any(_uneven(facts, anatomy, replace(setup, tp=one)))), 1)
+        other = {"fp8_block": ", or a per-tensor FP8 repository", "int4_awq": ", or a repository padded for it"}
+        yield Obstacle(code, text, f"--tp {even}{other.get(setup.quantization, '') if code == 'group' else ''}")
+
+
+def _uneven(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[tuple[str, str]]:
+    """Code and text of everything that does not come out even on ``setup.tp`` ranks."""
+    tp = setup.tp
     if tp == 1:
         return
-    best = f"--tp {_divisor(anatomy.heads, tp)}"
     if anatomy.heads % tp:
-        yield Obstacle("split", f"{anatomy.heads} attention heads are not divisible by tp {tp}.", best)
+        yield "split", f"{anatomy.heads} attention heads are not divisible by tp {tp}."
     latent = any(one.latent is not None for one in anatomy.attention)
     if anatomy.kv_heads and not latent and anatomy.kv_heads % tp and tp % anatomy.kv_heads:
-        yield Obstacle("split", f"{anatomy.kv_heads} kv heads and tp {tp} do not divide each other.", best)
+        yield "split", f"{anatomy.kv_heads} kv heads and tp {tp} do not divide each other."
     for what, width in _widths(anatomy):
         if width % tp:
-            yield Obstacle("split", f"The {what}'s width {width} is not divisible by tp {tp}.", best)
+            yield "split", f"The {what}'s width {width} is not divisible by tp {tp}."
         elif (unit := _unit(facts, setup)) > 1 and width // tp % unit:
-            text = f"{title}: {width} ÷ tp {tp} = {width // tp} of the {what} is not a multiple of {unit}."
-            yield Obstacle("group", text, _even(width, tp, unit, setup))
+            title = of(facts, setup.quantization).title
+            yield "group", f"{title}: {width} ÷ tp {tp} = {width // tp} of the {what} is not a multiple of {unit}."
 
 
 def _widths(anatomy: Anatomy) -> list[tuple[str, int]]:
@@ -187,14 +196,8 @@ def _unit(facts: ModelFacts, setup: Setup) -> int:
     return {"fp8_block": 128, "fp8": 16, "nvfp4": 16}.get(name, 1)
 
 
-def _even(width: int, tp: int, unit: int, setup: Setup) -> str:
-    fits = max((one for one in range(1, tp) if width % one == 0 and width // one % unit == 0), default=1)
-    other = {"fp8_block": ", or a per-tensor FP8 repository", "int4_awq": ", or a repository padded for it"}
-    return f"--tp {fits}{other.get(setup.quantization, '')}"
-
-
 def _divisor(count: int, most: int) -> int:
-    return max(one for one in range(1, max(2, most + 1)) if count % one == 0)
+    return max(one for one in range(1, max(2, min(count, most) + 1)) if count % one == 0)
 
 
 def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
