@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CPU_HOST, GGUF, GIB, PYTHON
-from wizard.advise import memory
+from wizard.advise import cpu
 from wizard.advise.advice import Advice, Wishes
 from wizard.advise.ranking import advise
 from wizard.model.facts import ModelFacts, WeightFile
@@ -144,11 +144,11 @@ def test_what_is_left_unused_or_missing_is_said() -> None:
     facts=st.sampled_from([GGUF, LARGE]),
 )
 def test_the_longest_context_fits_and_one_block_more_does_not(budget: int, users: int, facts: ModelFacts) -> None:
-    longest = memory.longest_context(facts, users=users, kv_dtype="f16", server_bytes=10**7, budget=budget)
+    longest = cpu.longest_context(facts, users=users, kv_dtype="f16", server_bytes=10**7, budget=budget)
     assert longest % 256 == 0
 
     def total(context: int) -> int:
-        bill = memory.bill(facts, tokens=users * context, kv_dtype="f16", server_bytes=10**7, budget=budget)
+        bill = cpu.bill(facts, users=users, context=context, kv_dtype="f16", server_bytes=10**7, budget=budget)
         assert bill is not None
         return bill.total_bytes
 

@@ -189,7 +189,14 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
         formula = f"0.07 × {GIB:,} + 0.18 × {MIB:,} × {anatomy.layers} layers × {batches} batch sizes"
         yield Figure("CUDA graphs", captured, "bytes", formula, MEASURED)
     links = engine.links if setup.gpus > 1 else 0
-    named = (("CUDA context", engine.context), ("libraries", engine.buffers), ("links", links), ("graphs", captured))
+    measured = bill.overhead_bytes - engine.context - engine.buffers - links - captured
+    named = (
+        ("CUDA context", engine.context),
+        ("libraries", engine.buffers),
+        ("links", links),
+        ("graphs", captured),
+        ("measured here", measured),  # a calibration of this machine
+    )
     formula = " + ".join(f"{amount:,} {name}" for name, amount in named if amount)
     yield Figure("Overhead", bill.overhead_bytes, "bytes", formula, MEASURED)
     cache = f"{bill.kv_capacity_tokens:,} tokens × {bill.kv_bytes_per_token:,}"
@@ -298,12 +305,16 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     yield Figure(
         "KV cache", bill.kv_capacity_tokens, "tokens", formula, "the wished people and context, or the wizard's"
     )
-    row = f"({facts.vocabulary or 0:,} + 2 × {facts.intermediate_size or 0:,} + {facts.hidden_size or 0:,})"
-    formula = f"{cpu.UBATCH} tokens × {row} × 4 bytes"
-    source = "llama.cpp's n_ubatch; vocabulary, feed-forward and residual stream in float32"
+    row = f"(3 × {cpu.feed_forward(facts):,} + 5 × {facts.hidden_size or 0:,})"
+    formula = f"{cpu.UBATCH} tokens × {row} × 4 bytes + {cpu.UBATCH} tokens × {length:,} × 2 bytes"
+    formula += f" + {users} people × {facts.vocabulary or 0:,} × 4 bytes"
+    source = "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: as its log says, measured"
     yield Figure("Activations", bill.activation_bytes, "bytes", formula, source)
-    server = environment(cpu.STACK).server_bytes
-    yield Figure("Overhead", bill.overhead_bytes, "bytes", f"{server:,}", "the server without a model, measured")
+    formula = f"{environment(cpu.STACK).server_bytes:,} + {facts.vocabulary or 0:,} × {cpu.TOKENIZER_BYTES}"
+    if choice.correction_bytes:
+        formula += f" + {choice.correction_bytes:,}"  # a calibration of this machine
+    source = "the server without a model, and its tokenizer, measured"
+    yield Figure("Overhead", bill.overhead_bytes, "bytes", formula, source)
     cache = f"{bill.kv_capacity_tokens:,} tokens × {bill.kv_bytes_per_token:,}"
     formula = f"{bill.weights_bytes:,} + {bill.activation_bytes:,} + {bill.overhead_bytes:,} + {cache}"
     yield Figure("Total", bill.total_bytes, "bytes", formula, "the rows above")
