@@ -83,7 +83,8 @@ def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     host = _host(arguments)
-    return host, facts, journey.advise(host, facts, _wishes(arguments))
+    past = journey.calibration(workspace_of(arguments))
+    return host, facts, journey.advise(host, facts, _wishes(arguments), past)
 
 
 def advise(arguments: argparse.Namespace) -> int:
