@@ -43,7 +43,7 @@ class Refusal:
     """Ways that fail for one reason and have one remedy."""
 
     ways: str
-    """``vLLM FP8, NVFP4; TensorRT-LLM NVFP4``; with the split where that is what fails: ``vLLM FP8 with tp 2``."""
+    """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that is what fails: `` with tp 2``."""
     text: str
     remedy: str
 
@@ -121,7 +121,7 @@ def bill(memory: Memory) -> tuple[Part, ...]:
 
 
 def shares(parts: Sequence[Part], cells: int) -> list[int]:
-    """How many of ``cells`` each part gets: in proportion, and at least one for what is not nothing.
+    """How many of ``cells`` each part gets: in proportion, and at least one for what is taken.
 
     What is too much is part of the others already and gets none.
     """
@@ -129,7 +129,8 @@ def shares(parts: Sequence[Part], cells: int) -> list[int]:
     whole = sum(counts)
     if not whole:
         return [0] * len(counts)
-    found = [max(1, cells * count // whole) if count else 0 for count in counts]
+    least = [1 if count and part.kind != "left" else 0 for part, count in zip(parts, counts, strict=True)]
+    found = [max(one, cells * count // whole) for one, count in zip(least, counts, strict=True)]
     found[found.index(max(found))] += cells - sum(found)
     return found
 
@@ -264,16 +265,22 @@ def refusals(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
 
 
 def _ways(group: Sequence[Rejection]) -> str:
+    splits = {
+        one: f" with tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "") for one in group if one.code in SPLIT
+    }
+    common = len(set(splits.values())) == 1
     formats: dict[str, list[str]] = {}
     for one in group:
         title = format_title(one.quantization) if one.quantization else ""
-        if one.code in SPLIT:
-            split = f"tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "")
-            title = f"{title} with {split}" if title else split
+        title += "" if common else splits.get(one, "")
         names = formats.setdefault(stack(one.stack), [])
         if title and title not in names:
             names.append(title)
-    return "; ".join(f"{name} {', '.join(titles)}".strip() for name, titles in formats.items())
+    stacks: dict[str, list[str]] = {}
+    for name, titles in formats.items():
+        stacks.setdefault(", ".join(titles), []).append(name)
+    ways = (f"{', '.join(names)} · {titles}" if titles else ", ".join(names) for titles, names in stacks.items())
+    return "; ".join(ways) + (next(iter(splits.values())) if common else "")
 
 
 _FLAG = re.compile(r"--([a-z-]+) ([^\s,]+)")

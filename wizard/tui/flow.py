@@ -114,10 +114,11 @@ class Flow:
     async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
         """Stage 3."""
         from wizard.advise.advice import Wishes
+        from wizard.advise.explain import figures
         from wizard.tui.screens.advice import AdviceScreen
 
-        advise = partial(self._journey.advise, host, facts)
-        screen = AdviceScreen(facts, advise, self._wishes or Wishes(), chosen)
+        advise, explain = partial(self._journey.advise, host, facts), partial(figures, host, facts)
+        screen = AdviceScreen(facts, advise, explain, self._wishes or Wishes(), chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes
         if choice is None:

@@ -15,11 +15,11 @@ from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
 from wizard.kernel.errors import WizardError
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers
-from wizard.plan.words import cost, one_line
+from wizard.plan.words import cost
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
