@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
+from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.ranking import advise as real_advice
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
@@ -279,7 +281,8 @@ class FakeJourney:
     host: Host | WizardError = CPU_HOST
     offered: tuple[Suggestion, ...] | WizardError = SUGGESTIONS
     facts: ModelFacts = FACTS
-    advice: Advice | WizardError = ADVICE
+    advice: Advice | WizardError | None = ADVICE
+    """None computes it."""
     planned: Plan | WizardError = field(default_factory=plan)
     earlier: Plan | None = None
     script: Callable[[Plan], list[Event]] = events
@@ -326,9 +329,12 @@ class FakeJourney:
             raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence, then log in.")
         return replace(self.facts, ref=ref)
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+    def calibration(self, workspace: Workspace) -> Calibration:
+        return NOTHING
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wished.append(wishes)
-        return _or_raise(self.advice)
+        return real_advice(host, facts, wishes) if self.advice is None else _or_raise(self.advice)
 
     def plan(
         self,

@@ -189,13 +189,12 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
         formula = f"0.07 × {GIB:,} + 0.18 × {MIB:,} × {anatomy.layers} layers × {batches} batch sizes"
         yield Figure("CUDA graphs", captured, "bytes", formula, MEASURED)
     links = engine.links if setup.gpus > 1 else 0
-    measured = bill.overhead_bytes - engine.context - engine.buffers - links - captured
     named = (
         ("CUDA context", engine.context),
         ("libraries", engine.buffers),
         ("links", links),
         ("graphs", captured),
-        ("measured here", measured),  # a calibration of this machine
+        ("measured here", choice.correction_bytes),  # a calibration of this machine
     )
     formula = " + ".join(f"{amount:,} {name}" for name, amount in named if amount)
     yield Figure("Overhead", bill.overhead_bytes, "bytes", formula, MEASURED)

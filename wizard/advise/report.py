@@ -43,7 +43,7 @@ class Refusal:
     """Ways that fail for one reason and have one remedy."""
 
     ways: str
-    """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that is what fails: `` with tp 2``."""
+    """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that fails: ``… with tp 2``."""
     text: str
     remedy: str
 

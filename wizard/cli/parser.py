@@ -130,6 +130,7 @@ def _add_stages(commands: Commands) -> None:
     )
     advise.add_argument("ref", nargs="?", metavar="MODEL", help=ref_help)
     advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
+    advise.add_argument("--explain", action="store_true", help="show each number's formula and where it is from")
     advise.add_argument(
         "--cases", metavar="FILE", help="instead of MODEL: machines, models and requests from a YAML file"
     )

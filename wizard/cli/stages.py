@@ -98,14 +98,15 @@ def advise(arguments: argparse.Namespace) -> int:
         raise UsageError("TW-U08", f"{what} named", "Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
     if arguments.cases:
         return _cases(arguments)
-    _, facts, advice = _advice(arguments)
-    advice = replace(advice, choices=advice.choices[: arguments.top])
+    host, facts, advice = _advice(arguments)
     if arguments.json:
-        print_json(advice)
+        print_json(replace(advice, choices=advice.choices[: arguments.top]))
     else:
+        from wizard.advise.explain import figures
         from wizard.prompts.show import advice_text
 
-        print(advice_text(advice, facts))
+        why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
+        print(advice_text(advice, facts, top=arguments.top, figures=why))
     return 0 if advice.feasible else InfeasibleError.exit_code
 
 

@@ -44,8 +44,6 @@ from wizard.serve.endpoint import Endpoint
 
 GATED = "TW-M12"
 """What the hub says of a model that only people with a token may read."""
-CANNOT_BUILD = "TW-L05"
-"""The stack of the choice is one that this version can advise on, not set up."""
 Other: TypeAlias = Literal["all", "why", "change", "model"]
 """What can be picked instead of a choice."""
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -175,9 +173,9 @@ class _Flow:
 
     def _choice(self, host: Host, facts: ModelFacts) -> Choice | None:
         """How to serve it; None to choose another model."""
-        top = TOP
+        top, past = TOP, self.journey.calibration(self.workspace)
         while True:
-            advice: Advice = self.journey.advise(host, facts, wishes(self.known))
+            advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
             print(f"\n{advice_text(advice, facts, top=top)}\n")
             picked = self.ask.choose(f"How should {one_line(facts.name)} run here?", _ways(advice, top))
             if isinstance(picked, Choice):
@@ -216,7 +214,7 @@ class _Flow:
                 )
             except WizardError as error:
                 print(f"\n{error}\n")
-                if not isinstance(error, UsageError) or error.code == CANNOT_BUILD:
+                if not isinstance(error, UsageError):
                     return None
                 for question in SERVER:
                     self.answers.pop(question.name, None)

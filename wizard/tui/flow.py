@@ -14,7 +14,7 @@ from wizard.tui.port import JourneyPort
 from wizard.tui.screens.stage import StageScreen
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Choice, Wishes
+    from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.chat.conversation import Conversation
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -117,7 +117,12 @@ class Flow:
         from wizard.advise.explain import figures
         from wizard.tui.screens.advice import AdviceScreen
 
-        advise, explain = partial(self._journey.advise, host, facts), partial(figures, host, facts)
+        past = await background.call(partial(self._journey.calibration, self._workspace))
+
+        def advise(wishes: Wishes) -> Advice:
+            return self._journey.advise(host, facts, wishes, past)
+
+        explain = partial(figures, host, facts)
         screen = AdviceScreen(facts, advise, explain, self._wishes or Wishes(), chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes

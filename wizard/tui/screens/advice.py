@@ -105,9 +105,7 @@ class AdviceScreen(StageScreen[Choice]):
 
     def compose(self) -> ComposeResult:
         """The choices, and everything about the one under the cursor."""
-        details = VerticalScroll(
-            Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False
-        )
+        details = VerticalScroll(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
         yield from self.framed(
             Static(Content(f"How should {one_line(self._facts.name)} run here?"), classes="heading"),
             Static(Content(model_line(self._facts)), classes="subheading"),
