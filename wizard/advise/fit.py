@@ -97,10 +97,11 @@ def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wis
     """The share of the total memory that the server may use, in vLLM's sense, from what is free."""
     outside = memory.outside(anatomy, setup, users)
     spare = SPARE if device.holders or device.unified else 0
-    most = max(0, int((device.free_bytes - outside - spare) / device.total_bytes * 100)) / 100
+    free = (device.free_bytes - outside - spare) / device.total_bytes
+    most = max(0, int(free * 100)) / 100
     asked = wishes.gpu_memory_utilization
     if asked is not None:
-        if asked <= most + 0.005:
+        if asked <= free:
             return asked
         who = f" ({'; '.join(device.holders)})" if device.holders else ""
         text = (

@@ -96,7 +96,7 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
     if stored is not None:
         names = (stored.format or "none",)
     elif wishes.as_published:
-        names = ("none",)
+        names = (wishes.quantization if wishes.quantization in FORMATS else "none",)
     else:
         names = (wishes.quantization,) if wishes.quantization in FORMATS else TRIED
     kv = wishes.kv_dtype or (stored and stored.kv_dtype) or "auto"
@@ -151,7 +151,7 @@ def _choice(
         memory=found.memory,
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
-        gpu_memory_utilization=round(found.utilization, 4),
+        gpu_memory_utilization=found.utilization,
         speed=estimate(facts, device, setup, load_of(found.users, found.length)),
         warnings=tuple(_warnings(host, facts, device, setup, found)),
         reasons=tuple(_reasons(facts, anatomy, device, setup, found)),
@@ -164,7 +164,7 @@ def _choice(
 
 
 def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle | None:
-    stored = facts.quantization.format if facts.quantization else None
+    stored = facts.quantization.format if facts.quantization else "none" if wishes.as_published else None
     if stored and wishes.quantization and wishes.quantization != stored:
         text = f"The checkpoint is stored as {of(facts, stored).title}, not {wishes.quantization}."
         return Obstacle("quantization", text, f"--quantization {stored}, or another repository of this model")

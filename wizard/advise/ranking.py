@@ -158,7 +158,8 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
         flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
         flags += [] if (other.tp, other.pp) == (one.tp, one.pp) else [f"--tp {other.tp}"]
-        return replace(one, remedy=f"{' '.join(flags)}, or {one.remedy}") if flags else one
+        or_else = one.remedy[:1].lower() + one.remedy[1:] if one.remedy.startswith("Give") else one.remedy
+        return replace(one, remedy=f"{' '.join(flags)}, or {or_else}") if flags else one
 
     return [helped(one) for one in rejections]
 
