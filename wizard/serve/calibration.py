@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
+from wizard import __version__
 from wizard.advise.calibration import Calibration, Measured, Measurement, engine
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
@@ -20,6 +21,7 @@ def measurement(plan: Plan, measured: Measured) -> Measurement:
         server=plan.name,
         machine=plan.machine,
         engine=engine(choice.stack, choice.release),
+        wizard=__version__,
         model=plan.facts.ref,
         choice=choice,
         measured=measured,

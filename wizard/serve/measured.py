@@ -21,7 +21,8 @@ KEPT_CHARACTERS = 300
 """Of a line that is kept as the evidence."""
 UNITS = {"B": 1, "bytes": 1, "KB": 1024, "KiB": 1024, "MB": MIB, "MiB": MIB, "GB": GIB, "GiB": GIB}
 """All three engines divide by powers of 1024, also where they print ``GB``."""
-BYTES = r"(?P<number>-?[\d.]+) ?(?P<unit>bytes|[KMG]i?B)"
+NUMBER = r"(?P<number>\d[\d,]{0,14}(?:\.\d{1,6})?)"
+BYTES = r"(?P<number>-?\d{1,12}(?:\.\d{1,6})?) ?(?P<unit>bytes|[KMG]i?B)"
 
 
 class _Log:
@@ -31,7 +32,7 @@ class _Log:
         self._lines = [plain(line) for line in lines]
         self._used: set[int] = set()
 
-    def all(self, *patterns: str) -> list[int]:
+    def all(self, *patterns: str) -> list[float]:
         """Every figure of the first of ``patterns`` that is there: bytes, or a count where it has no unit."""
         for pattern in patterns:
             found = [(n, hit) for n, line in enumerate(self._lines) if (hit := re.search(pattern, line))]
@@ -45,17 +46,16 @@ class _Log:
         return tuple(redact(self._lines[n].strip())[:KEPT_CHARACTERS] for n in sorted(self._used))
 
 
-def _figure(hit: re.Match[str]) -> int:
+def _figure(hit: re.Match[str]) -> float:
     groups = hit.groupdict()
-    number = groups["number"].replace(",", "").rstrip(".")
-    return round(float(number) * UNITS[groups["unit"]]) if "unit" in groups else int(number)
+    return float(groups["number"].replace(",", "")) * UNITS[groups.get("unit", "B")]
 
 
-def _one(figures: Sequence[int], which: Callable[[Sequence[int]], int] = max) -> int | None:
-    return which(figures) if figures else None
+def _one(figures: Sequence[float], which: Callable[[Sequence[float]], float] = max) -> int | None:
+    return round(which(figures)) if figures else None
 
 
-def _last(figures: Sequence[int]) -> int:
+def _last(figures: Sequence[float]) -> float:
     return figures[-1]
 
 
@@ -72,7 +72,7 @@ def _llamacpp(log: _Log) -> Measured:
     return Measured(
         weights_bytes=_one(weights, sum),
         kv_capacity_tokens=_one(
-            log.all(r"(?:llama_context|llama_new_context_with_model|llama_init_from_model): n_ctx += (?P<number>\d+)")
+            log.all(rf"(?:llama_context|llama_new_context_with_model|llama_init_from_model): n_ctx += {NUMBER}")
         ),
         kv_bytes=_one(log.all(rf"(?:KV|RS) buffer size += +{BYTES}"), sum),
         activation_bytes=_one(log.all(rf"(?:compute|output|input) buffer size += +{BYTES}"), sum),
@@ -81,7 +81,7 @@ def _llamacpp(log: _Log) -> Measured:
 
 def _vllm(log: _Log) -> Measured:
     loaded = rf"(?:Model loading|Loading model weights) took {BYTES}"
-    weights = _one(log.all(loaded, rf"{BYTES} for weight", rf"weights take {BYTES}"))
+    weights = _one(log.all(loaded, rf"{BYTES} for weight", rf"weights take {BYTES}", rf"weights memory: {BYTES}"))
     runtime = _one(
         log.all(
             rf"non-torch forward increase memory: {BYTES}",
@@ -112,15 +112,15 @@ def _vllm(log: _Log) -> Measured:
 
 def _vllm_tokens(log: _Log) -> int | None:
     """Tokens as they are, or blocks times what the logged concurrency says that a block holds (engine V0)."""
-    tokens = log.all(r"GPU KV cache size: (?P<number>[\d,]+) tokens")
+    tokens = log.all(rf"GPU KV cache size: {NUMBER} tokens")
     if tokens:
-        return min(tokens)
-    blocks = _one(log.all(r"# (?:GPU|cuda|CUDA) blocks: (?P<number>\d+)"), min)
-    length = _one(log.all(r"Maximum concurrency for (?P<number>[\d,]+) tokens per request"))
-    hundredths = _one(log.all(r"tokens per request: (?P<number>\d+)\.\d\dx"))
-    if not (blocks and length and hundredths):
+        return _one(tokens, min)
+    blocks = _one(log.all(rf"# (?:GPU|cuda|CUDA) blocks: {NUMBER}"), min)
+    length = log.all(rf"Maximum concurrency for {NUMBER} tokens per request")
+    times = log.all(rf"tokens per request: {NUMBER}x")
+    if not (blocks and length and times):
         return None
-    return blocks * round(length * hundredths / blocks)
+    return blocks * round(length[0] * times[0] / blocks)
 
 
 def _tensorrt_llm(log: _Log) -> Measured:
@@ -149,13 +149,11 @@ def _tensorrt_llm(log: _Log) -> Measured:
 
 
 def _tensorrt_llm_tokens(log: _Log) -> int | None:
-    tokens = log.all(
-        r"for max tokens in paged KV cache \((?P<number>\d+)\)", r"Using (?P<number>\d+) tokens in paged KV cache"
-    )
+    tokens = log.all(rf"for max tokens in paged KV cache \({NUMBER}\)", rf"Using {NUMBER} tokens in paged KV cache")
     if tokens:
-        return tokens[-1]
-    blocks = _one(log.all(r"Number of blocks in KV cache primary pool: (?P<number>\d+)"), _last)
-    size = _one(log.all(r"[Tt]okens per block[:=] ?(?P<number>\d+)"), _last)
+        return _one(tokens, _last)
+    blocks = _one(log.all(rf"Number of blocks in KV cache primary pool: {NUMBER}"), _last)
+    size = _one(log.all(rf"[Tt]okens per block[:=] ?{NUMBER}"), _last)
     return blocks * size if blocks and size else None
 
 
