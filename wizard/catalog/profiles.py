@@ -86,11 +86,12 @@ def load(kind: type[T], path: Path) -> T:
         changed = path.stat().st_mtime_ns
     except OSError:
         changed = 0  # reading it says why
-    return _read(kind, path, changed)
+    found: T = _read(kind, path, changed)
+    return found
 
 
 @lru_cache(maxsize=256)
-def _read(kind: type[T], path: Path, changed: int) -> T:
+def _read(kind: type[Any], path: Path, changed: int) -> Any:
     """Values cannot change, so a file is read once for each time that it was written."""
     del changed
     return from_data(kind, load_toml(path), where=str(path))
