@@ -72,7 +72,7 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
             "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."
         )
         return Obstacle("no-gpu", text, todo)
-    if facts.quantization and (facts.quantization.format or "").startswith("gguf_"):
+    if any(file.format == "gguf" for file in facts.weights):
         text = "GGUF files are served by llama.cpp on the CPU; GPU stacks load safetensors repositories."
         return Obstacle("gguf", text, "Give the model's own repository instead of the GGUF file to use the GPU.")
     if facts.quantization and facts.quantization.format is None:

@@ -66,7 +66,8 @@ def _candidates(
         nowhere = Rejection(wishes.stack, wishes.quantization, wishes.tp or 1, wishes.pp or 1, "stack", text, remedy)
         return [], [nowhere]
     choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
-    if wishes.stack == cpu.STACK or (choices and not host.gpus):
+    of_gguf = any(file.format == "gguf" for file in facts.weights)
+    if wishes.stack == cpu.STACK or (wishes.stack is None and of_gguf and not host.gpus):
         return choices, rejections
     more, others = gpu.candidates(host, facts, wishes, past)
     gguf = [one for one in rejections if one.code == "format"]

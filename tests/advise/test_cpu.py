@@ -29,9 +29,9 @@ def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
     advice = advise(CPU_HOST, GGUF, Wishes())
     choice = advice.choices[0]
     assert advice.feasible
-    assert (choice.stack, choice.runtime, choice.tp, choice.quantization) == ("llamacpp", "native", 1, "Q8_0")
+    assert (choice.stack, choice.runtime, choice.tp, choice.quantization) == ("llamacpp", "native", 1, "gguf_q8_0")
     assert (choice.max_batch_size, choice.max_seq_len) == (4, 1024)
-    assert {reason.code for reason in choice.reasons} == {"cpu", "format", "users", "memory", "release"}
+    assert {reason.code for reason in choice.reasons} == {"limit", "cpu", "format", "users", "memory", "release"}
     assert choice.memory.total_bytes <= choice.memory.budget_bytes
     assert choice.memory.kv_bytes_per_token == 2 * 4 * 2 * 64 * 2
 
@@ -79,11 +79,11 @@ def test_an_interpreter_that_cannot_says_why() -> None:
 @pytest.mark.parametrize(
     ("wishes", "code", "remedy"),
     [
-        (Wishes(stack="vllm"), "stack", "--stack llamacpp"),
+        (Wishes(stack="vllm"), "no-gpu", "--stack llamacpp"),
         (Wishes(tp=2), "tp", "--tp 1"),
         (Wishes(pp=2), "pp", "--pp 1"),
         (Wishes(kv_dtype="fp8"), "kv-dtype", "--kv-dtype f16"),
-        (Wishes(quantization="awq"), "quantization", "awq file"),
+        (Wishes(quantization="awq"), "quantization", "--quantization gguf_q8_0"),
         (Wishes(max_len=4096), "context", "--max-len 1024"),
     ],
 )
@@ -108,7 +108,7 @@ def test_wishes_that_can_be_met_are_met_exactly() -> None:
     ],
 )
 def test_a_model_that_this_stack_cannot_load_is_rejected(facts: ModelFacts, code: str) -> None:
-    assert codes(advise(CPU_HOST, facts, Wishes())) == [code]
+    assert codes(advise(CPU_HOST, facts, Wishes()))[0] == code
 
 
 def test_the_context_is_cut_so_that_it_fits_and_that_is_said() -> None:
