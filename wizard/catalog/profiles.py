@@ -86,12 +86,13 @@ def load(kind: type[T], path: Path) -> T:
         changed = path.stat().st_mtime_ns
     except OSError:
         changed = 0  # reading it says why
-    found: T = _read(kind, path, changed)
+    key: Any = kind  # a class is hashable, which mypy does not see in type[T]
+    found: T = _read(key, path, changed)
     return found
 
 
 @lru_cache(maxsize=256)
-def _read(kind: type[Any], path: Path, changed: int) -> Any:
+def _read(kind: Any, path: Path, changed: int) -> Any:
     """Values cannot change, so a file is read once for each time that it was written."""
     del changed
     return from_data(kind, load_toml(path), where=str(path))
