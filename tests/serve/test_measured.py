@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wizard.advise.calibration import Measured
+from tests.values import CHOICE
+from wizard.advise import memory
+from wizard.advise.calibration import Measured, Measurement, actual, difference
+from wizard.advise.devices import devices
+from wizard.advise.setup import Setup
 from wizard.kernel import proctable
 from wizard.kernel.units import GIB, MIB
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Ports
+from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.measured import READERS, measure, read
 
@@ -208,3 +217,22 @@ def test_on_the_cpu_what_the_processes_hold_beside_the_cache_is_the_server() -> 
     assert found.runtime_bytes == pytest.approx(held - 10 * MIB, rel=0.1)
     assert measure(endpoint, "llamacpp", []).runtime_bytes is None
     assert measure(endpoint, "vllm", lines("vllm-0.26")) == read("vllm", lines("vllm-0.26"))
+
+
+@pytest.mark.parametrize(("name", "tp", "users"), [("vllm-0.26", 1, 64), ("vllm-0.26-tp2", 2, 0)])
+def test_what_an_h200_took_is_close_to_what_is_predicted_for_it(name: str, tp: int, users: int) -> None:
+    """The log of Llama 3.1 8B with the predictions for the same settings; ``--enforce-eager`` captures no graphs."""
+    llama = "meta-llama/Llama-3.1-8B"
+    config = json.loads((LOGS.parents[1] / "model" / "configs" / "public.json").read_text())[llama]["config"]
+    facts = describe(ModelFacts(llama, "folder", llama, llama, None, None), config)
+    device, setup = devices(shorthand(f"{tp}xH200"))[0], Setup("vllm", "bfloat16", "none", tp=tp)
+    assert facts.anatomy
+    predicted = memory.bill(facts, facts.anatomy, device, setup, users or 64, 8192, int(0.85 * device.total_bytes))
+    if not users:  # the graphs that were not captured
+        captured = memory.graphs(facts.anatomy, 64)
+        predicted = replace(predicted, overhead_bytes=predicted.overhead_bytes - captured)
+    choice = replace(CHOICE, stack="vllm", tp=tp, memory=predicted)
+    one = Measurement("2026-11-21", "s", "NVIDIA H200", "26.08", "0.1", llama, choice, read("vllm", lines(name)))
+    assert abs(difference(one)) < 0.01 * predicted.total_bytes
+    assert actual(one).weights_bytes == pytest.approx(predicted.weights_bytes, rel=0.01)
+    assert actual(one).kv_bytes_per_token == pytest.approx(predicted.kv_bytes_per_token, rel=0.001)
