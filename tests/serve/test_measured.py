@@ -232,7 +232,7 @@ def test_what_an_h200_took_is_close_to_what_is_predicted_for_it(name: str, tp: i
         captured = memory.graphs(facts.anatomy, 64)
         predicted = replace(predicted, overhead_bytes=predicted.overhead_bytes - captured)
     choice = replace(CHOICE, stack="vllm", tp=tp, memory=predicted)
-    one = Measurement("2026-11-21", "s", "NVIDIA H200", "26.08", "0.1", llama, choice, read("vllm", lines(name)))
+    one = Measurement("2026-11-21", "s", "NVIDIA H200", "26.08", 1, llama, choice, read("vllm", lines(name)))
     assert abs(difference(one)) < 0.01 * predicted.total_bytes
     assert actual(one).weights_bytes == pytest.approx(predicted.weights_bytes, rel=0.01)
     assert actual(one).kv_bytes_per_token == pytest.approx(predicted.kv_bytes_per_token, rel=0.001)

@@ -1,14 +1,13 @@
 """The loop closed: what servers on this machine really took, and how that corrects later advice. Pure.
 
-A correction holds only for the machine, the stack, the engine and the wizard that it was measured with: another GPU,
-image or llama.cpp takes other amounts, and another wizard may have other formulas.
+A correction holds only for the machine, the stack and the engine that it was measured with (another GPU, image or
+llama.cpp takes other amounts), and for the formulas whose error it is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wizard import __version__
 from wizard.advise.advice import Choice, Memory, Note
 from wizard.advise.devices import devices
 from wizard.advise.memory import ENGINES
@@ -16,6 +15,9 @@ from wizard.catalog.environments import environment
 from wizard.kernel.text import table
 from wizard.kernel.units import size
 from wizard.probe.host import Host
+
+FORMULAS = 1
+"""To be raised when the formulas of `memory` or `cpu` change: what was wrong with the old ones says nothing then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Measurement:
         server: Its name in the workspace.
         machine: What computed: the GPU's or the processor's name (see `machine`).
         engine: What served, as exactly as it is known (see `engine`).
-        wizard: Version of the wizard, whose formulas predicted.
+        formulas: `FORMULAS` that predicted.
         model: The model's reference.
         choice: The setup; its ``memory`` is what was predicted. Without speed, reasons and warnings.
         measured: What the engine said.
@@ -60,7 +62,7 @@ class Measurement:
     server: str
     machine: str
     engine: str
-    wizard: str
+    formulas: int
     model: str
     choice: Choice
     measured: Measured
@@ -99,12 +101,12 @@ def engine(stack: str, release: str) -> str:
 def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, model: str) -> Measurement | None:
     """The measurement to go by: the last one of the same model, else of any model; None if there is none.
 
-    Only starts on ``machine`` with ``stack``, ``engine`` and this wizard count, and only if the engine said enough.
+    Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine said enough.
     """
     fitting = [
         one
         for one in calibration.measurements
-        if (one.machine, one.choice.stack, one.engine, one.wizard) == (machine, stack, engine, __version__)
+        if (one.machine, one.choice.stack, one.engine, one.formulas) == (machine, stack, engine, FORMULAS)
         and (one.measured.activation_bytes is not None or _overhead(one) is not None)
     ]
     best = [one for one in fitting if one.model == model] or fitting

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from wizard import __version__
-from wizard.advise.calibration import Calibration, Measured, Measurement, engine
+from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement, engine
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
@@ -21,7 +20,7 @@ def measurement(plan: Plan, measured: Measured) -> Measurement:
         server=plan.name,
         machine=plan.machine,
         engine=engine(choice.stack, choice.release),
-        wizard=__version__,
+        formulas=FORMULAS,
         model=plan.facts.ref,
         choice=choice,
         measured=measured,
