@@ -14,6 +14,7 @@ from wizard.advise.fit import Fit, fit
 from wizard.advise.formats import FORMATS, of
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, load_of
+from wizard.catalog.checkpoints import ready
 from wizard.catalog.releases import Images, Release, images
 from wizard.kernel.units import count, size
 from wizard.model.anatomy import Anatomy
@@ -224,15 +225,23 @@ def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found
     if device.holders:
         yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")
     if setup.quantization != "none" and facts.quantization is None:
-        title = FORMATS[setup.quantization].title
-        text = f"This is another checkpoint of the model, in {title}: take a ready one (search the hub for the model's "
-        yield Note("requantize", text + f"name and {title.split()[-1]}), or quantise it here first.")
+        yield Note("requantize", *_another(facts, setup.quantization))
     if not any(one.nvidia_runtime for one in host.engines) and setup.stack in IMAGES and host.source == "this machine":
         yield Note("no-docker", "No container engine with NVIDIA's runtime answers here; the image needs one.")
     if facts.gated:
         yield Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
     if facts.chat is None and facts.local:
         yield Note("no-template", "The model has no chat template: it continues text rather than answers.")
+
+
+def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
+    """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
+    title = FORMATS[name].title
+    text = f"This is another checkpoint of the model, in {title}: "
+    for one in ready(facts.location):
+        if one.format == name:
+            return f"{text}take {one.ref}.", one.source
+    return f"{text}search the hub for the model's name and {title.split()[-1]}, or quantise it here first.", None
 
 
 def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
