@@ -121,13 +121,22 @@ def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None
 
 
 def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
-    words = Tags(memory_html(Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30))).words
-    for part in ("100 MiB of 1.0 GiB", "weights 8.0 MiB", "KV cache 16.0 MiB", "server 75.0 MiB", "left 924 MiB"):
+    memory = Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30)
+    words = Tags(memory_html(replace(CHOICE, memory=memory))).words
+    for part in (
+        "100 MiB of 1.0 GiB",
+        "weights 8.0 MiB",
+        "KV cache 16.0 MiB",
+        "overhead 75.0 MiB",
+        "left free 924 MiB",
+    ):
         assert part in words
 
 
 def test_a_bill_over_the_budget_is_drawn_all_the_same() -> None:
-    assert "left 0 B" in Tags(memory_html(Memory(8, 1, 1, 1, 1, 11, 5))).words
+    html = memory_html(replace(CHOICE, memory=Memory(8, 1, 1, 1, 1, 11, 5)))
+    assert "too much 6 B" in Tags(html).words
+    assert 'style="flex:0 0 2px;background:#d0504c"' in html
 
 
 def test_progress_with_and_without_a_fraction() -> None:

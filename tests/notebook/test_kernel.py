@@ -11,7 +11,6 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from tests.prompts.fake_journey import wait_for
 from tests.prompts.terminal import CHECKOUT
 
 PREPARE = """
@@ -108,5 +107,5 @@ def test_the_kernels_interrupt_really_stops_things(kernel: Kernel, tmp_path: Pat
                 interrupted = True
             last = message
         assert last["content"]["ename"] == "KeyboardInterrupt"
-        wait_for(tmp_path / "notes" / note)
+        assert (tmp_path / "notes" / note).exists()
     assert "You asked: and now?" in kernel.shows("journey.chat('and now?')")[0][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -19,6 +20,7 @@ from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.paths import Workspace
+from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
@@ -119,6 +121,11 @@ FACTS = ModelFacts(
     licence="Apache-2.0",
     questions=("What is Triton?", "What does [bold]dynamic batching[/] do?", "Why quantise a model?"),
     local=True,
+)
+
+LLAMA = describe(
+    ModelFacts("meta-llama/Llama-3.1-8B", "hub", "meta-llama/Llama-3.1-8B", "Llama-3.1-8B", None, None),
+    json.loads((Path(__file__).parents[1] / "cases" / "models" / "llama-3.1-8b.json").read_text())["config"],
 )
 
 

@@ -315,4 +315,4 @@ def remedy_words(remedy: str) -> str:
             "gpu-memory-utilization": f"{value} of the GPU's memory",
         }.get(flag, f"{flag} {value}")
 
-    return one_line(_FLAG.sub(said, re.sub(r"(?<=[^\s,]) (?=--[a-z-]+ )", " · ", remedy)))
+    return one_line(_FLAG.sub(said, re.sub(r"(--[a-z-]+ [^\s,]+) (?=--[a-z-]+ )", r"\1 · ", remedy)))

@@ -293,9 +293,8 @@ def _ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
     ]
     if len(choices) > top:
         options.append((f"Show all {len(choices)} ways", "all"))
-    if choices:
-        options.append(("Why these numbers", "why"))
-    return [*options, ("Change how many people, how long, or what matters", "change"), ("Another model", "model")]
+    options += [("Change how many people, how long, or what matters", "change"), ("Another model", "model")]
+    return [*options, ("Why these numbers", "why")] if choices else options
 
 
 def _not_here(suggestions: Iterable[Any]) -> list[str]:

@@ -76,9 +76,9 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
 
 
 def nearest(choices: Sequence[Choice], to: Choice | None) -> int:
-    """Where the choice is that is most like ``to``; the first if nothing is known."""
-    if to is None:
-        return 0
+    """Where ``to`` is, or the choice that is most like it; the first if nothing is known."""
+    if to is None or to in choices:
+        return choices.index(to) if to else 0
 
     def likeness(one: Choice) -> tuple[bool, ...]:
         same = (one.stack == to.stack, one.quantization == to.quantization, one.tp == to.tp, one.pp == to.pp)

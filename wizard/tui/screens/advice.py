@@ -128,10 +128,10 @@ class AdviceScreen(StageScreen[Choice]):
         except WizardError as error:
             self.view = replace(self.view, advice=None, choices=(), error=error)
 
-    def _what_if(self, wishes: Wishes) -> None:
+    def _what_if(self, wishes: Wishes, like: Choice | None) -> None:
         """Show what becomes of it at once: the advice is pure and takes a few milliseconds."""
         try:
-            self._answer(self._advise(wishes), wishes, self.view.choice or self.view.last)
+            self._answer(self._advise(wishes), wishes, like)
         except WizardError as error:
             self.view = replace(self.view, advice=None, choices=(), wishes=wishes, error=error)
 
@@ -180,15 +180,16 @@ class AdviceScreen(StageScreen[Choice]):
         view = self.view
         changed = self._fields[view.field].stepped(view.wishes, view.choice or view.last, by)
         if changed != view.wishes:
-            self._what_if(changed)
+            self._what_if(changed, view.choice or view.last)
 
     def action_reset(self) -> None:
-        """Take every "what if" back."""
-        self._what_if(self.view.given)
+        """Take every "what if" back, and go to the first choice."""
+        self._what_if(self.view.given, None)
 
     def action_remedy(self) -> None:
         """Change the wishes as the first refusal's remedy says."""
-        self._what_if(replace(self.view.wishes, **self._remedy()))  # type: ignore[arg-type]  # names and types of wishes
+        changed = replace(self.view.wishes, **self._remedy())  # type: ignore[arg-type]  # names and types of wishes
+        self._what_if(changed, self.view.last)
 
     def _remedy(self) -> dict[str, object]:
         advice = self.view.advice
