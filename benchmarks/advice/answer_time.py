@@ -13,12 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+
+from judging import OURS
 
 from wizard.advise.cases import cases
 from wizard.advise.ranking import advise
 
-CASES = Path(__file__).parents[2] / "tests" / "cases" / "advice.yaml"
 REPEATS = 7
 BARS = {"answer": 50.0, "what-if": 5.0}
 
@@ -36,7 +36,7 @@ def median_ms(ask: Callable[[], object]) -> float:
 def main() -> int:
     """Print the table; the exit status says whether the bars are kept."""
     found: dict[str, list[tuple[float, str]]] = {"answer": [], "what-if": []}
-    for name, host, facts, wishes in cases(CASES):
+    for name, host, facts, wishes in cases(OURS):
         found["answer"].append((median_ms(lambda: advise(host, facts, wishes)), name))  # noqa: B023
         advice = advise(host, facts, wishes)
         if not advice.feasible:

@@ -9,12 +9,10 @@ import sys
 from pathlib import Path
 
 import yaml
-from judging import faults, shown
+from judging import OURS, faults, shown
 
 from wizard.advise.cases import cases
 from wizard.advise.ranking import advise
-
-OURS = Path(__file__).parents[2] / "tests" / "cases" / "advice.yaml"
 
 
 def main() -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Advice, Choice
 
+OURS = Path(__file__).parents[2] / "tests" / "cases" / "advice.yaml"
 FAMILIES = {
     "vllm": "vllm",
     "trtllm-llmapi": "trtllm",

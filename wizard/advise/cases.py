@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from wizard.advise.advice import Wishes
 from wizard.catalog.gpus import match
@@ -44,12 +44,33 @@ def cases(path: Path) -> Iterator[tuple[str, Host, ModelFacts, Wishes]]:
         name = str(case.get("id", number)) if isinstance(case, dict) else str(number)
         try:
             yield name, host(case.get("gpus") or []), model(case["model"]), wishes(case.get("request") or {})
-        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _bad(path, f"case {name}: {type(error).__name__} {error}") from error
+
+
+def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
+    """A number of a case; ``default`` where it is not stated or null.
+
+    Raises:
+        KeyError: If it is not stated and there is no default.
+        ValueError: If it is no whole number from ``least`` to ``most``.
+    """
+    value = said[field] if default is None else said.get(field)
+    if value is None and default is not None:
+        return default
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{field} must be a whole number from {least} to {most}, not {str(value)[:40]!r}")
+    return value
 
 
 def _bad(path: Path, why: str) -> UsageError:
     return UsageError("TW-A02", f"{path} is no file of cases: {why}", "See tests/cases/advice.yaml for the format.")
+
+
+MEMINFO = "memory_total_kib_meminfo"
+"""What /proc/meminfo says where NVML says nothing: the memory is the host's."""
+MOST_GPUS = 64
+"""In one machine; more is a slip of the pen."""
 
 
 def host(gpus: list[dict[str, Any]]) -> Host:
@@ -58,13 +79,13 @@ def host(gpus: list[dict[str, Any]]) -> Host:
     links: list[GpuLink] = []
     for kind in gpus:
         first = len(made)
-        made += [_gpu(first + number, kind) for number in range(int(kind.get("count", 1)))]
+        made += [_gpu(first + number, kind) for number in range(_whole(kind, "count", MOST_GPUS, default=1))]
         profile = match(str(kind["name"]))
         if kind.get("nvlink") == "y":
             bonds = (profile.link.nvlinks if profile else 0) or 4
             here = range(first, len(made))
             links += [GpuLink(a, b, f"NV{bonds}") for a in here for b in here if a < b]
-    meminfo = next((kind["memory_total_kib_meminfo"] for kind in gpus if kind.get("memory_total_kib_meminfo")), None)
+    meminfo = next((_whole(kind, MEMINFO) for kind in gpus if kind.get(MEMINFO)), None)
     return Host(
         cpu=Cpu(None, "x86_64", 16, ("avx2", "bmi2", "f16c", "fma")),
         memory_total_bytes=meminfo * 1024 if meminfo else 64 * GIB,
@@ -81,78 +102,89 @@ def host(gpus: list[dict[str, Any]]) -> Host:
 
 
 def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
-    mib, free = kind.get("memory_mib"), kind.get("free_mib")
-    major, _, minor = str(kind["cc"]).partition(".")
-    profile = match(str(kind["name"]))
-    total = int(mib) * MIB if mib else int(kind["memory_total_kib_meminfo"]) * 1024
-    taken = RESERVED_MIB * MIB if mib else 4 * GIB
-    left = total - taken if free is None else int(free) * MIB
-    name = str(kind["name"])
+    mib, name = _whole(kind, "memory_mib", default=0), str(kind["name"])
+    profile = match(name)
+    total = mib * MIB or _whole(kind, MEMINFO, default=0) * 1024
+    idle = max(0, total - (RESERVED_MIB * MIB if mib else 4 * GIB))
+    free = _whole(kind, "free_mib", max(1, total // MIB), least=0, default=idle // MIB) * MIB
     if kind.get("mig") and " MIG " not in name:
         name += " MIG slice"
     return Gpu(
         index=index,
         name=name,
-        memory_total_bytes=total,
-        memory_free_bytes=left,
-        memory_is_shared_with_host=mib is None,
-        compute_capability=(int(major), int(minor or 0)),
+        memory_total_bytes=total or None,
+        memory_free_bytes=free if total else None,
+        memory_is_shared_with_host=not mib,
+        compute_capability=_capability(str(kind["cc"])),
         pcie_generation=profile.link.pcie_generation if profile else None,
         pcie_width=16,
         mig_enabled=False,
     )
 
 
+def _capability(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor or 0)
+
+
 def model(said: dict[str, Any]) -> ModelFacts:
     """A model from its stated shape and totals."""
-    layers, hidden, heads = int(said["layers"]), int(said["hidden"]), int(said["heads"])
-    kv_heads, head, vocabulary = int(said["kv_heads"]), int(said["head_dim"]), int(said["vocab"])
-    experts, mla = int(said.get("experts") or 0), said.get("mla")
-    parts = _parts(said, layers, hidden, heads, kv_heads, head, vocabulary)
-    window = said.get("sliding_window") or {}
-    windowed = int(window.get("layers", 0)) if window.get("window", 0) < said["max_position"] else 0
-    if mla:
-        row = int(mla["kv_lora_rank"]) + int(mla["qk_rope_head_dim"])
-        groups = [Attention(layers, 1, row, 0, latent=row)]
-    else:
-        groups = [Attention(layers - windowed, kv_heads, head, head)] if layers > windowed else []
-        groups += [Attention(windowed, kv_heads, head, head, int(window["window"]))] if windowed else []
-    anatomy = Anatomy(
-        parts,
-        tuple(groups),
-        layers,
-        hidden,
-        heads,
-        int(said["ffn"]) if int(said.get("moe_layers") or 0) < layers else 0,
-        vocabulary,
-        experts,
-        int(said.get("experts_per_token") or 0),
-        int(said.get("moe_layers") or 0),
-        int(said.get("moe_ffn") or 0),
-        int(said.get("shared_expert_ffn") or 0),
-    )
-    name = str(said["id"])
-    return ModelFacts(
-        ref=name,
+    layers, hidden, heads = _whole(said, "layers", 10_000), _whole(said, "hidden", 10**6), _whole(said, "heads", 10**5)
+    facts = ModelFacts(
+        ref=str(said["id"]),
         source="hub",
-        location=name,
-        name=re.split(r"[/\\]", name)[-1],
+        location=str(said["id"]),
+        name=re.split(r"[/\\]", str(said["id"]))[-1],
         architecture=None,
-        parameters=int(said["params"]),
+        parameters=_whole(said, "params"),
         layers=layers,
         hidden_size=hidden,
         heads=heads,
-        kv_heads=kv_heads,
-        head_dim=head,
-        intermediate_size=int(said["ffn"]),
-        vocabulary=vocabulary,
-        experts=experts or None,
-        experts_per_token=said.get("experts_per_token"),
-        max_context=int(said["max_position"]),
-        dtype=str(said["dtype"]),
-        anatomy=anatomy,
+        kv_heads=_whole(said, "kv_heads", default=heads),
+        head_dim=_whole(said, "head_dim", 10**5, default=max(1, hidden // heads)),
+        intermediate_size=_whole(said, "ffn", 10**8, least=0, default=0),
+        vocabulary=_whole(said, "vocab", 10**8),
+        experts=_whole(said, "experts", 10**5, least=0, default=0) or None,
+        experts_per_token=_whole(said, "experts_per_token", 10**5, least=0, default=0) or None,
+        max_context=_whole(said, "max_position", 10**9),
+        dtype=str(said.get("dtype", "bfloat16")),
         quantization=_stored(said),
     )
+    return replace(facts, anatomy=_anatomy(said, facts))
+
+
+def _anatomy(said: dict[str, Any], facts: ModelFacts) -> Anatomy:
+    layers, moe = facts.layers or 0, _whole(said, "moe_layers", 10_000, least=0, default=0)
+    return Anatomy(
+        _parts(said, facts, moe),
+        tuple(_attention(said, facts)),
+        layers,
+        facts.hidden_size or 0,
+        facts.heads or 0,
+        (facts.intermediate_size or 0) if moe < layers else 0,
+        facts.vocabulary or 0,
+        facts.experts or 0,
+        facts.experts_per_token or 0,
+        moe,
+        _whole(said, "moe_ffn", 10**8, least=0, default=0),
+        _whole(said, "shared_expert_ffn", 10**8, least=0, default=0),
+    )
+
+
+def _attention(said: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
+    """Layers that keep everything, and those with a window that is shorter than the context."""
+    layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
+    if mla := said.get("mla"):
+        row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
+        yield Attention(layers, 1, row, 0, latent=row)
+        return
+    window = said.get("sliding_window") or {}
+    width = _whole(window, "window", default=10**9) if window else 10**9
+    windowed = _whole(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
+    if layers > windowed:
+        yield Attention(layers - windowed, kv_heads, head, head)
+    if windowed:
+        yield Attention(windowed, kv_heads, head, head, width)
 
 
 def _stored(said: dict[str, Any]) -> Quantization | None:
@@ -160,47 +192,59 @@ def _stored(said: dict[str, Any]) -> Quantization | None:
     return of_config({"quantization_config": found}) if found else None
 
 
-def _parts(
-    said: dict[str, Any], layers: int, hidden: int, heads: int, kv_heads: int, head: int, vocabulary: int
-) -> Parts:
-    embedding = vocabulary * hidden
-    tied = bool(said.get("tied_embeddings"))
-    experts, moe = int(said.get("experts") or 0), int(said.get("moe_layers") or 0)
-    routed = moe * experts * 3 * hidden * int(said.get("moe_ffn") or 0)
-    shared = moe * 3 * hidden * int(said.get("shared_expert_ffn") or 0)
+def _parts(said: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
+    layers, hidden = facts.layers or 0, facts.hidden_size or 0
+    attention = 2 * layers * hidden * (facts.head_dim or 0)
+    embedding = (facts.vocabulary or 0) * hidden
+    each = moe * 3 * hidden
     known = Parts(
         embedding=embedding,
-        head=0 if tied else embedding,
-        attention=2 * layers * hidden * heads * head,
-        key_value=2 * layers * hidden * kv_heads * head,
-        experts=routed,
-        shared=shared,
-        router=moe * experts * hidden,
+        head=0 if said.get("tied_embeddings") else embedding,
+        attention=attention * (facts.heads or 0),
+        key_value=attention * (facts.kv_heads or 0),
+        experts=each * (facts.experts or 0) * _whole(said, "moe_ffn", 10**8, least=0, default=0),
+        shared=each * _whole(said, "shared_expert_ffn", 10**8, least=0, default=0),
+        router=moe * (facts.experts or 0) * hidden,
         norms=2 * layers * hidden + hidden,
     )
-    if mla := said.get("mla"):
-        lora, rope, query = int(mla["kv_lora_rank"]), int(mla["qk_rope_head_dim"]), int(mla.get("q_lora_rank") or 0)
-        known = replace(known, attention=0, key_value=0, latent=layers * hidden * (lora + rope + query))
-    rest = max(0, int(said["params"]) - known.total)
-    where: Literal["mlp", "attention"] = "mlp" if not mla else "attention"
+    mla = said.get("mla")
     if mla:
-        dense = (layers - moe) * 3 * hidden * int(said["ffn"])
-        known, rest = replace(known, mlp=dense), max(0, rest - dense)
-    return replace(known, **{where: getattr(known, where) + rest})
+        ranks = [_whole(mla, name, 10**6, least=0, default=0) for name in LATENT]
+        dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
+        known = replace(known, attention=0, key_value=0, latent=layers * hidden * sum(ranks), mlp=dense)
+    rest = max(0, (facts.parameters or 0) - known.total)
+    return replace(known, attention=known.attention + rest) if mla else replace(known, mlp=known.mlp + rest)
+
+
+LATENT = ("kv_lora_rank", "qk_rope_head_dim", "q_lora_rank")
+GOALS = ("chat", "throughput", "quality", "smallest")
 
 
 def wishes(request: dict[str, Any]) -> Wishes:
     """What the case asks for, in the words of the case."""
+
+    def number(*names: str) -> int | None:
+        given = next((name for name in names if request.get(name) is not None), None)
+        return None if given is None else _whole(request, given, 10**9)
+
+    def text(name: str) -> str | None:
+        return None if request.get(name) is None else str(request[name])
+
+    goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
+    if goal not in GOALS:
+        raise ValueError(f"goal must be one of {', '.join(GOALS)}")
+    if share is not None and not 0 < float(share) <= 1:
+        raise ValueError("gpu_memory_utilization must be over 0 and at most 1")
     return Wishes(
-        goal=request.get("goal", "chat"),
-        users=request.get("max_batch_size") or request.get("users"),
-        max_len=request.get("max_model_len") or request.get("max_len"),
-        max_gpus=request.get("max_gpus"),
-        gpu_memory_utilization=request.get("gpu_memory_utilization"),
-        stack=request.get("stack"),
-        quantization=request.get("quantization"),
-        tp=request.get("tp"),
-        pp=request.get("pp"),
-        kv_dtype=request.get("kv_dtype"),
+        goal=goal,
+        users=number("max_batch_size", "users"),
+        max_len=number("max_model_len", "max_len"),
+        max_gpus=number("max_gpus"),
+        gpu_memory_utilization=None if share is None else float(share),
+        stack=text("stack"),
+        quantization=text("quantization"),
+        tp=number("tp"),
+        pp=number("pp"),
+        kv_dtype=text("kv_dtype"),
         as_published=bool(request.get("checkpoint_as_published")),
     )
