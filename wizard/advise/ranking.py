@@ -159,8 +159,13 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
         flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
         flags += [] if (other.tp, other.pp) == (one.tp, one.pp) else [f"--tp {other.tp}"]
-        or_else = one.remedy[:1].lower() + one.remedy[1:] if one.remedy.startswith("Give") else one.remedy
-        return replace(one, remedy=f"{' '.join(flags)}, or {or_else}") if flags else one
+        if not flags:
+            return one
+        said = " ".join(flags)
+        # What the flags say already (a wider split here, another stack) is not said a second time.
+        others = [part for part in one.remedy.split(", or ") if part not in said and f"(tp {other.tp})" not in part]
+        others = [part[:1].lower() + part[1:] if part.startswith("Give") else part for part in others]
+        return replace(one, remedy=", or ".join([said, *others]))
 
     return [helped(one) for one in rejections]
 

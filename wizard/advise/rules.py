@@ -95,8 +95,7 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
         yield Obstacle("mig", text, "--tp 1 --pp 1, or a larger slice")
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
-        kind = f"{there} GPU{'' if there == 1 else 's'} of the kind {device.name}"
-        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs, and there are {kind}."
+        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {device.name}."
         yield Obstacle(
             "gpus", text, f"--tp {there}" if there & (there - 1) == 0 else f"--tp {1 << there.bit_length() - 1}"
         )
