@@ -1,0 +1,125 @@
+"""The order of the choices by goal, what is said about those behind, and the nearest wish where nothing works."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
+from wizard.advise.advice import Advice, Wishes
+from wizard.advise.ranking import CRITERIA, advise, recommended
+from wizard.kernel.errors import InfeasibleError
+
+
+def ask(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> Advice:
+    host = HOSTS[gpus] if gpus in HOSTS else machine(gpus)
+    facts = facts_of(model, **({"quantization_config": config} if config else {}))
+    return advise(host, facts, Wishes(**wished))
+
+
+def first(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> tuple[Any, ...]:
+    one = recommended(ask(gpus, model, config, **wished))
+    return (one.stack, one.quantization, one.tp)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "model", "goal", "expected"),
+    [
+        ("8xH100", LLAMA_8B, "chat", ("vllm", "none", 1)),
+        ("8xH100", LLAMA_8B, "quality", ("vllm", "none", 1)),
+        ("8xH100", LLAMA_8B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
+        ("8xH100", LLAMA_70B, "quality", ("vllm", "none", 2)),
+        ("8xH100", LLAMA_70B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
+        ("8xB200", LLAMA_70B, "chat", ("vllm", "nvfp4", 1)),
+        ("1xL4", LLAMA_8B, "quality", ("vllm", "none", 1)),
+    ],
+)
+def test_the_goal_decides(gpus: str, model: str, goal: str, expected: tuple[Any, ...]) -> None:
+    assert first(gpus, model, goal=goal) == expected
+
+
+def test_throughput_counts_all_copies() -> None:
+    advice = ask("8xH100", LLAMA_8B, goal="throughput")
+    tokens = [
+        (one.speed.throughput_tokens_per_s or 0) * one.replicas for one in advice.choices if one.speed is not None
+    ]
+    assert tokens[0] == pytest.approx(max(tokens), rel=0.001)
+
+
+@pytest.mark.parametrize("goal", sorted(CRITERIA))
+def test_every_choice_says_what_limits_it_and_all_but_the_first_why_they_lost(goal: str) -> None:
+    best, *others = ask("8xH100", LLAMA_70B, goal=goal).choices
+    assert [note.code for note in best.reasons].count("limit") == 1
+    assert "behind" not in {note.code for note in best.reasons}
+    for one in others:
+        assert {"limit", "behind"} <= {note.code for note in one.reasons}
+
+
+def test_an_engine_is_not_built_for_a_first_answer() -> None:
+    for model in (LLAMA_8B, LLAMA_70B):
+        stacks = [one.stack for one in ask("8xH100", model).choices]
+        assert stacks[0] == "vllm"
+        assert stacks.index("trtllm-llmapi") < stacks.index("trtllm-engine")
+        assert model == LLAMA_70B or stacks[-1] == "transformers"
+
+
+def test_nobody_waits_for_pcie_without_need() -> None:
+    one = recommended(ask("8xL40S", LLAMA_8B))
+    assert (one.tp, one.replicas) == (1, 8)
+
+
+NEAREST = {
+    "max_len": ("1xL4", LLAMA_8B, {"max_len": 131_072, "quantization": "none"}, "--max-len 32768"),
+    "users": ("1xL4", LLAMA_8B, {"users": 500, "max_len": 2048, "quantization": "none"}, r"--users \d+"),
+    "tp": ("8xH100", "Qwen/Qwen2.5-7B", {"tp": 8}, "--tp 4"),
+    "tp of unlike GPUs": ("A100+T4", LLAMA_8B, {"tp": 2}, "--tp 1"),
+    "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 1"),
+    "quantization": ("3xA100", LLAMA_8B, {"quantization": "fp8"}, "--quantization none"),
+    "kv_dtype": ("3xA100", LLAMA_8B, {"kv_dtype": "fp8", "stack": "vllm"}, "--kv-dtype auto"),
+    "gpu_memory_utilization": (
+        "busy H100",
+        LLAMA_8B,
+        {"gpu_memory_utilization": 0.9},
+        r"--gpu-memory-utilization 0\.\d+",
+    ),
+    "max_gpus": ("8xH100", LLAMA_70B, {"max_gpus": 1, "as_published": True}, "--max-gpus 2"),
+    "as_published": ("1xL4", "Qwen/Qwen2.5-14B", {"as_published": True}, "--quantization .* without --as-published"),
+    "stack": ("1xT4", "Qwen/Qwen3-0.6B", {"stack": "trtllm-llmapi"}, "--stack vllm"),
+    "a stack that there is not": ("1xT4", "Qwen/Qwen3-0.6B", {"stack": "magic"}, "--stack vllm"),
+}
+
+
+@pytest.mark.parametrize("name", NEAREST)
+def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
+    gpus, model, wished, remedy = NEAREST[name]
+    advice = ask(gpus, model, **wished)
+    assert not advice.feasible
+    said = advice.rejections[0].remedy
+    assert re.fullmatch(remedy, said), said
+    if "without" not in said:  # and it does work
+        flag, value = said.removeprefix("--").replace("-", "_").split()
+        kind = type(wished[flag]) if flag in wished else str
+        assert ask(gpus, model, **{**wished, flag: kind(value)}).feasible
+
+
+def test_two_wishes_that_are_each_impossible_keep_their_own_remedies() -> None:
+    advice = ask("3xA100", LLAMA_8B, quantization="fp8", tp=16)
+    assert not advice.feasible
+    assert all(one.remedy for one in advice.rejections)
+
+
+def test_what_is_quantised_already_wants_more_memory_or_another_repository() -> None:
+    advice = ask("1xT4", LLAMA_70B, AWQ)
+    assert {one.code for one in advice.rejections} >= {"memory"}
+    assert "a GPU of ≥" in advice.rejections[0].remedy
+
+
+def test_nothing_to_recommend_is_tw_a01_with_reason_and_remedy() -> None:
+    advice = ask("8xH100", "Qwen/Qwen2.5-7B", tp=8)
+    with pytest.raises(InfeasibleError, match="not divisible by tp 8") as caught:
+        recommended(advice)
+    assert caught.value.code == "TW-A01"
+    assert caught.value.todo == "--tp 4"
+    assert caught.value.exit_code == 3
