@@ -114,6 +114,7 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
 def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, no_hub: str | None) -> Suggestion:
     """``no_hub`` says why the hub is not asked, or is None when it is."""
     from wizard.advise.advice import Wishes
+    from wizard.advise.report import stack
     from wizard.kernel.errors import WizardError
     from wizard.plan.build import BUILT
 
@@ -124,7 +125,7 @@ def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | Non
     advice = advise(host, facts, Wishes())
     why_not = None if advice.feasible else advice.rejections[0].text
     if advice.feasible and advice.choices[0].stack not in BUILT:
-        why_not = f"the wizard cannot set up {advice.choices[0].stack} yet"
+        why_not = f"the wizard cannot set up {stack(advice.choices[0].stack)} yet"
     return Suggestion(
         ref=ref,
         title=title,
