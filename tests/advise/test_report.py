@@ -185,6 +185,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
             rejection("vllm", "none", "split", "--tp 1", tp=3),
             rejection("vllm", "none", "split", "--tp 1", tp=5),
             rejection("vllm", None, "no-gpu"),
+            rejection("llamacpp", "gguf_q8_0", "memory", "--max-len 512"),
         ]
     )
     assert [one.ways for one in found] == [
@@ -192,6 +193,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
         "vLLM, TensorRT-LLM · 16 bits with tp 2",
         "vLLM · 16 bits with tp 3, 16 bits with tp 5",
         "vLLM",
+        "llama.cpp · Q8_0",
     ]
     assert [one.text for one in found][:2] == ["vllm cannot.", "vllm cannot."]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.advise import rules
+from wizard.advise import cpu, rules
 from wizard.advise.advice import Choice, Memory, Rejection, Speed
 from wizard.advise.fit import LONGEST
 from wizard.advise.formats import FORMATS, NONE
@@ -266,7 +266,9 @@ def refusals(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
 
 def _ways(group: Sequence[Rejection]) -> str:
     splits = {
-        one: f" with tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "") for one in group if one.code in SPLIT
+        one: f" with tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "")
+        for one in group
+        if one.code in SPLIT and one.stack != cpu.STACK
     }
     common = len(set(splits.values())) == 1
     formats: dict[str, list[str]] = {}

@@ -35,7 +35,7 @@ from wizard.tui.widgets.lines import Text
 from wizard.tui.widgets.notes import Note, Notes
 from wizard.tui.widgets.picker import Picker
 
-SMALL_BAR = 8
+SMALL_BAR = 6
 """Cells of the memory bar in a row of the list."""
 
 
@@ -250,7 +250,7 @@ class AdviceScreen(StageScreen[Choice]):
 def _row(choice: Choice, recommended: bool) -> Content:
     star = ("  ★ best" if recommended else "", "$accent")
     rest = f" {choice.max_batch_size} × {choice.max_seq_len:,}"
-    pace = report.pace(choice.speed)
+    pace = report.pace(choice.speed).removesuffix(" each")
     figures = f" {pace} ·{rest}" if pace else f"{rest} tokens"
     return Content.assemble(
         (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")
