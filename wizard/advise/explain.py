@@ -25,6 +25,7 @@ from wizard.probe.host import Host
 CONFIG = "the model's config.json, by the formulas of its architecture"
 HEADERS = "the headers of the safetensors files"
 MEASURED = "measured with vLLM 0.26.0 on an H200: wizard/advise/memory.py"
+ALIKE = "as measured with vLLM 0.26.0, with what is known of this stack: wizard/advise/memory.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +183,13 @@ def _group(one: Attention, setup: Setup, length: int, step: int, block: int) -> 
 
 def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
     bill, engine, users = choice.memory, memory.ENGINES[setup.stack], choice.max_batch_size
-    yield Figure("Activations", bill.activation_bytes, "bytes", _peak(anatomy, device, setup, users), MEASURED)
+    source = MEASURED if setup.stack == "vllm" else ALIKE
+    yield Figure("Activations", bill.activation_bytes, "bytes", _peak(anatomy, device, setup, users), source)
     captured = memory.graphs(anatomy, users) if engine.graphs else 0
     if captured:
         batches = round((captured - 0.07 * GIB) / (0.18 * MIB * anatomy.layers))
         formula = f"0.07 × {GIB:,} + 0.18 × {MIB:,} × {anatomy.layers} layers × {batches} batch sizes"
-        yield Figure("CUDA graphs", captured, "bytes", formula, MEASURED)
+        yield Figure("CUDA graphs", captured, "bytes", formula, source)
     links = engine.links if setup.gpus > 1 else 0
     named = (
         ("CUDA context", engine.context),
@@ -197,13 +199,13 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
         ("measured here", choice.correction_bytes),  # a calibration of this machine
     )
     formula = " + ".join(f"{amount:,} {name}" for name, amount in named if amount)
-    yield Figure("Overhead", bill.overhead_bytes, "bytes", formula, MEASURED)
+    yield Figure("Overhead", bill.overhead_bytes, "bytes", formula, source)
     cache = f"{bill.kv_capacity_tokens:,} tokens × {bill.kv_bytes_per_token:,}"
     formula = f"{bill.weights_bytes:,} + {bill.activation_bytes:,} + {bill.overhead_bytes:,} + {cache}"
     yield Figure("Total on each GPU", bill.total_bytes, "bytes", formula, "the rows above")
     share = choice.gpu_memory_utilization or 0.0
     outside = bill.budget_bytes - int(share * device.total_bytes)
-    formula = f"⌊{share:g} × {device.total_bytes:,}⌋ + {outside:,} CUDA context and graphs"
+    formula = f"⌊{share:g} × {device.total_bytes:,}⌋ + {outside:,} that it does not count"
     source = f"gpu_memory_utilization of what CUDA can use of a {device.name}; {size(device.free_bytes)} are free"
     yield Figure("Memory that may be used", bill.budget_bytes, "bytes", formula, source)
 
@@ -242,6 +244,7 @@ def _speed(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> I
     if todo.expert_bytes:
         formula += f" + {(empty.memory - dense) * 1e3:.3f} ms for the experts that are needed"
     yield Figure("Reading the weights", empty.memory * 1e3, "ms", formula, f"{rates.source}; {fitted}")
+    fitted = "the same coefficients"
     yield Figure("One step", plain.seconds * 1e3, "ms", _step(empty, plain), fitted)
     meanwhile = said.tpot_ms / setup.pp - plain.seconds * 1e3
     formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {meanwhile:.3f} ms for prompts of others that begin)"
