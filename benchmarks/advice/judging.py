@@ -86,6 +86,12 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
         if not (one.text.strip() and one.remedy.strip()):
             yield f"a rejection without a reason or a remedy: {one}"
     yield from _refusal(expected, advice)
+    order = [
+        next((place for place, group in enumerate(expected.get("rank", ())) if _among(group, FAMILIES[one.stack])), 0)
+        for one in advice.choices
+    ]
+    if order != sorted(order):
+        yield f"the stacks do not come in the order {expected['rank']}"
 
 
 def _refusal(expected: dict[str, Any], advice: Advice) -> Iterator[str]:

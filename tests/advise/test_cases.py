@@ -63,6 +63,8 @@ def test_the_judge_sees_what_is_wrong() -> None:
     assert list(faults(case, replace(advice, choices=(*advice.choices, replace(first, quantization="fp8")))))
     assert list(faults(case, Advice(feasible=False)))
     assert list(faults(SAID["busy-h100-util-090"], answer("l4-driver-470")))
+    ranked = SAID["seed-1gpu-llama2-7b-ensemble"]
+    assert list(faults(ranked, Advice(feasible=True, choices=answer(ranked["id"]).choices[::-1])))
     pcie = SAID["trt-pro6000x4-llama33-70b-nvfp4-pp"]
     warned = next(one for one in answer(pcie["id"]).choices if one.tp == 4 and one.quantization == "nvfp4")
     rest = answer(pcie["id"]).choices
