@@ -75,8 +75,8 @@ class _Run:
     journal: Journal
     changed: bool = False
     """Whether this run made anything anew that the server is made from."""
-    started: bool = False
-    """Whether this run started the server."""
+    started: Endpoint | None = None
+    """The server, if this run started it; its process may have ended since."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
         self._write(self.server.plan, to_json(self.plan, indent=2) + "\n")
@@ -199,13 +199,13 @@ class _Run:
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
             yield Output(step.id, ("Stopped the server that ran with older settings.",), time.time())
-        endpoint, said = launch.launch(start, self.server)
-        self.started = True
+        self.started, said = launch.launch(start, self.server)
+        endpoint = self.started
         what = f"tritonserver runs as process {endpoint.pid}; HTTP {endpoint.http}, gRPC {endpoint.grpc}"
         yield Output(step.id, (*said, what), time.time())
 
     async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
-        endpoint = find.endpoint(self.workspace, self.plan.name)
+        endpoint = self.started or find.endpoint(self.workspace, self.plan.name)
         try:
             async with aclosing(ready.wait(endpoint, action.seconds)) as batches:
                 async for lines in batches:
