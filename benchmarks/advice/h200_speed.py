@@ -1,6 +1,6 @@
 """TPOT predicted against measured on the shapes that ``measure_vllm.py`` timed on an H200; none of them was fitted.
 
-    python benchmarks/advice/h200_speed.py
+python benchmarks/advice/h200_speed.py
 """
 
 from __future__ import annotations
