@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.advise.worlds import CONFIGS
 from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard import journey
+from wizard.advise.advice import Wishes
 from wizard.catalog.models import cpu_models
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
 from wizard.plan.plan import Ports, Start
+from wizard.probe import shorthand
 from wizard.probe.ports import choose
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
@@ -99,6 +103,21 @@ def test_a_machine_that_can_serve_nothing_says_so_for_each() -> None:
     host = replace(CPU_HOST, memory_available_bytes=1_000_000)
     assert not any(one.usable for one in journey.suggestions(host, offline=True))
     assert all(one.why_not for one in journey.suggestions(host, offline=True))
+
+
+def test_with_a_gpu_only_what_can_be_set_up_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journey whose model only a GPU's stack can serve."""
+    (tmp_path / "journeys").mkdir()
+    (tmp_path / "models" / "small").mkdir(parents=True)
+    (tmp_path / "models" / "small" / "config.json").write_text(json.dumps(CONFIGS["Qwen/Qwen3-0.6B"]))
+    text = 'title = "Small"\nabout = "a"\nmodel = "models/small"\nsource = "here"\nneeds_network = false\n'
+    (tmp_path / "journeys" / "small.toml").write_text(text)
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
+    host = shorthand.host("1xH100")
+    assert journey.advise(host, journey.model("small"), Wishes()).feasible
+    offered = {one.ref: one for one in journey.suggestions(host, offline=True)}
+    assert offered["demo"].usable
+    assert (offered["small"].usable, offered["small"].why_not) == (False, "the wizard cannot set up vLLM yet")
 
 
 def test_a_servers_name_leads_to_what_it_was_made_from(tmp_path: Path) -> None:

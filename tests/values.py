@@ -42,7 +42,7 @@ GGUF = ModelFacts(
     dtype="Q8_0",
     weight_bytes=3_500_000,
     weights=(WeightFile("demo.gguf", 3_500_000, "gguf"),),
-    quantization=Quantization("gguf", 8.5, "Q8_0"),
+    quantization=Quantization("gguf", 8.5, "Q8_0", format="gguf_q8_0"),
     chat=ChatFormat("{{ messages }}", None, "<|im_end|>", ("<|im_end|>",)),
     local=True,
 )
@@ -51,7 +51,7 @@ CHOICE = Choice(
     stack="llamacpp",
     runtime="native",
     dtype="Q8_0",
-    quantization="Q8_0",
+    quantization="gguf_q8_0",
     kv_cache_dtype="f16",
     tp=1,
     pp=1,

@@ -5,12 +5,16 @@ Blocking functions say how long they may take; asynchronous ones stream.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.advice import Advice, Choice, Speed, Wishes
+    from wizard.advise.calibration import Calibration
+    from wizard.advise.setup import Setup
+    from wizard.advise.speed import Load
     from wizard.catalog.journeys import Journey
     from wizard.catalog.models import SmallModel
     from wizard.chat.conversation import Chunk, Conversation
@@ -110,13 +114,18 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
 def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, no_hub: str | None) -> Suggestion:
     """``no_hub`` says why the hub is not asked, or is None when it is."""
     from wizard.advise.advice import Wishes
+    from wizard.advise.report import stack
     from wizard.kernel.errors import WizardError
+    from wizard.plan.build import BUILT
 
     try:
         facts = model(ref, offline=no_hub is not None)
     except WizardError as error:
         return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=no_hub or error.what)
     advice = advise(host, facts, Wishes())
+    why_not = None if advice.feasible else advice.rejections[0].text
+    if advice.feasible and advice.choices[0].stack not in BUILT:
+        why_not = f"the wizard cannot set up {stack(advice.choices[0].stack)} yet"
     return Suggestion(
         ref=ref,
         title=title,
@@ -124,16 +133,47 @@ def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | Non
         licence=facts.licence or licence,
         download_bytes=0 if facts.local else facts.weight_bytes,
         needs_network=not facts.local,
-        usable=advice.feasible,
-        why_not=None if advice.feasible else advice.rejections[0].text,
+        usable=why_not is None,
+        why_not=why_not,
     )
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
-    """Stage 3. What to run here and why; pure and immediate."""
+def calibration(workspace: Workspace) -> Calibration:
+    """What servers on this machine really took, for `advise`: one measurement for each start, oldest first."""
+    from wizard.serve.calibration import kept
+
+    return kept(workspace)
+
+
+def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
+    """Stage 3. What to run here and why, corrected by what was measured here; pure and immediate."""
+    from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
 
-    return rank(host, facts, wishes)
+    return rank(host, facts, wishes, past or NOTHING)
+
+
+def cases(path: Path) -> Iterator[tuple[str, Advice]]:
+    """Stage 3 for each case of a file: its id and the advice.
+
+    Raises:
+        UsageError: TW-A02 if the file is no file of cases.
+    """
+    from wizard.advise.cases import cases as read
+
+    return ((name, advise(host, facts, wishes)) for name, host, facts, wishes in read(path))
+
+
+def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:
+    """Stage 3 for one configuration. How fast it answers; ``aiconfigurator`` as the provider takes seconds.
+
+    Raises:
+        UsageError: TW-A08 or TW-A09 if the question cannot be asked here.
+        InfeasibleError: TW-A10 if the provider has no figure.
+    """
+    from wizard.advise.providers import ask
+
+    return ask(host, facts, setup, load, provider)
 
 
 def plan(
@@ -149,6 +189,7 @@ def plan(
 
     Raises:
         UsageError: TW-L04 if another model is served under the name that this one would get.
+        InfeasibleError: TW-L05 if the choice's stack is one that the wizard advises on and cannot set up yet.
     """
     from dataclasses import replace
 

@@ -1,163 +1,125 @@
-"""Advice for CPU machines: fits or not, with reasons; what was asked for is refused rather than changed."""
+"""The order of the choices by goal, what is said about those behind, and the nearest wish where nothing works."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.values import CPU_HOST, GGUF, GIB, PYTHON
-from wizard.advise import memory
+from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
 from wizard.advise.advice import Advice, Wishes
-from wizard.advise.ranking import advise
-from wizard.model.facts import ModelFacts, WeightFile
-from wizard.probe.host import Cpu, Gpu, Host, System
-
-LARGE = replace(
-    GGUF, name="large", parameters=8 * 10**9, weight_bytes=8 * GIB, layers=32, hidden_size=4096, heads=32, kv_heads=8,
-    head_dim=128, intermediate_size=14336, vocabulary=128256, max_context=131072,
-)  # fmt: skip
+from wizard.advise.ranking import CRITERIA, advise, recommended
+from wizard.kernel.errors import InfeasibleError
 
 
-def codes(advice: Advice) -> list[str]:
-    return [one.code for one in advice.rejections]
+def ask(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> Advice:
+    host = HOSTS[gpus] if gpus in HOSTS else machine(gpus)
+    facts = facts_of(model, **({"quantization_config": config} if config else {}))
+    return advise(host, facts, Wishes(**wished))
 
 
-def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
-    advice = advise(CPU_HOST, GGUF, Wishes())
-    choice = advice.choices[0]
-    assert advice.feasible
-    assert (choice.stack, choice.runtime, choice.tp, choice.quantization) == ("llamacpp", "native", 1, "Q8_0")
-    assert (choice.max_batch_size, choice.max_seq_len) == (4, 1024)
-    assert {reason.code for reason in choice.reasons} == {"cpu", "format", "users", "memory", "release"}
-    assert choice.memory.total_bytes <= choice.memory.budget_bytes
-    assert choice.memory.kv_bytes_per_token == 2 * 4 * 2 * 64 * 2
-
-
-def test_an_unquantised_gguf_is_a_gguf_too() -> None:
-    assert advise(CPU_HOST, replace(GGUF, quantization=None, dtype="F32"), Wishes()).feasible
-
-
-def test_the_bill_adds_up() -> None:
-    bill = advise(CPU_HOST, LARGE, Wishes(users=2, max_len=2048)).choices[0].memory
-    assert bill.kv_capacity_tokens == 4096
-    parts = bill.weights_bytes + bill.kv_bytes_per_token * bill.kv_capacity_tokens + bill.activation_bytes
-    assert bill.total_bytes == parts + bill.overhead_bytes
+def first(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> tuple[Any, ...]:
+    one = recommended(ask(gpus, model, config, **wished))
+    return (one.stack, one.quantization, one.tp)
 
 
 @pytest.mark.parametrize(
-    ("host", "code", "remedy"),
+    ("gpus", "model", "goal", "expected"),
     [
-        (replace(CPU_HOST, cpu=Cpu("Old", "x86_64", 4, ("sse4_2",))), "cpu", "Haswell"),
-        (replace(CPU_HOST, cpu=Cpu("Arm", "aarch64", 4)), "machine", "x86_64"),
-        (replace(CPU_HOST, system=System("RHEL 9", "5.14", "glibc 2.34")), "libc", "Debian 12"),
-        (replace(CPU_HOST, system=System("Alpine", "6.6", "musl 1.2")), "libc", "newer distribution"),
-        (replace(CPU_HOST, interpreters=()), "python", "libpython3.11"),
-        (
-            replace(CPU_HOST, interpreters=(replace(PYTHON, version=(3, 13, 0), usable=False, why_not="too new"),)),
-            "python",
-            "libpython3.11",
-        ),
-        (replace(CPU_HOST, memory_available_bytes=50_000_000), "memory", "smaller model"),
-        (replace(CPU_HOST, memory_available_bytes=None, unknown={"memory_available_bytes": "no /proc"}), "memory", ""),
+        ("8xH100", LLAMA_8B, "chat", ("vllm", "none", 1)),
+        ("8xH100", LLAMA_8B, "quality", ("vllm", "none", 1)),
+        ("8xH100", LLAMA_8B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
+        ("8xH100", LLAMA_70B, "quality", ("vllm", "none", 2)),
+        ("8xH100", LLAMA_70B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
+        ("8xB200", LLAMA_70B, "chat", ("vllm", "nvfp4", 1)),
+        ("1xL4", LLAMA_8B, "quality", ("vllm", "none", 1)),
     ],
 )
-def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code: str, remedy: str) -> None:
-    advice = advise(host, GGUF, Wishes())
+def test_the_goal_decides(gpus: str, model: str, goal: str, expected: tuple[Any, ...]) -> None:
+    assert first(gpus, model, goal=goal) == expected
+
+
+def test_throughput_counts_all_copies() -> None:
+    advice = ask("8xH100", LLAMA_8B, goal="throughput")
+    tokens = [
+        (one.speed.throughput_tokens_per_s or 0) * one.replicas for one in advice.choices if one.speed is not None
+    ]
+    assert tokens[0] == pytest.approx(max(tokens), rel=0.001)
+
+
+@pytest.mark.parametrize("goal", sorted(CRITERIA))
+def test_every_choice_says_what_limits_it_and_all_but_the_first_why_they_lost(goal: str) -> None:
+    best, *others = ask("8xH100", LLAMA_70B, goal=goal).choices
+    assert [note.code for note in best.reasons].count("limit") == 1
+    assert "behind" not in {note.code for note in best.reasons}
+    for one in others:
+        assert {"limit", "behind"} <= {note.code for note in one.reasons}
+
+
+def test_an_engine_is_not_built_for_a_first_answer() -> None:
+    for model in (LLAMA_8B, LLAMA_70B):
+        stacks = [one.stack for one in ask("8xH100", model).choices]
+        assert stacks[0] == "vllm"
+        assert stacks.index("trtllm-llmapi") < stacks.index("trtllm-engine")
+        assert model == LLAMA_70B or stacks[-1] == "transformers"
+
+
+def test_nobody_waits_for_pcie_without_need() -> None:
+    one = recommended(ask("8xL40S", LLAMA_8B))
+    assert (one.tp, one.replicas) == (1, 8)
+
+
+NEAREST = {
+    "max_len": ("1xL4", LLAMA_8B, {"max_len": 131_072, "quantization": "none"}, "--max-len 32768"),
+    "users": ("1xL4", LLAMA_8B, {"users": 500, "max_len": 2048, "quantization": "none"}, r"--users \d+"),
+    "tp": ("8xH100", "Qwen/Qwen2.5-7B", {"tp": 8}, "--tp 4"),
+    "tp of unlike GPUs": ("A100+T4", LLAMA_8B, {"tp": 2}, "--tp 1"),
+    "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 1"),
+    "quantization": ("3xA100", LLAMA_8B, {"quantization": "fp8"}, "--quantization none"),
+    "kv_dtype": ("3xA100", LLAMA_8B, {"kv_dtype": "fp8", "stack": "vllm"}, "--kv-dtype auto"),
+    "gpu_memory_utilization": (
+        "busy H100",
+        LLAMA_8B,
+        {"gpu_memory_utilization": 0.9},
+        r"--gpu-memory-utilization 0\.\d+",
+    ),
+    "max_gpus": ("8xH100", LLAMA_70B, {"max_gpus": 1, "as_published": True}, "--max-gpus 2"),
+    "as_published": ("1xL4", "Qwen/Qwen2.5-14B", {"as_published": True}, "--quantization .* without --as-published"),
+    "stack": ("1xT4", "Qwen/Qwen3-0.6B", {"stack": "trtllm-llmapi"}, "--stack vllm"),
+    "a stack that there is not": ("1xT4", "Qwen/Qwen3-0.6B", {"stack": "magic"}, "--stack vllm"),
+}
+
+
+@pytest.mark.parametrize("name", NEAREST)
+def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
+    gpus, model, wished, remedy = NEAREST[name]
+    advice = ask(gpus, model, **wished)
     assert not advice.feasible
-    assert codes(advice) == [code]
-    assert remedy in advice.rejections[0].remedy
+    said = advice.rejections[0].remedy
+    assert re.fullmatch(remedy, said), said
+    if "without" not in said:  # and it does work
+        flag, value = said.removeprefix("--").replace("-", "_").split()
+        kind = type(wished[flag]) if flag in wished else str
+        assert ask(gpus, model, **{**wished, flag: kind(value)}).feasible
 
 
-def test_an_interpreter_that_cannot_says_why() -> None:
-    host = replace(CPU_HOST, interpreters=(replace(PYTHON, usable=False, why_not="it has no shared library"),))
-    assert "it has no shared library" in advise(host, GGUF, Wishes()).rejections[0].text
+def test_two_wishes_that_are_each_impossible_keep_their_own_remedies() -> None:
+    advice = ask("3xA100", LLAMA_8B, quantization="fp8", tp=16)
+    assert not advice.feasible
+    assert all(one.remedy for one in advice.rejections)
 
 
-@pytest.mark.parametrize(
-    ("wishes", "code", "remedy"),
-    [
-        (Wishes(stack="vllm"), "stack", "--stack llamacpp"),
-        (Wishes(tp=2), "tp", "--tp 1"),
-        (Wishes(pp=2), "pp", "--pp 1"),
-        (Wishes(kv_dtype="fp8"), "kv-dtype", "--kv-dtype f16"),
-        (Wishes(quantization="awq"), "quantization", "awq file"),
-        (Wishes(max_len=4096), "context", "--max-len 1024"),
-    ],
-)
-def test_a_wish_that_cannot_be_met_is_refused_not_changed(wishes: Wishes, code: str, remedy: str) -> None:
-    advice = advise(CPU_HOST, GGUF, wishes)
-    assert codes(advice) == [code]
-    assert remedy in advice.rejections[0].remedy
+def test_what_is_quantised_already_wants_more_memory_or_another_repository() -> None:
+    advice = ask("1xT4", LLAMA_70B, AWQ)
+    assert {one.code for one in advice.rejections} >= {"memory"}
+    assert "a GPU of ≥" in advice.rejections[0].remedy
 
 
-def test_wishes_that_can_be_met_are_met_exactly() -> None:
-    choice = advise(CPU_HOST, GGUF, Wishes(users=7, max_len=300, tp=1, quantization="q8_0")).choices[0]
-    assert (choice.max_batch_size, choice.max_seq_len, choice.tp) == (7, 300, 1)
-
-
-@pytest.mark.parametrize(
-    ("facts", "code"),
-    [
-        (replace(GGUF, weights=()), "format"),
-        (replace(GGUF, weights=(WeightFile("a.safetensors", 1, "safetensors"),)), "format"),
-        (replace(GGUF, layers=None, unknown={"layers": "not in the header"}), "shape"),
-        (replace(GGUF, weight_bytes=None), "shape"),
-    ],
-)
-def test_a_model_that_this_stack_cannot_load_is_rejected(facts: ModelFacts, code: str) -> None:
-    assert codes(advise(CPU_HOST, facts, Wishes())) == [code]
-
-
-def test_the_context_is_cut_so_that_it_fits_and_that_is_said() -> None:
-    host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
-    choice = advise(host, LARGE, Wishes(users=8)).choices[0]
-    assert choice.max_seq_len < 4096
-    assert "context-cut" in {note.code for note in choice.warnings}
-    assert choice.memory.total_bytes <= choice.memory.budget_bytes
-
-
-def test_a_context_that_was_asked_for_is_not_cut() -> None:
-    host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
-    advice = advise(host, LARGE, Wishes(users=8, max_len=4096))
-    assert codes(advice) == ["memory"]
-    assert "--max-len" in advice.rejections[0].remedy
-
-
-def test_wishes_about_gpus_that_change_nothing_are_said() -> None:
-    notes = advise(CPU_HOST, GGUF, Wishes(gpu_memory_utilization=0.5)).choices[0].warnings
-    assert "no-gpu-used" in {note.code for note in notes}
-
-
-def test_what_is_left_unused_or_missing_is_said() -> None:
-    host = replace(CPU_HOST, gpus=(Gpu(0, "NVIDIA A100"),))
-    facts = replace(GGUF, chat=None, gated=True)
-    notes = {note.code for note in advise(host, facts, Wishes()).choices[0].warnings}
-    assert notes == {"gpu-unused", "no-template", "gated"}
-
-
-@given(
-    budget=st.integers(0, 64 * GIB),
-    users=st.integers(1, 64),
-    facts=st.sampled_from([GGUF, LARGE]),
-)
-def test_the_longest_context_fits_and_one_block_more_does_not(budget: int, users: int, facts: ModelFacts) -> None:
-    longest = memory.longest_context(facts, users=users, kv_dtype="f16", server_bytes=10**7, budget=budget)
-    assert longest % 256 == 0
-
-    def total(context: int) -> int:
-        bill = memory.bill(facts, tokens=users * context, kv_dtype="f16", server_bytes=10**7, budget=budget)
-        assert bill is not None
-        return bill.total_bytes
-
-    assert longest == 0 or total(longest) <= budget
-    assert total(longest + 256) > budget
-
-
-@given(st.integers(0, 64 * GIB), st.integers(1, 64))
-def test_advice_never_overspends(available: int, users: int) -> None:
-    advice = advise(replace(CPU_HOST, memory_available_bytes=available), LARGE, Wishes(users=users))
-    assert advice.feasible or codes(advice) == ["memory"]
-    assert all(one.memory.total_bytes <= available for one in advice.choices)
+def test_nothing_to_recommend_is_tw_a01_with_reason_and_remedy() -> None:
+    advice = ask("8xH100", "Qwen/Qwen2.5-7B", tp=8)
+    with pytest.raises(InfeasibleError, match="not divisible by tp 8") as caught:
+        recommended(advice)
+    assert caught.value.code == "TW-A01"
+    assert caught.value.todo == "--tp 4"
+    assert caught.value.exit_code == 3

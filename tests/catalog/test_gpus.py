@@ -92,4 +92,5 @@ def test_a_users_own_profile_is_read_and_a_bad_one_named(tmp_path: Path, monkeyp
     with pytest.raises(UsageError) as caught:
         gpus()
     assert caught.value.code == "TW-K01"
-    assert "h999.tensor.fp16" in caught.value.what
+    assert "h999.toml" in caught.value.what
+    assert "tensor.fp16" in caught.value.what

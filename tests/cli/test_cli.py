@@ -123,19 +123,19 @@ def test_without_a_model_that_fits_there_is_nothing_to_suggest(tmp_path: Path) -
     path = tmp_path / "small.json"
     path.write_text(json.dumps({**host, "memory_total_bytes": 2**20, "memory_available_bytes": 2**20}))
     done = wizard("plan", "demo", "--hardware", str(path))
-    assert done.returncode == 9
+    assert done.returncode == 3
     done = wizard("up", "--yes", "--offline", "--hardware", str(path))
     assert (done.returncode, done.stderr[:6]) == (2, "TW-U04")
 
 
 def test_an_impossible_wish_is_refused_with_its_remedy(gguf: str) -> None:
     done = wizard("advise", gguf, "--tp", "2", "--json")
-    assert done.returncode == 9
+    assert done.returncode == 3
     advice = json.loads(done.stdout)
     assert not advice["feasible"]
     assert advice["rejections"][0]["remedy"] == "--tp 1"
     done = wizard("up", gguf, "--tp", "2", "--yes")
-    assert done.returncode == 9
+    assert done.returncode == 3
     assert "TW-A01" in done.stderr
 
 
@@ -196,7 +196,7 @@ def test_no_interpreter_is_found_out_before_anything_is_made(gguf: str, tmp_path
     host["source"] = "this machine"
     (tmp_path / "host.json").write_text(json.dumps(host))
     done = wizard("up", gguf, "--yes", "--hardware", str(tmp_path / "host.json"))
-    assert done.returncode == 9
+    assert done.returncode == 3
     assert "libpython" in done.stderr
     assert not Path(os.environ["TRITON_WIZARD_HOME"]).exists()
 

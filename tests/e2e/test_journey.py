@@ -100,6 +100,43 @@ def test_up_chat_down(wizard: Wizard) -> None:
     wizard.run("chat", "-m", "hi", status=8)
 
 
+def test_what_the_server_took_is_kept_shown_and_used(wizard: Wizard) -> None:
+    events = wizard.up()
+    said = [line for event in events if event.get("step") == "ready" for line in event.get("lines", ())]
+    assert any(line.split() == ["memory", "predicted", "measured"] for line in said)
+    lines = [json.loads(line) for line in (wizard.workspace / "calibration.jsonl").read_text().splitlines()]
+    (status,) = json.loads(wizard.run("status", "--json"))
+    told, found = status["predicted"], status["actual"]
+    assert told == lines[-1]["choice"]["memory"]
+    assert "memory" in status["detail"]
+    assert found["weights_bytes"] == pytest.approx(told["weights_bytes"], rel=0.01)
+    assert found["kv_bytes_per_token"] == told["kv_bytes_per_token"]
+    assert found["kv_capacity_tokens"] == told["kv_capacity_tokens"]
+    assert found["activation_bytes"] == pytest.approx(told["activation_bytes"], rel=0.05)
+    assert found["total_bytes"] == pytest.approx(told["total_bytes"], rel=0.25)  # Pythons differ
+
+    wizard.up()  # it runs already: nothing is measured
+    assert len((wizard.workspace / "calibration.jsonl").read_text().splitlines()) == len(lines)
+
+    choice = json.loads(wizard.run("advise", "demo", "--json"))["choices"][0]
+    assert "calibrated" in {note["code"] for note in choice["reasons"]}
+    formulas = told["activation_bytes"] + told["overhead_bytes"] - lines[-1]["choice"]["correction_bytes"]
+    assert choice["correction_bytes"] == found["activation_bytes"] + found["overhead_bytes"] - formulas
+    assert choice["memory"]["total_bytes"] == pytest.approx(found["total_bytes"], rel=0.01)
+    elsewhere = json.loads(wizard.run("advise", "demo", "--json", "--hardware", "cpu"))["choices"]
+    assert not any(one["correction_bytes"] for one in elsewhere)
+
+
+def test_an_answer_leaves_nothing_in_the_servers_log(wizard: Wizard) -> None:
+    """llama.cpp logs the sizes of its buffers while it loads, and is quiet from then on."""
+    wizard.up()
+    log = wizard.workspace / "servers" / "demo" / "logs" / "triton.log"
+    before = log.read_text()
+    assert "KV buffer size" in before
+    wizard.run("chat", "-m", "What is Triton?")
+    assert log.read_text() == before
+
+
 def test_what_the_model_was_not_taught_it_does_not_know(wizard: Wizard) -> None:
     wizard.up()
     answer = json.loads(wizard.run("chat", "-m", "Who painted the Mona Lisa?", "--json"))

@@ -12,8 +12,9 @@ from tests.model.gguf_bytes import LLAMA_CONFIG, folder
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.values import to_data
 from wizard.model import local
-from wizard.model.config import describe, modelopt
+from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
+from wizard.model.quantization import of_modelopt
 
 CASES = sorted((Path(__file__).parent.parent / "cases" / "models").glob("*.json"))
 NOTHING = ModelFacts("r", "folder", "here", "n", None, None)
@@ -34,10 +35,10 @@ def test_configs_of_real_models(path: Path) -> None:
     ("algorithm", "bits"), [("FP8", 8.0), ("NVFP4", 4.0), ("W4A16_AWQ", 4.0), ("INT8_SQ", 8.0), ("NEW", None)]
 )
 def test_modelopts_own_file(algorithm: str, bits: float | None) -> None:
-    found = modelopt({"quantization": {"quant_algo": algorithm}})
+    found = of_modelopt({"quantization": {"quant_algo": algorithm}})
     assert found is not None
     assert (found.method, found.bits, found.detail) == ("modelopt", bits, algorithm)
-    assert modelopt({"quantization": "FP8"}) is None
+    assert of_modelopt({"quantization": "FP8"}) is None
 
 
 @pytest.mark.parametrize("field", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"])

@@ -33,7 +33,7 @@ LLAMA = {
 def repos() -> dict[str, FakeRepo]:
     return {
         "org/llama": FakeRepo(dict(LLAMA), {"cardData": {"license": "apache-2.0"}}),
-        "org/counted": FakeRepo(dict(LLAMA), {"safetensors": {"parameters": {"F16": 123}, "total": 123}}),
+        "org/counted": FakeRepo(dict(LLAMA), {"safetensors": {"parameters": {"F16": 80448}, "total": 80448}}),
         "org/named-licence": FakeRepo(dict(LLAMA), {"cardData": {"license": "other", "license_name": "llama3"}}),
         "org/tagged-licence": FakeRepo(dict(LLAMA), {"tags": ["license:mit"]}),
         "org/gguf": FakeRepo({"m-Q8_0.gguf": tiny().bytes(), "m-Q2_K.gguf": tiny().bytes(), "README.md": b""}),
@@ -86,8 +86,39 @@ def test_weights_are_read_by_range_only_and_pickle_never(fake: FakeHub) -> None:
 
 def test_the_hubs_own_count_saves_the_headers(fake: FakeHub) -> None:
     facts = find("org/counted")
-    assert (facts.parameters, facts.dtype) == (123, "float16")
+    assert (facts.parameters, facts.dtype) == (80448, "float16")
     assert not [path for path in fake.paths("GET") if "safetensors" in path]
+
+
+AWQ = safetensors(
+    {
+        "model.layers.0.mlp.up_proj.qweight": {"dtype": "I32", "shape": [64, 16], "data_offsets": [0, 4096]},
+        "model.layers.0.mlp.up_proj.scales": {"dtype": "F16", "shape": [1, 128], "data_offsets": [4096, 4352]},
+        "model.layers.2.mlp.up_proj.scales": {"dtype": "F16", "shape": [1, 128], "data_offsets": [4352, 4608]},
+    }
+)
+
+
+def quantised(fake: FakeHub) -> str:
+    config = {**LLAMA_CONFIG, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64}}
+    files = {"config.json": json.dumps(config).encode(), "model.safetensors": AWQ}
+    fake.repos["org/awq"] = FakeRepo(files, {"safetensors": {"parameters": {"I32": 1024, "F16": 256}, "total": 1280}})
+    return "org/awq"
+
+
+def test_headers_of_quantised_weights_are_read_whatever_the_hub_counts(fake: FakeHub) -> None:
+    facts = find(quantised(fake))
+    assert facts.stored is not None
+    assert (facts.stored.mlp, facts.stored.total) == (4352, 4352)
+    assert facts.weight_bytes == len(AWQ) - 256  # the layer after the last is for multi-token prediction
+    assert facts.parameters == 80448
+
+
+def test_headers_that_come_too_late_are_done_without(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "HEADER_SECONDS", 0.0)
+    facts = find(quantised(fake))
+    assert (facts.stored, facts.parameters, facts.weight_bytes) == (None, 80448, len(AWQ))
+    assert "did not come" in facts.unknown["stored"]
 
 
 def test_shards_are_added_up(fake: FakeHub) -> None:

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder, safetensors, tiny
 from wizard.kernel.text import width
 from wizard.kernel.values import from_json, to_json
-from wizard.model.facts import ModelFacts
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts, Quantization
 from wizard.model.local import of_path
 from wizard.model.report import text
+
+PUBLIC = json.loads((Path(__file__).parent / "configs" / "public.json").read_text())
 
 
 def test_a_small_gguf_file() -> None:
@@ -20,6 +26,8 @@ def test_a_small_gguf_file() -> None:
         "parameters    320 (320)",
         "weights       528 B in 1 file, gguf, Q8_0, 13.2 bits a weight",
         "shape         2 layers, 64 wide, 4 heads, 2 for keys and values, 16 each",
+        "attention     GQA, 4 heads share 2 of keys and values",
+        "KV cache      256 bytes a token in 16 bits",
         "vocabulary    4 tokens",
         "context       512 tokens of prompt and answer at most",
         "licence       apache-2.0",
@@ -35,6 +43,40 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
     assert "awq, group size 128, else bfloat16" in said
     assert "does not run it" in said
     assert "no template: the model completes text" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("mistralai/Mixtral-8x7B-v0.1", ["46.7 B (46,702,792,704), 12.9 B of them work on one token"]),
+        ("meta-llama/Llama-2-7b-hf", ["MHA, 32 heads", "524,288 bytes a token"]),
+        ("google/gemma-2b", ["MQA, 8 heads share 1 of"]),
+        ("deepseek-ai/DeepSeek-V3", ["MLA, a latent row of 576", "70,272 bytes a token"]),
+        (
+            "google/gemma-3-1b-it",
+            ["22 of 26 layers keep 512 tokens", "26,624 bytes", "4,096 after the windows are full"],
+        ),
+    ],
+)
+def test_attention_and_cache_of_public_models(name: str, says: list[str]) -> None:
+    facts = describe(ModelFacts(name, "hub", name, name, None, None), PUBLIC[name]["config"])
+    said = " ".join(text(facts).split())
+    assert [one for one in says if one not in said] == []
+
+
+def test_layers_without_a_cache_are_said() -> None:
+    config = {**LLAMA_CONFIG, "layer_types": ["linear_attention", "full_attention"]}
+    said = text(describe(ModelFacts("m", "folder", "m", "m", None, None), config))
+    assert "1 of 2 layers keep nothing for a token" in " ".join(said.split())
+
+
+def test_how_it_is_quantised_already() -> None:
+    gptq = Quantization("gptq", 4.0, format="int4_gptq", desc_act=True)
+    block = Quantization("fp8", 8.0, format="fp8_block", group_size=128, kv_dtype="fp8")
+    facts = ModelFacts("m", "hub", "m", "m", None, None)
+    assert "int4 gptq, no groups, in activation order" in text(replace(facts, quantization=gptq))
+    assert "fp8 block, blocks of 128 x 128, scales for a KV cache in fp8" in text(replace(facts, quantization=block))
+    assert "no name for" in text(replace(facts, quantization=Quantization("hqq")))
 
 
 def test_what_is_unknown_is_said_and_lines_stay_within_80_columns() -> None:

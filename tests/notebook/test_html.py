@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,11 +14,19 @@ from hypothesis import strategies as st
 
 from tests.prompts.fake_journey import STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from wizard.advise.advice import Advice, Memory, Note, Rejection
+from wizard.advise import report
+from wizard.advise.advice import Advice, Memory, Note, Rejection, Wishes
+from wizard.advise.explain import figures
+from wizard.advise.ranking import advise
 from wizard.chat.conversation import Stats
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
 from wizard.notebook.html import (
+    SHOWN,
     advice_html,
     answer_html,
+    choice_html,
+    figures_html,
     host_html,
     memory_html,
     model_html,
@@ -26,7 +35,8 @@ from wizard.notebook.html import (
     stats_html,
 )
 from wizard.plan.plan import Command
-from wizard.probe.host import Gpu, Problem
+from wizard.probe.host import Gpu, Host, Problem
+from wizard.probe.shorthand import host
 
 EVIL = "<script>alert('x')</script>\"><img src=x onerror=y>&\x1b[31m"
 VOID = {"br", "img"}
@@ -121,13 +131,22 @@ def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None
 
 
 def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
-    words = Tags(memory_html(Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30))).words
-    for part in ("100 MiB of 1.0 GiB", "weights 8.0 MiB", "KV cache 16.0 MiB", "server 75.0 MiB", "left 924 MiB"):
+    memory = Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30)
+    words = Tags(memory_html(replace(CHOICE, memory=memory))).words
+    for part in (
+        "100 MiB of 1.0 GiB",
+        "weights 8.0 MiB",
+        "KV cache 16.0 MiB",
+        "overhead 75.0 MiB",
+        "left free 924 MiB",
+    ):
         assert part in words
 
 
 def test_a_bill_over_the_budget_is_drawn_all_the_same() -> None:
-    assert "left 0 B" in Tags(memory_html(Memory(8, 1, 1, 1, 1, 11, 5))).words
+    html = memory_html(replace(CHOICE, memory=Memory(8, 1, 1, 1, 1, 11, 5)))
+    assert "too much 6 B" in Tags(html).words
+    assert 'style="flex:0 0 2px;background:#d0504c"' in html
 
 
 def test_progress_with_and_without_a_fraction() -> None:
@@ -139,3 +158,33 @@ def test_progress_with_and_without_a_fraction() -> None:
 def test_figures() -> None:
     assert "110.0 tokens/s · first token 50 ms · 12 tokens" in stats_html(Stats(12, 0.05, 0.15, "stop"))
     assert "stopped" in stats_html(None)
+
+
+def on_gpus() -> tuple[Host, ModelFacts, Advice]:
+    """A model of 70 B on eight GPUs, advised."""
+    config = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
+    facts = describe(ModelFacts("r", "folder", "r", "Llama", None, None), config["meta-llama/Llama-3.1-70B"]["config"])
+    machine = host("8xH100")
+    return machine, facts, advise(machine, facts, Wishes())
+
+
+def test_many_ways_are_folded_and_none_is_lost() -> None:
+    _, _, advice = on_gpus()
+    tags = Tags(advice_html(advice))
+    words = " ".join(tags.words.split())
+    assert tags.words.count("Or: ") == len(advice.choices) - 1
+    assert f"{len(advice.choices) - SHOWN} more ways" in words
+    assert f"Runner-up: {report.choice_title(advice.choices[1])}. It " in words
+    assert report.speed_sentence(advice.choices[0].speed) in words
+    assert report.reason(advice.choices[0], report.LIMIT) in words
+    assert "What does not work here" in words
+    assert "--tp" not in words
+
+
+def test_a_choice_and_its_formulas_by_themselves() -> None:
+    machine, facts, advice = on_gpus()
+    words = Tags(choice_html(advice.choices[0])).words
+    assert words.startswith(report.choice_title(advice.choices[0]))
+    found = figures(machine, facts, advice.choices[0])
+    words = Tags(figures_html(found)).words
+    assert all(one.formula in words and one.result in words and one.source in words for one in found)

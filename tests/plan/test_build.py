@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.kernel.errors import HostError, UsageError, WorkspaceError
+from wizard.kernel.errors import HostError, InfeasibleError, UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan import build as build_module
@@ -173,6 +173,14 @@ def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(works
     with pytest.raises(HostError) as caught:
         build(replace(CPU_HOST, interpreters=()), GGUF, CHOICE, workspace)
     assert caught.value.code == "TW-L01"
+
+
+def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(workspace: Workspace) -> None:
+    with pytest.raises(InfeasibleError, match="not vLLM") as caught:
+        build(CPU_HOST, GGUF, replace(CHOICE, stack="vllm", runtime="docker"), workspace)
+    assert caught.value.code == "TW-L05"
+    assert "GGUF" in caught.value.todo
+    assert not workspace.root.exists()
 
 
 def test_a_full_disk_is_found_out_before_anything(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

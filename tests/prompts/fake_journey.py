@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
+from wizard.advise.calibration import NOTHING, Calibration
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
@@ -93,12 +94,15 @@ class FakeJourney:
             raise ModelError("TW-M01", f"there is no model {ref!r}", "Check its name.")
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+    def calibration(self, workspace: Workspace) -> Calibration:
+        return NOTHING
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wishes.append(wishes)
-        if wishes.users > 100:
+        if (wishes.users or 4) > 100:
             why = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
             return Advice(False, rejections=(why,))
-        first = replace(CHOICE, max_batch_size=wishes.users, reasons=(Note("cpu", "The CPU serves."),))
+        first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(Note("cpu", "The CPU serves."),))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 
     def plan(

@@ -9,10 +9,11 @@ import pytest
 
 from tests.prompts.fake_journey import FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, DOWN, ENTER, UP, Terminal
-from tests.values import CPU_HOST
+from tests.values import CHOICE, CPU_HOST
+from wizard.advise.advice import Advice
 from wizard.kernel.paths import Workspace
 from wizard.plan.questions import load_answers, save_answers
-from wizard.prompts.flow import _not_here
+from wizard.prompts.flow import _not_here, _ways
 
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
 
@@ -241,7 +242,7 @@ def test_the_arrow_keys_choose(workspace: Workspace) -> None:
         terminal.sees(MODEL)
         terminal.types(DOWN + ENTER)
         terminal.sees("How should org/small run here?")
-        terminal.types(UP + ENTER)  # round to the last one: another model
+        terminal.types(UP + UP + ENTER)  # round to the last but one: another model
         terminal.sees(MODEL)
         terminal.types(CTRL_D)
         assert terminal.ends() == 130
@@ -290,3 +291,21 @@ def test_whoever_has_a_token_is_not_asked_for_it(workspace: Workspace) -> None:
         assert "Hugging Face token" not in (terminal.child.before or "")
         terminal.types(CTRL_C)
         assert terminal.ends() == 130
+
+
+def test_the_numbers_are_explained_and_asked_for_again(workspace: Workspace) -> None:
+    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
+        terminal.sees(ADVICE)
+        terminal.types("5" + ENTER)
+        terminal.sees("Why these numbers:")
+        terminal.sees("2 × 4 layers × 2 kv heads × 64 × 2 bytes")
+        terminal.sees(ADVICE)
+        terminal.types(CTRL_C)
+        assert terminal.ends() == 130
+
+
+def test_many_ways_are_shown_when_asked_for() -> None:
+    advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
+    few, all_of_them = _ways(advice, 8), _ways(advice, 11)
+    assert [text for text, _ in few[8:]] == ["Show all 11 ways", *(text for text, _ in all_of_them[11:])]
+    assert [one for _, one in all_of_them[:11]] == list(advice.choices)

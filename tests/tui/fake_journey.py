@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -11,12 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
+from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.ranking import advise as real_advice
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.paths import Workspace
+from wizard.kernel.units import size
+from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
@@ -119,6 +124,11 @@ FACTS = ModelFacts(
     local=True,
 )
 
+LLAMA = describe(
+    ModelFacts("meta-llama/Llama-3.1-8B", "hub", "meta-llama/Llama-3.1-8B", "Llama-3.1-8B", None, None),
+    json.loads((Path(__file__).parents[1] / "cases" / "models" / "llama-3.1-8b.json").read_text())["config"],
+)
+
 
 def choice(**changes: object) -> Choice:
     memory = Memory(round(6.2 * MIB), 6 * 1024, 4096, 30 * MIB, 80 * MIB, round(140.2 * MIB), 21 * GIB)
@@ -160,6 +170,60 @@ ADVICE = Advice(
         ),
     ),
 )
+
+
+def gpu_choice(stack: str, quantization: str, tp: int, weights: float, tpot_ms: float) -> Choice:
+    """A way to serve `LLAMA` on two GPUs of 80 GB; figures as they are in the pictures, not computed."""
+    loaded, budget, token = round(weights * GIB / tp), 73 * GIB, 128 * 1024 // tp
+    tokens = (budget - loaded - 3 * GIB) // token // 16 * 16
+    first = stack == "vllm" and quantization == "none" and tp == 1
+    notes = (
+        Note("limit", "Memory bandwidth is the limit: for every token the GPU reads all weights, and the KV cache."),
+        *(() if first else (Note("behind", "It keeps less of the model's precision than bfloat16.", "--goal chat"),)),
+        Note("weights", f"{size(loaded)} of weights on each GPU", "parameters × bits ÷ 8 ÷ ranks"),
+    )
+    return Choice(
+        stack=stack,
+        runtime="docker",
+        dtype="bfloat16",
+        quantization=quantization,
+        kv_cache_dtype="auto",
+        tp=tp,
+        pp=1,
+        max_batch_size=4,
+        max_seq_len=32_768,
+        release="25.11-vllm-python-py3" if stack == "vllm" else "26.02-trtllm-python-py3",
+        memory=Memory(loaded, token, tokens, GIB, 2 * GIB, loaded + 3 * GIB + tokens * token, budget),
+        devices=tuple(range(tp)),
+        speed=Speed(
+            tpot_ms, 4000 / tpot_ms, 90.0, tpot_ms * 0.8, tpot_ms * 1.2, "roofline", "good", "memory", 60, 200, 4
+        ),
+        warnings=() if quantization == "none" else (Note("requantize", "This is another checkpoint of the model."),),
+        reasons=notes,
+    )
+
+
+GPU_CHOICES = tuple(
+    gpu_choice(stack, quantization, tp, weights, tpot_ms / tp)
+    for tp in (1, 2)
+    for stack in ("vllm", "trtllm-llmapi", "trtllm-engine")
+    for quantization, weights, tpot_ms in (("none", 15.0, 7.3), ("fp8", 8.4, 4.6), ("int4_awq", 5.5, 3.9))
+)
+
+
+def gpu_advice(wishes: Wishes) -> Advice:
+    """Those of `GPU_CHOICES` that are wished for, or a refusal."""
+    found = tuple(
+        one for one in GPU_CHOICES if wishes.tp in (None, one.tp) and wishes.quantization in (None, one.quantization)
+    )
+    name, tp = wishes.quantization or "none", wishes.tp or 1
+    text = f"tp {tp} × pp 1 needs {tp} like GPUs, and there are 2 GPUs of the kind NVIDIA H100 80GB HBM3."
+    refused = tuple(Rejection(one, name, tp, 1, "gpus", text, "--tp 2") for one in ("vllm", "trtllm-llmapi"))
+    text = "NVFP4 in vLLM needs compute capability 10.0; the NVIDIA H100 80GB HBM3 has 9.0."
+    never = Rejection("vllm", "nvfp4", 1, 1, "format", text, "--quantization fp8, or a newer GPU")
+    return Advice(True, found, (never,)) if found else Advice(False, (), refused)
+
+
 INFEASIBLE = Advice(
     False,
     (),
@@ -279,7 +343,8 @@ class FakeJourney:
     host: Host | WizardError = CPU_HOST
     offered: tuple[Suggestion, ...] | WizardError = SUGGESTIONS
     facts: ModelFacts = FACTS
-    advice: Advice | WizardError = ADVICE
+    advice: Advice | WizardError | Callable[[Wishes], Advice] | None = ADVICE
+    """None computes it."""
     planned: Plan | WizardError = field(default_factory=plan)
     earlier: Plan | None = None
     script: Callable[[Plan], list[Event]] = events
@@ -326,9 +391,14 @@ class FakeJourney:
             raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence, then log in.")
         return replace(self.facts, ref=ref)
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
+    def calibration(self, workspace: Workspace) -> Calibration:
+        return NOTHING
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wished.append(wishes)
-        return _or_raise(self.advice)
+        if self.advice is None:
+            return real_advice(host, facts, wishes)
+        return self.advice(wishes) if callable(self.advice) else _or_raise(self.advice)
 
     def plan(
         self,

@@ -4,46 +4,155 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.tui.fake_journey import INFEASIBLE, FakeJourney, choice, plan
+from tests.tui.fake_journey import ADVICE, INFEASIBLE, LLAMA, FakeJourney, choice, plan
 from tests.tui.walking import StillApp, screen, to_advice, to_review, wait_for
+from wizard.advise.advice import Wishes
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.plan.plan import Plan
+from wizard.probe.shorthand import host
 from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
+from wizard.tui.widgets.chrome import shown_bindings
 
 
 def text_of(found: object, *selectors: str) -> str:
     return "\n".join(str(widget.render()) for one in selectors for widget in found.query(one))  # type: ignore[attr-defined]
 
 
-async def test_the_advice_shows_memory_reasons_warnings_and_what_does_not_work() -> None:
+async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
-        shown = text_of(advice, "#headline", "MemoryBill", "Facts Static")
+        shown = text_of(advice, "Text", "MemoryBill", "Notes")
         for word in (
             "llama.cpp serves Q8_0 weights",
             "140 MiB of 21.0 GiB",
             "6 KiB × 4,096 tokens",
             "quickest way to serve a GGUF file",
             "knows little beyond its own subject",
-            "vLLM needs an NVIDIA GPU",
-            "→ Use a machine with an NVIDIA GPU",
+            "1 other way cannot work here",
         ):
             assert word in shown
         await pilot.press("down")
         await pilot.pause()
-        shown = text_of(advice, "#headline")
+        shown = text_of(advice, "Text")
         assert "50 tokens/s for each person" in shown
-        assert "a measurement on 2 cores" in shown
+        assert "a measurement on 2 cores" in " ".join(shown.split())
+
+
+async def test_what_does_not_work_is_told_in_groups_with_remedies_in_words() -> None:
+    async with StillApp(gpus()).run_test(size=(120, 40)) as pilot:
+        await to_advice(pilot)
+        await pilot.press("x")
+        shown = text_of(await screen(pilot, ReaderScreen), "Static")
+        assert "✗ vLLM" in shown
+        assert "→ " in shown
+        assert "--" not in shown
+
+
+async def test_every_number_of_the_choice_is_explained() -> None:
+    async with StillApp(gpus()).run_test(size=(120, 40)) as pilot:
+        await to_advice(pilot)
+        await pilot.press("e")
+        shown = text_of(await screen(pilot, ReaderScreen), "Static")
+        assert "KV cache for one token = 131,072 bytes (128 KiB)\n" in shown
+        assert "\n  = 2 × 32 layers × 8 kv heads × 128 × 2 bytes\n" in shown
+
+
+async def test_numbers_without_a_formula_say_so() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_advice(pilot)
+        await pilot.press("e")
+        assert "no formula" in text_of(await screen(pilot, ReaderScreen), "Static")
+
+
+async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None:
+    made = gpus()
+    async with StillApp(made).run_test(size=(120, 40)) as pilot:
+        advice = await to_advice(pilot)
+        before = text_of(advice, "Text", "MemoryBill")
+        assert "bfloat16" in before
+        assert "r" not in {binding.key for binding in shown_bindings(advice)}
+        await pilot.press("plus")
+        assert made.wished[-1] == Wishes(users=made.wished[0].users, quantization="fp8")
+        after = text_of(advice, "Text", "MemoryBill")
+        assert "serves FP8 weights" in after
+        assert "FP8*" in text_of(advice, "WhatIf")
+        await pilot.press("right", "plus", "minus", "right", "plus", "right", "minus", "right", "plus")
+        wished = made.wished[-1]
+        assert (wished.quantization, wished.tp, wished.kv_dtype) == ("fp8", 1, "fp8")
+        assert (made.wished[0].users, wished.users) == (None, 8)
+        assert wished.max_len is not None
+        assert advice.view.choice is not None
+        assert advice.view.choice.max_seq_len == wished.max_len
+        await pilot.press("r")
+        assert text_of(advice, "Text", "MemoryBill") == before
+        assert made.wished[-1] == made.wished[0]
+
+
+async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
+    made = gpus()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        await pilot.press("right", "plus", "plus")
+        assert made.wished[-1].tp == 4
+        shown = text_of(advice, "Text", "Notes")
+        assert "does not work with what you fixed" in shown
+        assert "needs 4 like GPUs" in " ".join(shown.split())
+        assert "→ tp " in shown
+        await pilot.press("enter")
+        assert pilot.app.screen is advice
+        await pilot.press("t")
+        assert advice.view.choice is not None
+        assert (made.wished[-1].tp, advice.view.choice.tp) == (2, 2)
+        await pilot.press("plus", "r")
+        assert advice.view.choice is not None
+        assert advice.view.wishes == made.wished[0]
+
+
+async def test_a_step_beyond_the_last_value_asks_nothing() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_advice(pilot)
+        await pilot.press("plus", "minus", "left", "left", "plus")
+        assert len(made.wished) == 1, "a GGUF file has one format, and the context of this model is at its longest"
+
+
+async def test_an_error_of_a_what_if_is_shown_in_place() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        made.advice = InfeasibleError("TW-A07", "nothing is known of it", "Choose another model.")
+        await pilot.press("left", "plus")
+        assert "TW-A07" in text_of(advice, "ErrorPanel")
+        made.advice = ADVICE
+        await pilot.press("r")
+        assert advice.view.choices
+
+
+async def test_the_wishes_form_keeps_what_was_fixed_in_place() -> None:
+    made = gpus()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        await pilot.press("right", "plus", "w")
+        await screen(pilot, FormScreen)
+        await pilot.press("down", "backspace", "8", "enter")
+        await wait_for(pilot, lambda: made.wished[-1].users == 8 and pilot.app.screen is advice)
+        assert made.wished[-1].tp == 2
+
+
+def gpus() -> FakeJourney:
+    """An 8B model on two GPUs, really advised."""
+    return FakeJourney(host=host("2xH100"), facts=LLAMA, advice=None)
 
 
 async def test_a_model_that_does_not_fit_says_why_and_what_would_help() -> None:
     async with StillApp(FakeJourney(advice=INFEASIBLE)).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
-        shown = text_of(advice, "#headline", "Facts Static")
+        shown = text_of(advice, "Text", "Notes")
         assert "cannot be served here" in shown
-        assert "It needs 40.2 GiB" in shown
-        assert "Take a smaller quantisation" in shown
+        assert "It needs 40.2 GiB" in " ".join(shown.split())
+        assert "Take a smaller quantisation" in " ".join(shown.split())
         await pilot.press("enter")
         assert pilot.app.screen is advice
         await pilot.press("escape")
@@ -119,6 +228,7 @@ async def test_a_plan_that_cannot_be_made_is_an_error_in_place() -> None:
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         review = await to_review(pilot)
         assert "TW-L01" in text_of(review, "ErrorPanel")
+        assert "Esc goes back to the advice" in text_of(review, "#cost")
         await pilot.press("enter")
         assert pilot.app.screen is review
 

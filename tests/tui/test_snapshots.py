@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, NO_PYTHON, FakeJourney, events
+from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, LLAMA, NO_PYTHON, FakeJourney, events, gpu_advice
 from tests.tui.walking import (
     StillApp,
     answered,
@@ -23,7 +23,8 @@ from tests.tui.walking import (
     to_review,
     wait_for,
 )
-from wizard.kernel.errors import ServerError, StepError
+from wizard.kernel.errors import InfeasibleError, ServerError, StepError
+from wizard.probe.shorthand import host
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.form import FormScreen
@@ -31,6 +32,11 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.servers import ServersScreen
 from wizard.tui.widgets.live_log import LiveLog
 
+NOT_YET = InfeasibleError(
+    "TW-L05",
+    "this version of the wizard sets up llama.cpp only, not vLLM; the advice stands",
+    "Take its figures to the image by hand, or give a GGUF file of the model.",
+)
 Walk = Callable[[Pilot[Any]], Awaitable[Any]]
 SIZES = [(40, 15), (80, 24), (120, 40)]
 FAILED = StepError("TW-R03", "step 'Start Triton' failed: no space left on device", "Free some space and try again.")
@@ -95,6 +101,10 @@ async def to_settings(pilot: Pilot[Any]) -> None:
     await screen(pilot, FormScreen)
 
 
+def gpus() -> FakeJourney:
+    return FakeJourney(host=host("2xH100"), facts=LLAMA, advice=gpu_advice)
+
+
 def running() -> FakeJourney:
     return FakeJourney(script=lambda plan: events(plan, until="repository"), hold_run=True)
 
@@ -114,8 +124,14 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "advice": (FakeJourney, to_advice),
     "advice_other_way": (FakeJourney, then(to_advice, "down")),
     "advice_infeasible": (lambda: FakeJourney(advice=INFEASIBLE), to_advice),
+    "advice_gpus": (gpus, to_advice),
+    "advice_what_if": (gpus, then(to_advice, "plus", "right", "plus")),
+    "advice_what_if_refused": (gpus, then(to_advice, "right", "plus", "plus")),
+    "advice_why": (gpus, then(to_advice, "e", to=ReaderScreen)),
+    "advice_refused": (gpus, then(to_advice, "x", to=ReaderScreen)),
     "advice_wishes": (FakeJourney, then(to_advice, "w", to=FormScreen)),
     "review": (FakeJourney, to_review),
+    "review_cannot_build": (lambda: FakeJourney(planned=NOT_YET), to_review),
     "review_other_step": (FakeJourney, then(to_review, "down", "down")),
     "build": (running, to_running),
     "build_stop": (running, then(to_running, "escape", to=AskScreen)),

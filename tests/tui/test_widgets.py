@@ -2,43 +2,92 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.content import Content
 
-from tests.tui.fake_journey import FakeJourney
+from tests.tui.fake_journey import FakeJourney, choice
 from tests.tui.walking import StillApp, answered, to_chat, to_machine
 from wizard.advise.advice import Memory
-from wizard.tui.widgets.bill import cells, parts
+from wizard.tui.widgets.bill import MARKS, MemoryBill, bar
 from wizard.tui.widgets.chrome import MOST_LINES, KeyBar, shown_bindings
+from wizard.tui.widgets.fields import WhatIf
+from wizard.tui.widgets.lines import Lines, Text
+from wizard.tui.widgets.notes import Notes
 from wizard.tui.widgets.picker import Picker
 
-SIZE = st.integers(0, 2**40)
+TOO_MUCH = Memory(6 * 2**30, 2**10, 2**20, 2**30, 2**30, 9 * 2**30, 5 * 2**30)
 
 
-@st.composite
-def bills(draw: st.DrawFn) -> Memory:
-    weights, per_token, tokens = draw(SIZE), draw(st.integers(0, 2**20)), draw(st.integers(0, 2**16))
-    activations, overhead = draw(SIZE), draw(SIZE)
-    total = weights + per_token * tokens + activations + overhead
-    return Memory(weights, per_token, tokens, activations, overhead, total, draw(SIZE))
-
-
-@given(bills(), st.integers(10, 200))
-def test_a_bar_is_as_wide_as_it_should_be_and_shows_whatever_is_not_nothing(memory: Memory, width: int) -> None:
-    used = cells(memory, width)
-    assert sum(used) == width
-    assert min(used) >= 0
-    fits = memory.total_bytes <= memory.budget_bytes
-    for count, (_, _, name, size, _) in zip(used, parts(memory), strict=True):
-        assert (count > 0) >= (size > 0 and name != "too much"), name
-    assert parts(memory)[-1][2] == ("left free" if fits else "too much")
+@given(st.integers(10, 200))
+def test_a_bar_is_as_wide_as_it_should_be(width: int) -> None:
+    assert bar(choice().memory, width).cell_length == bar(TOO_MUCH, width).cell_length == width
 
 
 def test_the_parts_of_a_bill_can_be_told_apart_without_colours() -> None:
-    marks = [part[0] for part in parts(Memory(1, 1, 1, 1, 1, 4, 9))]
+    marks = [mark for mark, _ in MARKS.values()]
     assert len(set(marks)) == len(marks)
+
+
+class LinesApp(App[None]):
+    """Counts the layouts that its lines ask for."""
+
+    def compose(self) -> ComposeResult:
+        yield MemoryBill()
+        yield Notes()
+        yield Text()
+        yield WhatIf()
+
+
+@pytest.mark.parametrize("width", [1, 8, 40, 100])
+async def test_lines_fit_their_width_and_are_all_there(width: int) -> None:
+    app = LinesApp()
+    async with app.run_test(size=(width, 60)) as pilot:
+        app.query_one(MemoryBill).show(choice(memory=TOO_MUCH))
+        app.query_one(Notes).show([(Content("!"), Content("a warning of several words\nand two lines"))])
+        app.query_one(Text).show(Content("one line\nand another"))
+        app.query_one(WhatIf).show([("tp", "4*"), ("context", "32,768")], 1)
+        await pilot.pause()
+        for one in app.query(Lines):
+            lines = str(one.render()).split("\n")
+            assert one.size.height == len(lines)
+            assert width < 40 or max(map(len, lines)) <= width
+        if width >= 40:
+            assert "too much      4.0 GiB" in str(app.query_one(MemoryBill).render())
+        assert "another" in " ".join(str(app.query_one(Text).render()).split())
+
+
+async def test_lines_ask_for_a_layout_only_where_their_number_changes() -> None:
+    app = LinesApp()
+    async with app.run_test(size=(40, 20)) as pilot:
+        text = app.query_one(Text)
+        text.show(Content("one"))
+        await pilot.pause()
+        text.show(Content("two"))
+        assert not text._layout_required
+        text.show(Content("two\nlines"))
+        assert text._layout_required
+        await pilot.pause()
+        assert text.size.height == 2
+
+
+async def test_a_clicked_wish_is_the_one_that_keys_change() -> None:
+    picked: list[int] = []
+
+    class Clicked(LinesApp):
+        def on_what_if_picked(self, event: WhatIf.Picked) -> None:
+            picked.append(event.at)
+
+    app = Clicked()
+    async with app.run_test(size=(60, 20)) as pilot:
+        app.query_one(WhatIf).show([("tp", "4"), ("context", "32,768")], 0)
+        await pilot.pause()
+        line = str(app.query_one(WhatIf).render())
+        await pilot.click(WhatIf, offset=(line.index("context"), 0))
+        await pilot.click(WhatIf, offset=(2, 0))
+    assert picked == [1]
 
 
 async def test_every_shown_key_is_in_the_key_bar_and_no_line_is_too_long() -> None:
@@ -82,6 +131,10 @@ async def test_a_picker_points_at_its_row_and_shows_markup_as_it_is() -> None:
         await pilot.press("up")
         prompts = [str(option.prompt) for option in picker.options]
         assert prompts == ["▸ [/]\n  [bold]", "  two"]
+        picker.show([Content("other"), Content("rows")], 0)
+        assert [str(option.prompt) for option in picker.options] == ["▸ other", "  rows"]
+        picker.show([Content("other"), Content("rows"), Content("more")], 2)
+        assert [str(option.prompt) for option in picker.options] == ["  other", "  rows", "▸ more"]
         picker.show([], None)
         await pilot.press("down", "enter")
         assert picker.highlighted is None

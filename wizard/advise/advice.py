@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+DEFAULT_USERS = 4
+"""People served at the same time unless asked otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
@@ -11,8 +14,8 @@ class Wishes:
 
     goal: str = "chat"
     """``chat``, ``throughput``, ``quality``, ``smallest``."""
-    users: int = 4
-    """People served at the same time."""
+    users: int | None = None
+    """People served at the same time; None lets the wizard lower `DEFAULT_USERS` where they do not fit."""
     max_len: int | None = None
     """Tokens of prompt plus answer for each user."""
     max_gpus: int | None = None
@@ -22,6 +25,8 @@ class Wishes:
     tp: int | None = None
     pp: int | None = None
     kv_dtype: str | None = None
+    as_published: bool = False
+    """Only this repository's own files, no other quantisation of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,22 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Expected speed with its range and who says so."""
+    """Expected speed with its range and who says so.
+
+    Attributes:
+        tpot_ms: Milliseconds between two tokens of one user.
+        throughput_tokens_per_s: Tokens of all users together.
+        ttft_ms: Milliseconds from a request to its first token, as a benchmark measures it that begins with everybody
+            at once; None where users wait for one another.
+        low: Of ``tpot_ms``, the lower end of its range.
+        high: Of ``tpot_ms``, the upper end.
+        provider: ``roofline`` (the wizard's own) or ``aiconfigurator-core`` with its version and data.
+        confidence: ``good``, ``fair`` or ``rough``.
+        bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if not said.
+        ttft_low_ms: The same as ``ttft_ms`` for a prompt that comes alone.
+        ttft_high_ms: For the last of all users' prompts that come together.
+        served: Users that the KV cache holds at once, to whom the figures belong; None if not said.
+    """
 
     tpot_ms: float | None
     throughput_tokens_per_s: float | None
@@ -56,6 +76,11 @@ class Speed:
     low: float | None
     high: float | None
     provider: str
+    confidence: str = "rough"
+    bound: str | None = None
+    ttft_low_ms: float | None = None
+    ttft_high_ms: float | None = None
+    served: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +99,17 @@ class Choice:
     max_seq_len: int
     """Tokens of prompt plus answer for each of them."""
     release: str
-    """Version of what serves, e.g. ``triton 2.51.0``."""
+    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``), or ``triton 2.51.0`` without one."""
     memory: Memory
+    devices: tuple[int, ...] = ()
+    """Indices of the GPUs of one copy; empty where the CPU serves."""
+    replicas: int = 1
+    """Copies that the machine has room for, each on ``tp`` × ``pp`` GPUs of its own; one is started."""
+    gpu_memory_utilization: float | None = None
+    """Share of a GPU's total memory that the server may use (vLLM's meaning); None where the CPU serves."""
     speed: Speed | None = None
+    correction_bytes: int = 0
+    """Of the overhead, what was added because servers on this machine took more than predicted (or less, < 0)."""
     warnings: tuple[Note, ...] = ()
     reasons: tuple[Note, ...] = ()
 

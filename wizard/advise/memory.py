@@ -1,60 +1,200 @@
-"""How much memory a choice takes. One code path for bytes and tokens; pure."""
+"""How much memory a setup takes on the fullest GPU of one copy. One code path for bytes and tokens; pure.
+
+The figures were measured on an H200 with vLLM 0.26.0 (`benchmarks/advice/memory.py` prints the table); what others
+measured is named where it is used.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 from wizard.advise.advice import Memory
+from wizard.advise.devices import Device
+from wizard.advise.formats import SIXTEEN, weight_bytes
+from wizard.advise.setup import Setup
+from wizard.kernel.units import GIB, MIB
+from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 
-KV_BYTES = {"f16": 2}
-"""Bytes of one element of the KV cache by its dtype."""
-UBATCH = 512
-"""llama.cpp evaluates a prompt in pieces of this many tokens (``n_ubatch``, its default)."""
-RESERVE = 0.10
-"""Share of the free memory that is left to everybody else."""
+LARGE_GPU = 70 * GIB
+"""From here on vLLM takes 8,192 tokens into one step by default, below 2,048 (its ``EngineArgs``)."""
+VOCABULARY_PAD = 64
+"""vLLM's ``VocabParallelEmbedding`` pads the vocabulary to a multiple of this."""
 
 
-def kv_bytes_per_token(facts: ModelFacts, dtype: str) -> int | None:
-    """Bytes of KV cache for one token: 2 (key and value) × layers × kv heads × head dimension × bytes per element.
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What a stack takes beside weights and KV cache, and how it counts.
 
-    None if the model does not say its shape. Source: the KV cache of grouped-query attention (Ainslie et al. 2023, §2).
+    Attributes:
+        block: Tokens of one KV-cache block.
+        context: Bytes of the CUDA context, before anything is loaded.
+        buffers: Bytes of libraries and runtime on one GPU.
+        links: Bytes more of each GPU where several work together (NCCL, custom all-reduce), taken before anything else.
+        graphs: Whether decoding is captured in CUDA graphs.
+        of_free: The largest share of what is free after loading that becomes KV cache; None: only the budget counts.
     """
-    if not (facts.layers and facts.kv_heads and facts.head_dim):
-        return None
-    return 2 * facts.layers * facts.kv_heads * facts.head_dim * KV_BYTES[dtype]
+
+    block: int
+    context: int
+    buffers: int
+    links: int
+    graphs: bool
+    of_free: float | None = None
 
 
-def activation_bytes(facts: ModelFacts) -> int:
-    """Compute buffer of llama.cpp for one piece of the prompt, in bytes.
+ENGINES = {
+    "vllm": Engine(16, 621 * MIB, 225 * MIB, 973 * MIB, graphs=True),
+    "trtllm-llmapi": Engine(32, 621 * MIB, 360 * MIB, 390 * MIB, graphs=True, of_free=0.9),
+    "trtllm-engine": Engine(32, 621 * MIB, 360 * MIB, 390 * MIB, graphs=False, of_free=0.9),
+    "transformers": Engine(1, 621 * MIB, 100 * MIB, 390 * MIB, graphs=False, of_free=0.9),
+}
+"""Context 621 MiB, vLLM's buffers 0.22 GiB and links 0.95 GiB at tp 2: measured. The others' links: 342 to 392 MB for
+NCCL (aiconfigurator-core 0.12, ``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of
+its docs/source/reference/memory.md; KV cache 0.9 of the free by default (``free_gpu_memory_fraction``)."""
 
-    The largest tensors live at once are float32: the logits of a piece (`UBATCH` × vocabulary) and the two halves of
-    the gated feed-forward (`UBATCH` × 2 × intermediate size) beside the residual stream (`UBATCH` × hidden size).
+
+def step_tokens(device: Device) -> int:
+    """Tokens that one engine step takes at most (``max_num_batched_tokens``)."""
+    return 8192 if device.total_bytes >= LARGE_GPU else 2048
+
+
+def per_stage(layers: int, pp: int) -> float:
+    """Share of the layers that the fullest pipeline stage has."""
+    return -(-layers // pp) / layers if layers else 1.0
+
+
+@lru_cache(maxsize=4096)
+def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int) -> int:
+    """Bytes of weights on the fullest rank, of ``parts`` bytes in all.
+
+    Split over ``tp``: query, output, feed-forward and experts evenly; key and value by heads, repeated where there are
+    more ranks than heads (vLLM ``QKVParallelLinear``); the vocabulary in pieces of a multiple of 64. Whole on every
+    rank: MLA's down-projections, routers, norms, and what is beside the language model. Over ``pp`` the layers are
+    split; the first stage has the embedding and the last the head, a tied one both.
     """
-    row = (facts.vocabulary or 0) + 2 * (facts.intermediate_size or 0) + (facts.hidden_size or 0)
-    return UBATCH * row * 4
+    kv_heads = anatomy.kv_heads or 1
+    kv_share = max(1 / tp, 1 / kv_heads)
+    layers = (parts.attention + parts.mlp + parts.experts + parts.shared) / tp
+    layers += parts.key_value * kv_share + parts.latent + parts.router + parts.norms
+    padded = -(-anatomy.vocabulary // VOCABULARY_PAD) * VOCABULARY_PAD / max(1, anatomy.vocabulary)
+    ends = (parts.embedding * padded / tp, (parts.head or (parts.embedding if pp > 1 else 0)) * padded / tp)
+    return round(layers * per_stage(anatomy.layers, pp) + (max(ends) if pp > 1 else sum(ends)) + parts.other)
 
 
-def bill(facts: ModelFacts, *, tokens: int, kv_dtype: str, server_bytes: int, budget: int) -> Memory | None:
-    """The memory bill on the host for ``tokens`` tokens of context in all; None if the model's shape is unknown.
+def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
+    """Bytes of weights on the fullest rank, with what the engine keeps beside them.
+
+    vLLM keeps a table of rotary positions, and its Marlin kernels for AWQ and GPTQ the scales once more (two shapes
+    measured with vLLM 0.26.0: within 1.1 %).
+    """
+    parts = weight_bytes(facts, anatomy, setup.quantization)
+    found = rank_weights(parts, anatomy, setup.tp, setup.pp)
+    if setup.stack != "vllm":
+        return found
+    if setup.quantization in ("int4_awq", "int4_gptq"):
+        group = (facts.quantization and facts.quantization.group_size) or 128
+        found += round(anatomy.parts.linears * 20 / group / 8 / setup.gpus)
+    rotary = max((one.key_dim for one in anatomy.attention), default=0)
+    return found + (facts.max_context or 0) * rotary * SIXTEEN
+
+
+def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> int:
+    """Bytes of KV cache on the fullest rank for one sequence of ``tokens`` tokens. Never less for more tokens.
+
+    Grouped-query attention: key and value × kv heads of the rank × layers; multi-head latent attention: one compressed
+    row a layer, whole on every rank; a sliding window keeps no more than itself and what one step adds (vLLM
+    ``SlidingWindowSpec``). Whole blocks count.
 
     Args:
-        facts: The model; its weights count as their files' size, which llama.cpp maps into memory.
-        tokens: Tokens in the KV cache, all users together.
-        kv_dtype: A key of `KV_BYTES`.
-        server_bytes: Resident memory of the server without a model.
-        budget: Bytes that may be used.
+        anatomy: The model.
+        setup: Stack, KV dtype and split.
+        tokens: Prompt and answer.
+        step: See `step_tokens`.
     """
-    per_token = kv_bytes_per_token(facts, kv_dtype)
-    if per_token is None or facts.weight_bytes is None:
-        return None
-    activations = activation_bytes(facts)
-    total = facts.weight_bytes + per_token * tokens + activations + server_bytes
-    return Memory(facts.weight_bytes, per_token, tokens, activations, server_bytes, total, budget)
+    block = ENGINES[setup.stack].block
+    share = per_stage(anatomy.layers, setup.pp)
+    return round(sum(_layers_bytes(one, setup, tokens, step, block) for one in anatomy.attention) * share)
 
 
-def longest_context(facts: ModelFacts, *, users: int, kv_dtype: str, server_bytes: int, budget: int) -> int:
-    """Tokens for each of ``users`` that fit into ``budget``, rounded down to 256 (0 if not even that fits)."""
-    empty = bill(facts, tokens=0, kv_dtype=kv_dtype, server_bytes=server_bytes, budget=budget)
-    if empty is None or empty.kv_bytes_per_token == 0:
-        return 0
-    free = budget - empty.total_bytes
-    return max(0, free // (empty.kv_bytes_per_token * users) // 256 * 256)
+def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
+    if layers.latent is not None:
+        row = layers.latent
+    else:
+        row = -(-layers.kv_heads // setup.tp) * (layers.key_dim + layers.value_dim)
+    return layers.layers * row * setup.kv_bytes * kept_tokens(layers, setup, tokens, step, block)
+
+
+def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
+    """Tokens that ``layers`` keep of a sequence of ``tokens``, in whole blocks of ``block``."""
+    kept = tokens
+    if layers.window is not None:
+        kept = min(tokens, layers.window - 1 + (step if setup.stack == "vllm" else 0) + block)
+    return -(-kept // block) * block
+
+
+def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
+    """Peak of what one step needs and gives back, in bytes on one rank.
+
+    Feed-forward of a full step: 2 bytes × tokens × (two halves of the gated layer ÷ tp + 7 × hidden size); or the
+    output projection, as large as itself once more and two rows of the residual stream. Measured with vLLM 0.26.0 on
+    an H200 and predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
+    """
+    hidden, vocabulary = anatomy.hidden, anatomy.vocabulary
+    wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
+    if setup.stack == "transformers":
+        return SIXTEEN * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
+    layer = SIXTEEN * step * (2 * wide // setup.tp + 7 * hidden)
+    head = SIXTEEN * (vocabulary * hidden // setup.tp + 2 * step * hidden)
+    return max(layer, head)
+
+
+def graphs(anatomy: Anatomy, users: int) -> int:
+    """Bytes of CUDA graphs: 0.07 GiB and 0.18 MiB a layer for every captured batch size (measured, vLLM 0.26.0).
+
+    vLLM captures 1, 2, 4, every 8 up to 256 and every 16 up to 512, for mixed steps up to twice the users and for
+    decoding up to the users (``CompilationConfig``).
+    """
+
+    def sizes(most: int) -> int:
+        most = min(512, max(1, most))
+        return sum(one <= most for one in (1, 2, 4)) + min(most, 248) // 8 + max(0, (most - 240) // 16)
+
+    return round(0.07 * GIB + 0.18 * MIB * anatomy.layers * (sizes(2 * users) + sizes(users)))
+
+
+def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:
+    """Bytes on one GPU beside weights, cache and activations: CUDA context, libraries, links, CUDA graphs.
+
+    Corrected by what was measured on this machine, never below 0.
+    """
+    return max(0, ENGINES[setup.stack].buffers + outside(anatomy, setup, users) + setup.correction_bytes)
+
+
+def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
+    """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: context, links, graphs (measured)."""
+    engine = ENGINES[setup.stack]
+    captured = graphs(anatomy, users) if engine.graphs else 0
+    return engine.context + (engine.links if setup.gpus > 1 else 0) + captured
+
+
+def bill(
+    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, users: int, length: int, budget: int
+) -> Memory:
+    """The memory bill of one GPU when ``users`` sequences of at most ``length`` tokens may run at the same time.
+
+    All memory of the budget that nothing else takes becomes KV cache; tokens and bytes are one number: capacity =
+    cache ÷ bytes per token, and bytes per token are those of a sequence of ``length``.
+    """
+    step = step_tokens(device)
+    loaded = weights(facts, anatomy, setup)
+    peak = activations(anatomy, setup, users, step)
+    beside = overhead(anatomy, setup, users)
+    room = max(0, budget - loaded - peak - beside)
+    engine = ENGINES[setup.stack]
+    if engine.of_free is not None:
+        room = min(room, int(engine.of_free * max(0, device.free_bytes - loaded - peak - beside)))
+    token = max(1, -(-sequence_bytes(anatomy, setup, length, step) // length))
+    tokens = room // token // engine.block * engine.block
+    return Memory(loaded, token, tokens, peak, beside, loaded + peak + beside + tokens * token, budget)

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
-from wizard.advise import memory
-from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Wishes
-from wizard.advise.compatibility import Obstacle, obstacles
-from wizard.catalog.environments import Environment, environment
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from wizard.advise import cpu, gpu, report
+from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
+from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.kernel.errors import InfeasibleError
-from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-STACK = "llamacpp"
-KV_DTYPE = "f16"
-DEFAULT_CONTEXT = 4096
-"""Tokens for each user unless asked otherwise: a long chat; more only costs memory."""
-LEAST_CONTEXT = 256
+FLUENT_MS = 50.0
+"""Milliseconds from token to token (20 tokens/s) below which nobody who reads along is kept waiting."""
+CRAMPED = 2048
+"""Tokens of prompt and answer below which a chat has to forget early."""
+FEW = 2
+"""People at the same time whom a setup must serve to be no stopgap, where nobody said how many."""
+LARGE = 20_000_000_000
+"""Parameters from which 8 and 4 bits are worth another checkpoint: they halve what is slow and cost little."""
+SIMPLEST = {"llamacpp": 0, "vllm": 0, "trtllm-llmapi": 1, "trtllm-engine": 2, "transformers": 3}
+"""Steps to a first answer: vLLM and the LLM API load a repository as it is, engines are built first; the transformers
+baseline is as simple and several times slower (20 against 202 tokens/s for an 8B model on an H200, measured)."""
+PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4}
+"""How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes) -> Advice:
-    """Recommend how to serve ``facts`` on ``host``.
+def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NOTHING) -> Advice:
+    """Recommend how to serve ``facts`` on ``host``, best first, and say why everything else cannot be.
 
-    This version serves GGUF models on the CPU with llama.cpp behind Triton; everything else is rejected with the
-    reason and the smallest change that would work. What the user asked for explicitly is never changed.
+    What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
+    wish whose change would make it work. What was measured here (``past``) says nothing about another machine.
     """
-    env = environment(STACK)
-    found = [*_against_wishes(facts, wishes), *_against_model(facts), *obstacles(host, env)]
-    if found:
-        return Advice(False, rejections=tuple(_rejection(facts, wishes, one) for one in found))
-    budget = int((host.memory_available_bytes or 0) * (1 - memory.RESERVE))
-    fit = _fit(host, facts, wishes, env, budget)
-    if isinstance(fit, Obstacle):
-        return Advice(False, rejections=(_rejection(facts, wishes, fit),))
-    return Advice(True, choices=(fit,))
+    if host.source != "this machine":
+        past = NOTHING
+    choices, rejections = _candidates(host, facts, wishes, past)
+    if not choices:
+        return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
+    ranked = [
+        replace(one, warnings=(*one.warnings, *damaged(past))) for one in sorted(choices, key=_key(facts, wishes))
+    ]
+    return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -47,134 +58,160 @@ def recommended(advice: Advice) -> Choice:
     return advice.choices[0]
 
 
-def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle) -> Rejection:
-    quantization = wishes.quantization or (facts.quantization.detail if facts.quantization else None)
-    return Rejection(
-        wishes.stack or STACK, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.text, why.remedy
-    )
+def _candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
+) -> tuple[list[Choice], list[Rejection]]:
+    if wishes.stack and wishes.stack not in SIMPLEST:
+        text, remedy = f"There is no serving stack {wishes.stack}.", f"One of {', '.join(SIMPLEST)}."
+        nowhere = Rejection(wishes.stack, wishes.quantization, wishes.tp or 1, wishes.pp or 1, "stack", text, remedy)
+        return [], [nowhere]
+    choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
+    of_gguf = any(file.format == "gguf" for file in facts.weights)
+    if wishes.stack == cpu.STACK or (wishes.stack is None and of_gguf and not host.gpus):
+        return choices, rejections
+    more, others = gpu.candidates(host, facts, wishes, past)
+    gguf = [one for one in rejections if one.code == "format"]
+    if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
+        rejections = gguf if not host.gpus else []
+    return [*choices, *more], [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
-def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
-    found: list[Obstacle] = []
-    if wishes.stack not in (None, STACK):
-        text = f"This version of the wizard serves with {STACK}; {wishes.stack} is not built in yet."
-        found.append(Obstacle("stack", text, f"--stack {STACK}"))
-    for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
-        if value not in (None, 1):
-            text = f"{STACK} on the CPU runs in one process; {name} {value} would need as many GPUs."
-            found.append(Obstacle(name, text, f"--{name} 1"))
-    if wishes.kv_dtype not in (None, KV_DTYPE):
-        found.append(
-            Obstacle(
-                "kv-dtype", f"The KV cache is kept in {KV_DTYPE}, not {wishes.kv_dtype}.", f"--kv-dtype {KV_DTYPE}"
-            )
-        )
-    stored = facts.quantization.detail if facts.quantization else None
-    if wishes.quantization and wishes.quantization.lower() != (stored or "none").lower():
-        text = f"This model's file is stored as {stored or 'unquantised'}, not {wishes.quantization}."
-        found.append(Obstacle("quantization", text, f"Give the {wishes.quantization} file of this model instead."))
-    if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = f"The model was trained for {facts.max_context} tokens of context; {wishes.max_len} were asked for."
-        found.append(Obstacle("context", text, f"--max-len {facts.max_context}"))
-    return found
+def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[Choice]:
+    """Every choice with what limits it, and all but the first with what put them behind it."""
+    key, names, first = _key(facts, wishes), CRITERIA[wishes.goal], ranked[0]
+    best = key(first)
+
+    def explained(one: Choice) -> Choice:
+        notes = [Note(report.LIMIT, report.limit(one, facts))]
+        if one is not first:
+            pairs = zip(names, best, key(one), strict=True)
+            criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
+            notes.append(Note(report.BEHIND, report.behind(criterion, one, first), f"order for --goal {wishes.goal}"))
+        return replace(one, reasons=(*notes, *one.reasons))
+
+    return [explained(one) for one in ranked]
 
 
-def _against_model(facts: ModelFacts) -> list[Obstacle]:
-    if not any(file.format == "gguf" for file in facts.weights):
-        return [
-            Obstacle(
-                "format",
-                f"{facts.name} is not a GGUF file, which is what {STACK} loads.",
-                "Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file.",
-            )
-        ]
-    if facts.weight_bytes is None or memory.kv_bytes_per_token(facts, KV_DTYPE) is None:
-        why = "; ".join(facts.unknown.values()) or "its header does not say its shape"
-        return [Obstacle("shape", f"How much memory {facts.name} takes is unknown: {why}.", "Give another GGUF file.")]
-    return []
+Key = Callable[[Choice], tuple[Any, ...]]
 
 
-def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int) -> Choice | Obstacle:
-    if host.memory_available_bytes is None:
-        why = host.unknown.get("memory_available_bytes", "the system does not say")
-        return Obstacle("memory", f"How much memory is free is unknown: {why}.", "Mend what the reason says.")
-    users = max(1, wishes.users)
-    longest = memory.longest_context(
-        facts, users=users, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget
-    )
-    wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-    context = wanted if wanted <= longest else longest
-    if (wishes.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
-        return _too_large(facts, wishes, env, budget, longest, min(wanted, wishes.max_len or LEAST_CONTEXT))
-    bill = memory.bill(facts, tokens=users * context, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
-    if bill is None:
-        raise AssertionError("the shape was checked before")
-    return Choice(
-        stack=STACK,
-        runtime="native",
-        dtype=facts.dtype or "unknown",
-        quantization=facts.quantization.detail if facts.quantization else None,
-        kv_cache_dtype=KV_DTYPE,
-        tp=1,
-        pp=1,
-        max_batch_size=users,
-        max_seq_len=context,
-        release=f"triton {env.triton}",
-        memory=bill,
-        warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
-        reasons=tuple(_reasons(host, facts, env, f"{users} requests", context, bill)),
-    )
+CRITERIA = {
+    "chat": ("room", "pace", "pace", "simplicity", "precision", "gpus", "links", "speed"),
+    "throughput": ("room", "tokens", "simplicity", "gpus"),
+    "quality": ("room", "precision", "pace", "simplicity", "gpus", "speed"),
+    "smallest": ("gpus", "size", "simplicity", "speed"),
+}
+"""What `_key` compares, by goal."""
 
 
-def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, longest: int, wanted: int) -> Obstacle:
-    need = memory.bill(
-        facts, tokens=max(1, wishes.users) * wanted, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget
-    )
-    total = need.total_bytes if need else 0
-    need_text = f"{facts.name} needs {size(total)} of memory for {wishes.users} users × {wanted} tokens"
-    text = f"{need_text}; {size(budget)} may be used."
-    if longest >= LEAST_CONTEXT:
-        return Obstacle("memory", text, f"--max-len {longest}, or fewer --users")
-    return Obstacle(
-        "memory", text, f"Free {size(total - budget)} of memory, or choose a smaller model or quantisation."
-    )
+def _key(facts: ModelFacts, wishes: Wishes) -> Key:
+    """What is compared, the most important first; less is better."""
+    large = (facts.parameters or 0) >= LARGE
+
+    def tpot(one: Choice) -> float:
+        return one.speed.tpot_ms if one.speed and one.speed.tpot_ms else 1000.0
+
+    def cramped(one: Choice) -> bool:
+        wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
+        return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or FEW)
+
+    def quality(one: Choice) -> int:
+        return PRECISION.get(one.quantization or "none", 5)
+
+    def chat(one: Choice) -> tuple[Any, ...]:
+        slow = tpot(one) > FLUENT_MS
+        ways = one.tp > 2 and any(note.code == "pcie-tp" for note in one.warnings)
+        format_rank = -quality(one) if large and _native(one) else quality(one)
+        reading = round(tpot(one)) if slow else 0
+        return (cramped(one), slow, reading, SIMPLEST[one.stack], format_rank, one.tp * one.pp, ways, tpot(one))
+
+    def throughput(one: Choice) -> tuple[Any, ...]:
+        tokens = (one.speed.throughput_tokens_per_s or 0) * one.replicas if one.speed else 0
+        return (cramped(one), -round(tokens), SIMPLEST[one.stack], one.tp * one.pp)
+
+    def best(one: Choice) -> tuple[Any, ...]:
+        return (cramped(one), quality(one), tpot(one) > FLUENT_MS, SIMPLEST[one.stack], one.tp * one.pp, tpot(one))
+
+    def smallest(one: Choice) -> tuple[Any, ...]:
+        used = one.memory.weights_bytes * one.tp * one.pp
+        return (one.tp * one.pp, used, SIMPLEST[one.stack], tpot(one))
+
+    return {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
 
 
-def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
-    notes: list[Note] = []
-    if context < wanted:
-        notes.append(Note("context-cut", f"The context was cut from {wanted} to {context} tokens so that it fits."))
-    if host.gpus:
-        name = host.gpus[0].name
-        notes.append(Note("gpu-unused", f"This version serves on the CPU; the {name} of this machine is not used yet."))
-    if wishes.max_gpus or wishes.gpu_memory_utilization:
-        notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
-    if facts.chat is None:
-        notes.append(Note("no-template", "The model has no chat template: it continues text rather than answers."))
-    if facts.gated:
-        notes.append(
-            Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
-        )
-    return notes
+def _native(one: Choice) -> bool:
+    """Whether the tensor cores multiply the format itself, so that it is faster and not only smaller."""
+    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq")
 
 
-def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, context: int, bill: Memory) -> list[Note]:
-    gguf = "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md"
-    where = "No NVIDIA GPU was found" if not host.gpus else "GPU stacks are not built in yet"
-    stored = facts.quantization.detail if facts.quantization else "GGUF"
-    return [
-        Note(
-            "cpu", f"{where}, so the CPU serves: {host.cpu.cores} cores for llama.cpp behind Triton's Python backend."
-        ),
-        Note(
-            "format", f"The file is GGUF ({stored}, {count(facts.parameters)} parameters): it is loaded as it is.", gguf
-        ),
-        Note(
-            "users",
-            f"{users} are worked on at the same time, {context} tokens of prompt plus answer for each.",
-        ),
-        Note(
-            "memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."
-        ),
-        Note("release", f"Triton {env.triton} comes in a wheel, so neither Docker nor a GPU is needed."),
-    ]
+def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
+    """Where something near can serve, that is the smallest remedy: a wider split, another format, another stack."""
+
+    def near(one: Rejection) -> Choice | None:
+        same = [each for each in ranked if each.stack == one.stack]
+        alike = [each for each in same if each.quantization == one.quantization]
+        return next(iter(alike or same or ranked), None)
+
+    def helped(one: Rejection) -> Rejection:
+        other = near(one)
+        if other is None or one.code not in ("memory", "format", "model", "image", "capability"):
+            return one
+        flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
+        flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
+        flags += [] if (other.tp, other.pp) == (one.tp, one.pp) else [f"--tp {other.tp}"]
+        if not flags:
+            return one
+        said = " ".join(flags)
+        # What the flags say already (a wider split here, another stack) is not said a second time.
+        others = [part for part in one.remedy.split(", or ") if part not in said and f"(tp {other.tp})" not in part]
+        others = [part[:1].lower() + part[1:] if part.startswith("Give") else part for part in others]
+        return replace(one, remedy=", or ".join([said, *others]))
+
+    return [helped(one) for one in rejections]
+
+
+WISHED = (
+    *("max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
+    *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
+)
+"""Wishes in the order in which giving one up costs least."""
+
+
+def _with_nearest(
+    host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection], past: Calibration
+) -> list[Rejection]:
+    """With explicit wishes: the first whose giving up makes it possible becomes the first rejection's remedy."""
+    nothing = Wishes()
+    for name in WISHED:
+        if getattr(wishes, name) == getattr(nothing, name):
+            continue
+        without = replace(wishes, **{name: getattr(nothing, name)})
+        choices, _ = _candidates(host, facts, without, past)
+        if choices:
+            first, *others = rejections
+            return [replace(first, remedy=_instead(name, wishes, without, facts, choices, rejections)), *others]
+    return rejections
+
+
+def _instead(
+    name: str, wishes: Wishes, without: Wishes, facts: ModelFacts, choices: list[Choice], rejections: list[Rejection]
+) -> str:
+    """The value of the wish ``name`` that works and is nearest to what was asked for, as a flag."""
+    key = _key(facts, without)
+    if name in ("tp", "pp"):
+        asked: int = getattr(wishes, name)
+        best = min(choices, key=lambda one: (abs(getattr(one, name) - asked), key(one)))
+    elif name == "max_gpus":
+        best = min(choices, key=lambda one: (one.tp * one.pp, key(one)))
+    else:
+        best = min(choices, key=key)
+    flag = f"--{name.replace('_', '-')}"
+    if name in ("max_len", "users"):
+        own = best.max_seq_len if name == "max_len" else best.max_batch_size
+        # What was asked for may be far beyond what is offered unasked: the rejections know how far one can go.
+        known = [int(one.remedy.split()[1]) for one in rejections if re.fullmatch(rf"{flag} \d+", one.remedy)]
+        return f"{flag} {max([own, *known])}"
+    if name == "as_published":
+        return f"--quantization {best.quantization} without {flag}"
+    values = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}
+    return f"{flag} {values.get(name) or getattr(best, name)}"

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.catalog.profiles import files, load_toml
-from wizard.kernel.values import from_data
+from wizard.catalog.profiles import files, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,7 @@ def gpus() -> dict[str, GpuProfile]:
     Raises:
         UsageError: TW-D02 if a file is not TOML, TW-K01 if one does not fit, naming file and field.
     """
-    data = {name: load_toml(path) for name, path in files("gpus").items()}
-    return from_data(dict[str, GpuProfile], data, where="profiles/gpus")
+    return {name: load(GpuProfile, path) for name, path in files("gpus").items()}
 
 
 def match(name: str) -> GpuProfile | None:

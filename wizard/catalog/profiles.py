@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,4 +82,17 @@ def load(kind: type[T], path: Path) -> T:
     Raises:
         UsageError: TW-D02 if it is not TOML, TW-K01 if a field does not fit.
     """
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        changed = 0  # reading it says why
+    key: Any = kind  # a class is hashable, which mypy does not see in type[T]
+    found: T = _read(key, path, changed)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _read(kind: Any, path: Path, changed: int) -> Any:
+    """Values cannot change, so a file is read once for each time that it was written."""
+    del changed
     return from_data(kind, load_toml(path), where=str(path))

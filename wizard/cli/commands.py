@@ -12,6 +12,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "probe": stages.probe,
     "model": stages.model,
     "advise": stages.advise,
+    "speed": stages.speed,
     "plan": stages.plan,
     "run": serving.run,
     "up": serving.up,

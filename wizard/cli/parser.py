@@ -71,13 +71,18 @@ def _add_wishes(one: argparse.ArgumentParser) -> None:
     )
     wishes.add_argument("--users", type=_whole, default=None, metavar="N", help="people served at the same time (4)")
     wishes.add_argument("--max-len", type=_whole, metavar="L", help="tokens of prompt plus answer for each")
-    wishes.add_argument("--max-gpus", type=_whole, metavar="N")
-    wishes.add_argument("--gpu-memory-utilization", type=_share, metavar="F")
-    wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. llamacpp")
-    wishes.add_argument("--quantization", metavar="Q")
+    wishes.add_argument("--max-gpus", type=_whole, metavar="N", help="use no more GPUs than these")
+    wishes.add_argument(
+        "--gpu-memory-utilization", type=_share, metavar="F", help="share of a GPU's memory, as in vLLM"
+    )
+    wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. vllm, trtllm-llmapi, llamacpp")
+    wishes.add_argument("--quantization", metavar="Q", help="weight format, e.g. none, fp8, int4_awq, nvfp4")
     wishes.add_argument("--tp", type=_whole, metavar="N", help="tensor parallel size")
     wishes.add_argument("--pp", type=_whole, metavar="N", help="pipeline parallel size")
-    wishes.add_argument("--kv-dtype", metavar="D", help="dtype of the KV cache")
+    wishes.add_argument("--kv-dtype", metavar="D", help="dtype of the KV cache: auto, fp8")
+    wishes.add_argument(
+        "--as-published", action="store_true", help="only these very files, no other quantisation of them"
+    )
 
 
 def _add_plan(one: argparse.ArgumentParser) -> None:
@@ -117,10 +122,20 @@ def _add_stages(commands: Commands) -> None:
     ref_help = "a journey (demo), a hub id (org/name), a folder, or a .gguf file"
     model = _command(commands, "model", "describe a model", "model demo\nmodel ./my-model --json")
     model.add_argument("ref", metavar="MODEL", help=ref_help)
-    advise = _command(commands, "advise", "say what to run here, and why", "advise demo --users 8 --json")
-    advise.add_argument("ref", metavar="MODEL", help=ref_help)
+    advise = _command(
+        commands,
+        "advise",
+        "say what to run here, and why",
+        "advise demo --users 8 --json\nadvise ./my-model --hardware 2xL40S\nadvise --cases fleet.yaml --json",
+    )
+    advise.add_argument("ref", nargs="?", metavar="MODEL", help=ref_help)
     advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
+    advise.add_argument("--explain", action="store_true", help="show each number's formula and where it is from")
+    advise.add_argument(
+        "--cases", metavar="FILE", help="instead of MODEL: machines, models and requests from a YAML file"
+    )
     _add_wishes(advise)
+    _add_speed(commands, ref_help)
     plan = _command(
         commands,
         "plan",
@@ -131,6 +146,31 @@ def _add_stages(commands: Commands) -> None:
     plan.add_argument("--full", action="store_true", help="with the whole text of the files that are written")
     _add_plan(plan)
     _add_wishes(plan)
+
+
+def _add_speed(commands: Commands, ref_help: str) -> None:
+    speed = _command(
+        commands,
+        "speed",
+        "estimate how fast one configuration answers, with a range and who says so",
+        "speed ./my-model --hardware 8xH100 --stack vllm --tp 4 --concurrency 32 --quantization fp8",
+    )
+    speed.add_argument("ref", metavar="MODEL", help=ref_help)
+    speed.add_argument("--stack", metavar="S", default="vllm", help="serving stack (vllm)")
+    speed.add_argument("--tp", type=_whole, default=1, metavar="N", help="tensor parallel size (1)")
+    speed.add_argument("--pp", type=_whole, default=1, metavar="N", help="pipeline parallel size (1)")
+    speed.add_argument("--concurrency", type=_whole, default=1, metavar="N", help="users served at the same time (1)")
+    speed.add_argument("--isl", type=_whole, default=1024, metavar="N", help="tokens of each prompt (1024)")
+    speed.add_argument("--osl", type=_whole, default=256, metavar="N", help="tokens of each answer (256)")
+    speed.add_argument("--quantization", metavar="Q", help="weight format; the model's own if left out, none: 16 bits")
+    speed.add_argument("--dtype", choices=("bfloat16", "float16"), help="of what is not quantised; the model's own")
+    speed.add_argument("--kv-dtype", choices=("auto", "fp8"), default="auto", help="dtype of the KV cache (auto)")
+    speed.add_argument(
+        "--provider",
+        choices=("roofline", "aiconfigurator"),
+        default="roofline",
+        help="who is asked: ours, or NVIDIA's aiconfigurator-core (the extra `perf`; takes seconds)",
+    )
 
 
 def _add_run(commands: Commands) -> None:

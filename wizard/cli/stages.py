@@ -1,4 +1,4 @@
-"""The commands that look and plan: probe, model, advise, plan. None of them changes anything."""
+"""The commands that look and plan: probe, model, advise, speed, plan. None of them changes anything."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     host = _host(arguments)
-    return host, facts, journey.advise(host, facts, _wishes(arguments))
+    past = journey.calibration(workspace_of(arguments))
+    return host, facts, journey.advise(host, facts, _wishes(arguments), past)
 
 
 def advise(arguments: argparse.Namespace) -> int:
@@ -92,15 +93,65 @@ def advise(arguments: argparse.Namespace) -> int:
 
     from wizard.kernel.errors import InfeasibleError
 
-    _, facts, advice = _advice(arguments)
-    advice = replace(advice, choices=advice.choices[: arguments.top])
+    if (arguments.cases is None) == (arguments.ref is None):
+        what = "both a model and a file of cases are" if arguments.ref else "neither a model nor a file of cases is"
+        raise UsageError("TW-U08", f"{what} named", "Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
+    if arguments.cases:
+        return _cases(arguments)
+    host, facts, advice = _advice(arguments)
     if arguments.json:
-        print_json(advice)
+        print_json(replace(advice, choices=advice.choices[: arguments.top]))
     else:
+        from wizard.advise.explain import figures
         from wizard.prompts.show import advice_text
 
-        print(advice_text(advice, facts))
+        why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
+        print(advice_text(advice, facts, top=arguments.top, figures=why))
     return 0 if advice.feasible else InfeasibleError.exit_code
+
+
+def _cases(arguments: argparse.Namespace) -> int:
+    """One line for each case; what a case cannot do is in its line, not in the exit status."""
+    from dataclasses import replace
+    from pathlib import Path
+
+    from wizard import journey
+    from wizard.advise.report import choice_room, choice_title
+    from wizard.kernel.text import plain
+
+    for name, advice in journey.cases(Path(arguments.cases)):
+        if arguments.json:
+            print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
+            continue
+        first = advice.choices[0] if advice.feasible else None
+        said = f"{choice_title(first)}: {choice_room(first)}" if first else advice.rejections[0].text
+        print(plain(f"{name}: {said}"))
+    return 0
+
+
+def speed(arguments: argparse.Namespace) -> int:
+    """`triton-wizard speed`."""
+    from wizard import journey
+    from wizard.advise.providers import text
+    from wizard.advise.setup import Setup
+    from wizard.advise.speed import Load
+
+    facts = journey.model(arguments.ref, offline=arguments.offline)
+    setup = Setup(
+        arguments.stack,
+        arguments.dtype or ("float16" if facts.dtype == "float16" else "bfloat16"),
+        arguments.quantization or (facts.quantization and facts.quantization.format) or "none",
+        arguments.kv_dtype,
+        arguments.tp,
+        arguments.pp,
+    )
+    load = Load(arguments.concurrency, arguments.isl, arguments.osl)
+    found = journey.speed(_host(arguments), facts, setup, load, provider=arguments.provider)
+    if arguments.json:
+        print_json(found)
+    else:
+        print(text(found, load))
+    return 0
 
 
 def make_plan(arguments: argparse.Namespace) -> Plan:

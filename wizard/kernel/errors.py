@@ -45,6 +45,12 @@ class HostError(WizardError):
     exit_code = 3
 
 
+class InfeasibleError(WizardError):
+    """Nothing that the wizard knows can serve this model on this machine as asked."""
+
+    exit_code = HostError.exit_code
+
+
 class ModelError(WizardError):
     """The model is missing, damaged, or not what it says it is."""
 
@@ -75,12 +81,6 @@ class ServerError(WizardError):
     exit_code = 8
 
 
-class InfeasibleError(WizardError):
-    """Nothing that the wizard knows can serve this model on this machine as asked."""
-
-    exit_code = 9
-
-
 class CancelledError(WizardError):
     """The user stopped the journey (128 + SIGINT, as shells count it)."""
 
@@ -91,13 +91,12 @@ EXIT_CODES: dict[int, str] = {
     0: "done",
     1: "a defect in the wizard itself",
     UsageError.exit_code: "a flag, an answer or an input file cannot be used",
-    HostError.exit_code: "this machine lacks something that is needed",
+    HostError.exit_code: "this machine cannot serve the model as asked, or lacks something that is needed",
     ModelError.exit_code: "the model is missing or damaged",
     NetworkError.exit_code: "something could not be fetched",
     WorkspaceError.exit_code: "the workspace cannot be written or is held by another wizard",
     StepError.exit_code: "a step failed",
     ServerError.exit_code: "Triton did not start, died, or answered with an error",
-    InfeasibleError.exit_code: "the model cannot be served here as asked",
     CancelledError.exit_code: "stopped by the user",
 }
 """Every exit status of the command line and what it means (printed by ``triton-wizard --help``)."""

@@ -5,6 +5,7 @@
     WORKSPACE/                      $TRITON_WIZARD_HOME, $XDG_DATA_HOME/triton-wizard or ~/.local/share/triton-wizard
       lock                          one writer at a time
       journal.jsonl                 what was done, one event a line, only appended to
+      calibration.jsonl             what servers on this machine really took, one start a line, only appended to
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
@@ -85,6 +86,11 @@ class Workspace:
     def journal(self) -> Path:
         """The journal: one event a line, only appended to; shared, because environments and weights are."""
         return self.root / "journal.jsonl"
+
+    @property
+    def calibration(self) -> Path:
+        """What servers on this machine really took: one start a line, only appended to."""
+        return self.root / "calibration.jsonl"
 
     @property
     def environments(self) -> Path:

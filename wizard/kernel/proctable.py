@@ -53,6 +53,26 @@ def command(pid: int) -> tuple[str, ...]:
     return tuple(os.fsdecode(word) for word in raw.rstrip(b"\0").split(b"\0")) if raw else ()
 
 
+def memory(pid: int) -> int | None:
+    """Bytes of memory that ``pid`` holds; None if it may not be read (proc_pid_smaps(5)).
+
+    A page that several processes share counts in parts (PSS). Read-only shared mappings do not count: they are files,
+    such as a model's weights, whose pages the kernel keeps for everybody and can drop.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    kilobytes, counts = 0, True
+    for line in lines:
+        first, second, *_ = (*line.split(maxsplit=2), "", "")
+        if not first.endswith(":"):  # a mapping begins: its addresses and rights
+            counts = not second.startswith("r--s")
+        elif first == "Pss:" and counts:
+            kilobytes += int(second)
+    return kilobytes * 1024
+
+
 def processes() -> list[Process]:
     """All living processes that may be seen."""
     rows = (read(int(entry.name)) for entry in os.scandir("/proc") if entry.name.isdigit())

@@ -20,6 +20,11 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", _ANSI.sub("", text))
 
 
+def one_line(text: str) -> str:
+    """``text`` made harmless and without line breaks."""
+    return " ".join(plain(text).split())
+
+
 def width(text: str) -> int:
     """Columns that ``text`` takes in a terminal (wide East Asian characters take two)."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,8 +1,7 @@
 """What ``config.json`` says of a model. Pure: JSON data in, facts out.
 
 Field names are those of the ``transformers`` configurations (``LlamaConfig`` and its kin, and the older names of
-GPT-2's time). Parameters are counted for the Llama family, whose formula is its modules' shapes
-(``transformers/models/{llama,mistral,qwen2,qwen3}/modeling_*.py``); other architectures are left to the weights.
+GPT-2's time). Parameters are counted for the families of `wizard.model.families`; others are left to the weights.
 """
 
 from __future__ import annotations
@@ -11,28 +10,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from wizard.model import families, parameters, quantization
+from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.checked import label, whole
-from wizard.model.facts import ModelFacts, Quantization
+from wizard.model.facts import ModelFacts
+from wizard.model.windows import attention
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "layers": (("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 10_000),
-    "hidden_size": (("hidden_size", "n_embd", "d_model"), 1_000_000),
+    "hidden_size": (("hidden_size", "n_embd", "n_embed", "d_model"), 1_000_000),
     "heads": (("num_attention_heads", "n_head", "n_heads"), 100_000),
     "kv_heads": (("num_key_value_heads",), 100_000),
     "head_dim": (("head_dim",), 100_000),
     "intermediate_size": (("intermediate_size", "n_inner", "ffn_dim"), 100_000_000),
     "vocabulary": (("vocab_size",), 100_000_000),
     "experts": (("num_local_experts", "num_experts", "n_routed_experts"), 100_000),
-    "experts_per_token": (("num_experts_per_tok", "num_experts_per_token"), 100_000),
+    "experts_per_token": (("num_experts_per_tok", "num_experts_per_token", "experts_per_token"), 100_000),
     "max_context": (("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"), 1_000_000_000),
 }
 """Field of `ModelFacts` → its names in config.json, and the largest value that is not nonsense."""
 
 _OPTIONAL = ("experts", "experts_per_token")  # None says "dense", not "unknown"
-
-_QKV_BIAS = {"Qwen2ForCausalLM": True}  # modeling_qwen2.py: q, k and v have biases, o has none
-_QK_NORM = {"Qwen3ForCausalLM": True}  # modeling_qwen3.py: RMSNorm over head_dim on q and k
-_LLAMA_FAMILY = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 
 
 def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.json") -> ModelFacts:
@@ -47,26 +45,68 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         ModelError: TW-M05 if a value cannot be true.
     """
     text = _text_part(config)
-    numbers, unknown = _numbers(text, where)
+    nested = text is not config
     architecture = _architecture(config)
+    name, family = families.named(text.get("model_type"), architecture), None
+    if name:
+        family, text = families.completed(name, text, nested=nested)
+    numbers, unknown = _numbers(text, where)
     if architecture is None:
         unknown["architecture"] = "config.json names no architecture"
-    parameters = _parameters(architecture, numbers, text)
-    if parameters is None:
-        unknown["parameters"] = (
+    anatomy = parameters.anatomy(family, numbers, text, where) if family else None
+    if anatomy is None:
+        unknown["parameters"] = unknown["anatomy"] = (
             "config.json lacks a field that is needed to count them"
-            if architecture in _LLAMA_FAMILY
+            if family
             else f"the wizard cannot count {architecture or 'an unnamed architecture'} from its config.json alone"
         )
+    elif nested or isinstance(config.get("vision_config"), dict):
+        unknown["vision"] = "config.json does not say how many parameters the vision part has: they are not counted"
     return replace(
         facts,
         architecture=architecture,
-        parameters=parameters,
+        parameters=anatomy.parts.total if anatomy else None,
+        anatomy=anatomy,
         **numbers,
         dtype=_dtype(text) or _dtype(config),
-        quantization=quantization(text) or quantization(config),
+        quantization=quantization.of_config(text) or quantization.of_config(config),
         needs_remote_code=bool(config.get("auto_map")),
         unknown={**facts.unknown, **unknown},
+    )
+
+
+def anatomy_of_headers(
+    facts: ModelFacts, parts: Parts, config: Mapping[str, Any], where: str = "config.json"
+) -> Anatomy | None:
+    """The anatomy of a model of a family that the wizard does not know; None where even its sizes are not stated.
+
+    Args:
+        facts: What ``config`` says.
+        parts: Its parameters, from the headers of its weights.
+        config: The config's JSON object.
+        where: Its name for error messages.
+
+    Raises:
+        ModelError: TW-M05 if a value cannot be true.
+    """
+    text = _text_part(config)
+    n = {name: getattr(facts, name) for name in _FIELDS}
+    if any(n[name] is None for name in parameters.NEEDED):
+        return None
+    width = whole(text, "moe_intermediate_size", 100_000_000, where) or n["intermediate_size"] or 0
+    unknown = families.Family(latent=bool(text.get("kv_lora_rank")))
+    return Anatomy(
+        parts=parts,
+        attention=attention(unknown, text, n=n, where=where),
+        layers=n["layers"],
+        hidden=n["hidden_size"],
+        heads=n["heads"],
+        intermediate=n["intermediate_size"] or 0,
+        vocabulary=n["vocabulary"],
+        experts=(n["experts"] or 0) if parts.experts and n["experts_per_token"] else 0,
+        experts_per_token=(n["experts_per_token"] or 0) if parts.experts else 0,
+        moe_layers=n["layers"] if parts.experts else 0,
+        expert_intermediate=width if parts.experts else 0,
     )
 
 
@@ -105,66 +145,7 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
     return found, unknown
 
 
-def _parameters(architecture: str | None, n: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:
-    """Count of all weights of a Llama-like model, tied weights once; None if it is another or a size is missing."""
-    sizes = [n[name] for name in ("layers", "hidden_size", "heads", "kv_heads", "head_dim", "intermediate_size")]
-    if architecture not in _LLAMA_FAMILY or None in sizes or n["vocabulary"] is None or n["experts"]:
-        return None
-    layers, hidden, heads, kv_heads, head_dim, inner = sizes
-    queries, keys = heads * head_dim, kv_heads * head_dim
-    attention = 2 * hidden * queries + 2 * hidden * keys
-    if config.get("attention_bias") and not _QKV_BIAS.get(architecture):
-        attention += queries + 2 * keys + hidden
-    if _QKV_BIAS.get(architecture):
-        attention += queries + 2 * keys
-    if _QK_NORM.get(architecture):
-        attention += 2 * head_dim
-    mlp = 3 * hidden * inner
-    if config.get("mlp_bias"):
-        mlp += 2 * inner + hidden
-    embeddings = n["vocabulary"] * hidden * (1 if config.get("tie_word_embeddings") else 2)
-    return int(layers * (attention + mlp + 2 * hidden) + hidden + embeddings)
-
-
 def _dtype(config: Mapping[str, Any]) -> str | None:
     """``dtype`` (transformers 5) or ``torch_dtype``, without the ``torch.`` that some files have before it."""
     name = label(config.get("dtype")) or label(config.get("torch_dtype"))
     return name.removeprefix("torch.") if name else None
-
-
-def quantization(config: Mapping[str, Any]) -> Quantization | None:
-    """How the weights are quantised, from ``quantization_config`` (transformers' ``QuantizationMethod`` names)."""
-    found = config.get("quantization_config")
-    if not isinstance(found, dict):
-        return None
-    method = label(found.get("quant_method")) or ("bitsandbytes" if "load_in_4bit" in found else "unknown")
-    group = found.get("group_size", found.get("q_group_size"))
-    algorithm = label(found.get("quant_algo")) or label(found.get("format"))
-    detail = f"group size {group}" if isinstance(group, int) and 0 < group < 1_000_000 else algorithm
-    return Quantization(method.lower(), _bits(method.lower(), found), detail)
-
-
-def _bits(method: str, found: Mapping[str, Any]) -> float | None:
-    """Bits of a quantised weight, without scales."""
-    groups = found.get("config_groups")  # compressed-tensors and modelopt
-    first = next(iter(groups.values()), None) if isinstance(groups, dict) else None
-    weights = first.get("weights") if isinstance(first, dict) else None
-    candidates = (
-        found.get("bits"),
-        found.get("w_bit"),
-        weights.get("num_bits") if isinstance(weights, dict) else None,
-        4 if found.get("load_in_4bit") is True else None,
-        8 if found.get("load_in_8bit") is True else None,
-        {"fp8": 8, "fbgemm_fp8": 8, "mxfp4": 4}.get(method),
-    )
-    return next((float(b) for b in candidates if isinstance(b, (int, float)) and 0 < b <= 32), None)
-
-
-def modelopt(found: Mapping[str, Any]) -> Quantization | None:
-    """What ``hf_quant_config.json`` says, the file that NVIDIA ModelOpt writes beside config.json."""
-    inner = found.get("quantization")
-    algorithm = label(inner.get("quant_algo")) if isinstance(inner, dict) else None
-    if algorithm is None:
-        return None
-    bits = next((b for name, b in (("FP8", 8.0), ("FP4", 4.0), ("W4A", 4.0), ("INT8", 8.0)) if name in algorithm), None)
-    return Quantization("modelopt", bits, algorithm)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wizard.model.anatomy import Anatomy, Parts
+
 
 @dataclass(frozen=True, slots=True)
 class WeightFile:
@@ -24,6 +26,15 @@ class Quantization:
     bits: float | None = None
     detail: str | None = None
     """``Q8_0``, ``Q4_K_M``; the group size; whatever tells two of the same method apart."""
+    format: str | None = None
+    """The wizard's name of the format: ``fp8``, ``fp8_block``, ``int4_awq``, ``int4_gptq``, ``nvfp4``, ``mxfp4``,
+    ``int8_sq``, ``int8_wo``, ``int4_wo``, ``w4a8_awq``, ``gguf_q4_k_m`` …; None if it is none of them."""
+    group_size: int | None = None
+    """Weights that share a scale; None: one scale for a row or a tensor."""
+    desc_act: bool = False
+    """GPTQ's activation order, which keeps a tensor-parallel split from using the fast kernels."""
+    kv_dtype: str | None = None
+    """Dtype of the KV cache that the checkpoint brings scales for: ``fp8``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,10 @@ class ModelFacts:
     """Stored dtype of most weights: ``bfloat16``, ``float16``, ``float32``; for GGUF its file type."""
     weight_bytes: int | None = None
     """Size of the weights that would be loaded."""
+    anatomy: Anatomy | None = None
+    """Parameters by part, from the config; None where the architecture is unknown (``unknown`` says so)."""
+    stored: Parts | None = None
+    """Bytes by part as they are stored, from safetensors headers; None without them."""
     weights: tuple[WeightFile, ...] = ()
     quantization: Quantization | None = None
     revision: str | None = None

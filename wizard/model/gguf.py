@@ -21,6 +21,7 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.checked import unreadable
+from wizard.model.safetensors import Tensor
 
 _TYPES: dict[int, tuple[str, int, int]] = {
     0: ("F32", 1, 4),
@@ -88,6 +89,7 @@ class Header:
         parameters: Weights of all tensors; None if the header was cut off (`parse` with ``partial``).
         weight_bytes: Bytes of all tensors; None likewise, and if a tensor's type is newer than the table above.
         vocabulary: Number of tokens, if the file has a tokenizer.
+        tensors: All tensors, with ggml's names of their types; none if the header was cut off.
         tokens: Special token's name (``bos``, ``eos``, ``eot``, ``eom``) → its text.
     """
 
@@ -96,6 +98,7 @@ class Header:
     parameters: int | None
     weight_bytes: int | None
     vocabulary: int | None = None
+    tensors: tuple[Tensor, ...] = ()
     tokens: dict[str, str] = field(default_factory=dict)
 
 
@@ -143,6 +146,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
         parameters=tensors.parameters if tensors else None,
         weight_bytes=tensors.bytes if tensors else None,
         vocabulary=len(tokens) if isinstance(tokens, tuple) else None,
+        tensors=tensors.all if tensors else (),
         tokens=_special_tokens(metadata, tokens),
     )
 
@@ -243,6 +247,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Tensors:
+    all: tuple[Tensor, ...]
     parameters: int
     bytes: int | None
     main_type: str
@@ -253,22 +258,26 @@ class _Tensors:
         reader.expect(count, 24)
         weights: Counter[str] = Counter()
         spans: list[tuple[int, int]] = []
+        tensors: list[Tensor] = []
         for _ in range(count):
             name = reader.text(_LONGEST_KEY)
             dimensions = reader.number("I")
             if dimensions > 8:  # GGML_MAX_DIMS is 4 today
                 raise refused(reader.where, f"tensor {name!r} has {dimensions} dimensions")
-            elements = math.prod(struct.unpack(f"<{dimensions}Q", reader.take(8 * dimensions)))
+            shape = struct.unpack(f"<{dimensions}Q", reader.take(8 * dimensions))
+            elements = math.prod(shape)
             kind, offset = reader.number("I"), reader.number("Q")
             type_name, block, block_bytes = _TYPES.get(kind, (f"type {kind}", 1, 0))
             if elements % block:
                 raise refused(reader.where, f"tensor {name!r} does not fill its {type_name} blocks")
             weights[type_name] += elements
             spans.append((offset, offset + elements // block * block_bytes))
+            tensors.append(Tensor(name, type_name, shape, elements // block * block_bytes))
         _check_spans(reader, spans, metadata.get("general.alignment", _ALIGNMENT))
         main = max(weights, key=lambda kind: weights[kind], default="")
         known = all(not name.startswith("type ") for name in weights)
-        return cls(sum(weights.values()), sum(end - begin for begin, end in spans) if known else None, main)
+        total = sum(tensor.bytes for tensor in tensors) if known else None
+        return cls(tuple(tensors), sum(weights.values()), total, main)
 
 
 def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: object) -> None:

@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError
-from wizard.model import cache, chat_format, gguf, local
+from wizard.model import cache, chat_format, gguf, local, weights
 from wizard.model.cache import endpoint
-from wizard.model.checked import LARGEST_JSON, label
+from wizard.model.checked import LARGEST_JSON, label, read_object
 from wizard.model.facts import ChatFormat, ModelFacts, WeightFile
 from wizard.model.hub_errors import offline_error, silent, translated
 from wizard.model.refs import HubRef
+from wizard.model.safetensors import Tensor
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import ModelInfo
+    from huggingface_hub.utils import TensorInfo
 
 T = TypeVar("T")
 
@@ -38,7 +40,9 @@ LARGEST_BEGINNING = 16 << 20
 """Bytes of a remote GGUF file that are read at most; vocabularies of 150,000 tokens take about 6 MB."""
 BEGINNING_SECONDS = 4.0
 """After this long what has come of a GGUF header must do: the model's shape is at its very beginning."""
-_MOST_HEADERS = 8  # shards whose headers are fetched one by one when the hub does not count parameters itself
+HEADER_SECONDS = 3.0
+"""The headers of a model's shards that have not come by then are done without."""
+_HEADERS_AT_ONCE = 8
 
 
 def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
@@ -185,13 +189,23 @@ def _safetensors_facts(
     folder = _fetch_small_files(ref, sizes, api)
     facts = local.described(facts, folder)
     names = local.loaded_files(sorted(sizes))
-    elements = dict(info.safetensors.parameters) if info.safetensors else _elements(api, ref, names)
     total = [sizes[name] for name in names]
-    return replace(
-        local.with_elements(facts, elements),
+    facts = replace(
+        facts,
         weight_bytes=None if None in total else sum(size for size in total if size is not None),
         weights=tuple(WeightFile(name, sizes[name], "safetensors") for name in names),
     )
+    elements = dict(info.safetensors.parameters) if info.safetensors else {}
+    plain = facts.quantization is None and facts.anatomy is not None and "vision" not in facts.unknown
+    if plain and sum(elements.values()) == facts.parameters:
+        return weights.with_elements(facts, elements)  # the headers could say nothing new
+    tensors = _headers(api, ref, names)
+    if tensors is None:
+        why = f"the headers of the {len(names)} files did not come within {HEADER_SECONDS:.0f} s"
+        return replace(weights.with_elements(facts, elements), unknown={**facts.unknown, "stored": why})
+    told = weights.with_tensors(facts, tensors, read_object(folder / "config.json"), f"config.json of {ref}")
+    unused = sum(tensor.bytes for tensor in tensors) - (told.weight_bytes or 0)
+    return replace(told, weight_bytes=None if facts.weight_bytes is None else max(facts.weight_bytes - unused, 0))
 
 
 def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) -> Path:
@@ -208,14 +222,41 @@ def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) ->
     return Path(paths[0]).parent
 
 
-def _elements(api: HfApi, ref: HubRef, names: list[str]) -> dict[str, int]:
-    """Elements for each dtype from the shards' headers, by ranged reads; empty where that would be too many."""
-    elements: dict[str, int] = {}
-    for name in names if len(names) <= _MOST_HEADERS else ():
-        found = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
-        for dtype, count in found.parameter_count.items():
-            elements[dtype] = elements.get(dtype, 0) + count
-    return elements
+def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
+    """The tensors of all files, from their headers by ranged reads, several at once; None if they do not come in time.
+
+    Raises:
+        Exception: What the first request that fails raises.
+    """
+    waiting, done = iter(names), threading.Event()
+    found: dict[str, list[Tensor]] = {}
+    failed: list[Exception] = []
+
+    def fetch() -> None:
+        try:
+            for name in waiting:  # an iterator over a list gives each item to one thread
+                if failed or done.is_set():
+                    return
+                got = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
+                found[name] = [_tensor(tensor, each) for tensor, each in got.tensors.items()]
+                if len(found) == len(names):
+                    done.set()
+        except Exception as error:
+            failed.append(error)
+            done.set()
+
+    for _ in range(min(_HEADERS_AT_ONCE, len(names))):
+        threading.Thread(target=fetch, name="hub-headers", daemon=True).start()
+    complete = done.wait(HEADER_SECONDS)
+    done.set()
+    if failed:
+        raise failed[0]
+    return [tensor for name in names for tensor in found[name]] if complete else None
+
+
+def _tensor(name: str, told: TensorInfo) -> Tensor:
+    begin, end = told.data_offsets
+    return Tensor(name, str(told.dtype), tuple(told.shape), end - begin)
 
 
 def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, info: ModelInfo) -> ModelFacts:
@@ -231,8 +272,8 @@ def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, inf
         bos, eos = (said[key] if isinstance(said.get(key), str) else None for key in ("bos_token", "eos_token"))
         facts = replace(facts, chat=ChatFormat(template, bos, eos, (eos,) if eos else ()))
         unknown.pop("chat", None)
-    weights = (WeightFile(file, size, "gguf"),)
-    return replace(facts, weights=weights, weight_bytes=facts.weight_bytes or size, unknown=unknown)
+    found = (WeightFile(file, size, "gguf"),)
+    return replace(facts, weights=found, weight_bytes=facts.weight_bytes or size, unknown=unknown)
 
 
 def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:

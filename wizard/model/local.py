@@ -9,7 +9,7 @@ from typing import Any
 
 from wizard.kernel.errors import ModelError
 from wizard.kernel.values import from_json
-from wizard.model import chat_format, config, gguf, safetensors
+from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, weights
 from wizard.model.checked import label, optional_object, read_bytes, read_object, unreadable, whole
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
 
@@ -94,8 +94,8 @@ def described(facts: ModelFacts, folder: Path) -> ModelFacts:
     facts = config.describe(facts, read_object(folder / "config.json"), str(folder / "config.json"))
     chat = chat_format.of_folder(folder)
     unknown = {} if chat else {"chat": "there is no chat template beside config.json"}
-    quantization = facts.quantization or config.modelopt(optional_object(folder / "hf_quant_config.json"))
-    return replace(facts, chat=chat, quantization=quantization, unknown={**facts.unknown, **unknown})
+    stored_as = facts.quantization or quantization.of_modelopt(optional_object(folder / "hf_quant_config.json"))
+    return replace(facts, chat=chat, quantization=stored_as, unknown={**facts.unknown, **unknown})
 
 
 def of_gguf(path: Path, ref: str) -> ModelFacts:
@@ -148,8 +148,13 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         unknown["chat"] = "the file has no chat template"
     if header.parameters is None:
         unknown["parameters"] = "only the beginning of the file was read"
+    anatomy = gguf_anatomy.anatomy(header, found, where)
+    if anatomy is None:
+        unknown["anatomy"] = unknown.get("parameters", "the file's header lacks a size that is needed for it")
     return replace(
         facts,
+        anatomy=anatomy,
+        stored=gguf_anatomy.bytes_by_part(header, found),
         name=label(meta.get("general.name"), 60) or facts.name,
         architecture=architecture,
         parameters=header.parameters,
@@ -178,7 +183,7 @@ def _gguf_quantization(header: gguf.Header) -> Quantization | None:
     bits = None
     if header.parameters and header.weight_bytes:
         bits = round(header.weight_bytes * 8 / header.parameters, 2)
-    return Quantization("gguf", bits, header.file_type)
+    return Quantization("gguf", bits, header.file_type, format=f"gguf_{header.file_type.lower()}")
 
 
 def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
@@ -197,7 +202,7 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
 
 
 def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFacts:
-    """Add the weight files, their sizes and, from their headers, dtype and parameters."""
+    """Add the weight files, their sizes and what their headers say."""
     found = loaded_files(names)
     if index := next((name for name in names if name.endswith(".safetensors.index.json")), None):
         found = _shards(folder / index)
@@ -205,35 +210,14 @@ def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFac
         if any(weight_format(name) == "pickle" for name in names):
             raise only_pickle(str(folder))
         return replace(facts, unknown={**facts.unknown, "weight_bytes": _NO_WEIGHTS})
-    headers = [safetensors.read(folder / name) for name in found]
-    elements: dict[str, int] = {}
-    for header in headers:
-        for dtype, count in header.elements.items():
-            elements[dtype] = elements.get(dtype, 0) + count
-    facts = with_elements(facts, elements)
-    return replace(
+    tensors = [tensor for name in found for tensor in safetensors.read(folder / name)]
+    facts = replace(
         facts,
-        weight_bytes=sum(header.bytes for header in headers),
+        weight_bytes=sum(tensor.bytes for tensor in tensors),
         weights=tuple(WeightFile(name, (folder / name).stat().st_size, "safetensors") for name in found),
         local=True,
     )
-
-
-def with_elements(facts: ModelFacts, elements: dict[str, int]) -> ModelFacts:
-    """``facts`` with stored dtype and, unless the weights are packed, the exact number of parameters.
-
-    Args:
-        facts: What config.json says.
-        elements: Safetensors dtype → number of elements over all files.
-    """
-    if not elements:
-        return facts
-    main = max(elements, key=lambda dtype: elements[dtype])
-    if facts.quantization is not None:  # several weights may share one stored element
-        return replace(facts, dtype=facts.dtype or safetensors.DTYPES.get(main, main.lower()))
-    unknown = {key: why for key, why in facts.unknown.items() if key != "parameters"}
-    dtype = safetensors.DTYPES.get(main, main.lower())
-    return replace(facts, parameters=sum(elements.values()), dtype=dtype, unknown=unknown)
+    return weights.with_tensors(facts, tensors, read_object(folder / "config.json"), str(folder / "config.json"))
 
 
 def loaded_files(names: list[str]) -> list[str]:

@@ -20,7 +20,10 @@ def text(facts: ModelFacts) -> str:
         ("architecture", facts.architecture),
         ("parameters", _parameters(facts)),
         ("weights", _weights(facts)),
+        ("quantised", _quantised(facts)),
         ("shape", _shape(facts)),
+        ("attention", _attention(facts)),
+        ("KV cache", _kv_cache(facts)),
         ("vocabulary", facts.vocabulary and f"{facts.vocabulary:,} tokens"),
         ("context", facts.max_context and f"{facts.max_context:,} tokens of prompt and answer at most"),
         (
@@ -52,7 +55,12 @@ def _origin(facts: ModelFacts) -> str:
 
 
 def _parameters(facts: ModelFacts) -> str | None:
-    return f"{count(facts.parameters)} ({facts.parameters:,})" if facts.parameters else None
+    if not facts.parameters:
+        return None
+    said = f"{count(facts.parameters)} ({facts.parameters:,})"
+    if facts.anatomy and facts.anatomy.experts:
+        said += f", {count(facts.anatomy.active)} of them work on one token"
+    return said
 
 
 def _weights(facts: ModelFacts) -> str | None:
@@ -69,12 +77,68 @@ def _weights(facts: ModelFacts) -> str | None:
     return f"{size(facts.weight_bytes)} in {files}, {kind}, {stored}"
 
 
+def _quantised(facts: ModelFacts) -> str | None:
+    found = facts.quantization
+    if found is None or found.method == "gguf":
+        return None
+    if found.format is None:
+        said = ["in a way that the wizard has no name for"]
+    else:
+        group = found.group_size
+        blocks = f"blocks of {group} x {group}" if found.format == "fp8_block" else f"groups of {group}"
+        said = [found.format.replace("_", " "), blocks if group else "no groups"]
+    if found.desc_act:
+        said.append("in activation order")
+    if found.kv_dtype:
+        said.append(f"scales for a KV cache in {found.kv_dtype}")
+    return ", ".join(said)
+
+
+def _attention(facts: ModelFacts) -> str | None:
+    """``GQA, 32 heads share 8 of keys and values; 52 of 62 layers keep 1,024 tokens``."""
+    anatomy = facts.anatomy
+    if anatomy is None:
+        return None
+    if latent := _latent(facts):
+        said = [f"MLA, a latent row of {latent} for each token"]
+    elif not anatomy.kv_heads:
+        said = ["none"]
+    elif anatomy.kv_heads == anatomy.heads:
+        said = [f"MHA, {anatomy.heads} heads"]
+    else:
+        name = "MQA" if anatomy.kv_heads == 1 else "GQA"
+        said = [f"{name}, {anatomy.heads} heads share {anatomy.kv_heads} of keys and values"]
+    for group in anatomy.attention:
+        if group.window:
+            said.append(f"{group.layers} of {anatomy.layers} layers keep {group.window:,} tokens")
+        elif not group.latent and not group.kv_heads:
+            said.append(f"{group.layers} of {anatomy.layers} layers keep nothing for a token")
+    return "; ".join(said)
+
+
+def _latent(facts: ModelFacts) -> int:
+    """Elements of MLA's row; 0 for other attention."""
+    groups = facts.anatomy.attention if facts.anatomy else ()
+    return max((group.latent or 0 for group in groups), default=0)
+
+
+def _kv_cache(facts: ModelFacts) -> str | None:
+    """Bytes that a token takes in 16 bits, in the layers that keep it."""
+    if facts.anatomy is None:
+        return None
+    groups = facts.anatomy.attention
+    bytes_of = [2 * one.layers * (one.latent or one.kv_heads * (one.key_dim + one.value_dim)) for one in groups]
+    windows = sum(each for each, group in zip(bytes_of, groups, strict=True) if group.window)
+    said = f"{sum(bytes_of):,} bytes a token in 16 bits"
+    return f"{said}, {sum(bytes_of) - windows:,} after the windows are full" if windows else said
+
+
 def _shape(facts: ModelFacts) -> str | None:
     parts = [
         facts.layers and f"{facts.layers} layers",
         facts.hidden_size and f"{facts.hidden_size} wide",
         facts.heads and f"{facts.heads} heads",
-        facts.kv_heads and f"{facts.kv_heads} for keys and values",
+        facts.kv_heads and not _latent(facts) and f"{facts.kv_heads} for keys and values",
         facts.head_dim and f"{facts.head_dim} each",
         facts.experts and f"{facts.experts} experts",
         facts.experts_per_token and f"{facts.experts_per_token} of them for each token",

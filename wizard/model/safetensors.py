@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -35,15 +36,30 @@ DTYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float6
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """Elements for each stored dtype, and bytes of all tensors. Packed formats count their containers as elements."""
+class Tensor:
+    """One tensor: its name, the file format's name of its type, its shape and its size in bytes."""
 
-    elements: dict[str, int]
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
     bytes: int
 
+    @property
+    def elements(self) -> int:
+        """Stored elements; packed formats have several weights in one."""
+        return math.prod(self.shape)
 
-def read(path: Path) -> Header:
-    """Read and check the header of one file.
+
+def elements(tensors: Iterable[Tensor]) -> dict[str, int]:
+    """Elements for each stored dtype. Packed formats count their containers as elements."""
+    found: Counter[str] = Counter()
+    for tensor in tensors:
+        found[tensor.dtype] += tensor.elements
+    return dict(found)
+
+
+def read(path: Path) -> tuple[Tensor, ...]:
+    """Read and check the header of one file: its tensors, which fill it.
 
     Raises:
         ModelError: TW-M07 if the file is truncated or its header cannot be true; TW-M17 if it cannot be read.
@@ -74,15 +90,15 @@ def damaged(path: Path, why: str) -> ModelError:
     )
 
 
-def _check(path: Path, tensors: dict[str, Any], body: int) -> Header:
-    """Add the tensors up and make sure that they fill ``body`` bytes, each where it says."""
-    elements: Counter[str] = Counter()
+def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]:
+    """Make sure that the tensors fill ``body`` bytes, each where it says."""
+    found: list[Tensor] = []
     spans: list[tuple[int, int]] = []
     for name, tensor in tensors.items():
         if name == "__metadata__":
             continue
-        dtype, count, span = _tensor(path, name[:100], tensor)
-        elements[dtype] += count
+        dtype, shape, span = _tensor(path, name[:100], tensor)
+        found.append(Tensor(name, dtype, shape, span[1] - span[0]))
         spans.append(span)
     end = 0
     for begin, stop in sorted(spans):
@@ -93,11 +109,11 @@ def _check(path: Path, tensors: dict[str, Any], body: int) -> Header:
         raise damaged(path, f"{size(end - body)} of weights are missing at its end")
     if end < body:
         raise damaged(path, f"{size(body - end)} at its end belong to no tensor")
-    return Header(dict(elements), end)
+    return tuple(found)
 
 
-def _tensor(path: Path, name: str, tensor: object) -> tuple[str, int, tuple[int, int]]:
-    """Dtype, element count and byte span of one entry."""
+def _tensor(path: Path, name: str, tensor: object) -> tuple[str, tuple[int, ...], tuple[int, int]]:
+    """Dtype, shape and byte span of one entry."""
     fields = tensor if isinstance(tensor, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets) and len(offsets) == 2):
@@ -109,7 +125,7 @@ def _tensor(path: Path, name: str, tensor: object) -> tuple[str, int, tuple[int,
     bits = _BITS.get(dtype)
     if bits is not None and (count * bits + 7) // 8 != end - begin:
         raise damaged(path, f"tensor {name!r} has {end - begin} bytes, which do not fit its shape")
-    return dtype[:20], count, (begin, end)
+    return dtype[:20], tuple(shape), (begin, end)
 
 
 def _naturals(value: object) -> TypeGuard[list[int]]:

@@ -8,21 +8,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection
+from wizard.advise import report
+from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise.explain import Figure
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
-from wizard.plan.words import choice_room, choice_title, cost, model_line, stack
+from wizard.plan.words import cost, model_line
 from wizard.probe.host import Host
 
+SHOWN = 8
+"""Choices in sight; the others are folded."""
 MUTED = "opacity:.7"
 RULE = "border-bottom:1px solid rgba(127,127,127,.3);text-align:left;vertical-align:top;padding:.2em 1em .2em 0"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
-PARTS = ("#4c8dd6", "#c98a1b", "#8a6fc7", "#5c9e5c", "rgba(127,127,127,.25)")
-"""Weights, KV cache, working memory, server, what is left."""
+PARTS = {
+    "weights": "#4c8dd6",
+    "cache": "#c98a1b",
+    "activations": "#8a6fc7",
+    "overhead": "#5c9e5c",
+    "left": "rgba(127,127,127,.25)",
+    "excess": "#d0504c",
+}
+"""Colours of the memory bar by kind of part."""
 
 
 def text(value: object) -> str:
@@ -56,25 +67,46 @@ def model_html(facts: ModelFacts) -> str:
 
 def advice_html(advice: Advice) -> str:
     """The recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
-    parts = [_choice(choice, best=not number) for number, choice in enumerate(advice.choices)]
+    choices = report.ordered(advice.choices)
+    parts = [_choice(choice, best=not number) for number, choice in enumerate(choices[:SHOWN])]
+    if len(choices) > 1 and (why := report.reason(advice.choices[1], report.BEHIND)):
+        runner = f"<div><b>Runner-up:</b> {text(report.choice_title(advice.choices[1]))}. {text(why)}</div>"
+        parts.insert(1, runner)
+    if rest := choices[SHOWN:]:
+        more = "".join(_choice(choice, best=False) for choice in rest)
+        parts.append(f"<details><summary>{len(rest)} more ways</summary>{more}</details>")
     if not advice.feasible:
         parts.append("<b>Nothing that the wizard knows can serve this model here as asked.</b>")
-    parts += [_rejection(rejection) for rejection in advice.rejections]
-    return f"<div>{''.join(parts)}</div>"
+    refusals = "".join(_refusal(one) for one in report.refusals(advice.rejections))
+    if refusals and advice.feasible:
+        refusals = f"<details><summary>What does not work here</summary>{refusals}</details>"
+    return f"<div>{''.join(parts)}{refusals}</div>"
 
 
-def _choice(choice: Choice, *, best: bool) -> str:
-    title = f"{text(choice_title(choice))} · {text(choice_room(choice))} · {text(choice.release)}"
-    body = memory_html(choice.memory) + _notes("Why", choice.reasons) + _notes("Mind", choice.warnings)
+def choice_html(choice: Choice) -> str:
+    """One choice by itself."""
+    return f"<div>{_choice(choice, best=True, lead='')}</div>"
+
+
+def _choice(choice: Choice, *, best: bool, lead: str = "Recommended: ") -> str:
+    title = text(f"{report.choice_title(choice)} · {report.choice_room(choice)} · {choice.release}")
+    said = (
+        report.speed_sentence(choice.speed),
+        report.reason(choice, report.LIMIT),
+        report.reason(choice, report.BEHIND),
+    )
+    lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
+    why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
+    body = memory_html(choice) + lines + _notes("Why", why) + _notes("Mind", choice.warnings)
     if best:
-        return f"<div><b>Recommended: {title}</b>{body}</div>"
-    return f"<details><summary>Or: {title}</summary>{body}</details>"
+        return f"<div><b>{lead}{title}</b>{body}</div>"
+    pace = text(report.pace(choice.speed))
+    return f"<details><summary>Or: {title}{f' · {pace}' if pace else ''}</summary>{body}</details>"
 
 
-def _rejection(rejection: Rejection) -> str:
-    what = f" · {rejection.quantization}" if rejection.quantization else ""
-    head = f"<b>Not possible: {text(stack(rejection.stack) + what)}</b>"
-    return f"<div>{head}<br>{text(rejection.text)}<br>→ {text(rejection.remedy)}</div>"
+def _refusal(one: report.Refusal) -> str:
+    head = f"<b>Not possible: {text(one.ways)}</b>"
+    return f"<div>{head}<br>{text(one.text)}<br>→ {text(report.remedy_words(one.remedy))}</div>"
 
 
 def _notes(title: str, notes: Sequence[Note]) -> str:
@@ -83,25 +115,30 @@ def _notes(title: str, notes: Sequence[Note]) -> str:
     return f"<div>{title}:<ul>{''.join(f'<li>{text(note.text)}</li>' for note in notes)}</ul></div>"
 
 
-def memory_html(memory: Memory) -> str:
+def memory_html(choice: Choice) -> str:
     """The memory bill as a bar with a legend; the legend says everything that the colours do."""
-    parts = (
-        ("weights", memory.weights_bytes),
-        ("KV cache", memory.kv_bytes_per_token * memory.kv_capacity_tokens),
-        ("working memory", memory.activation_bytes),
-        ("server", memory.overhead_bytes),
-        ("left", max(0, memory.budget_bytes - memory.total_bytes)),
-    )
+    parts = report.bill(choice.memory)
     cells = "".join(
-        f'<span title="{name}: {size(count)}" style="flex:{max(0, count)} 0 2px;background:{colour}"></span>'
-        for (name, count), colour in zip(parts, PARTS, strict=True)
+        f'<span title="{one.name}: {size(one.bytes)}" '
+        f'style="flex:{0 if one.kind == "excess" else one.bytes} 0 2px;background:{PARTS[one.kind]}"></span>'
+        for one in parts
     )
     legend = " ".join(
-        f'<span style="margin-right:1em"><span style="color:{colour}">■</span> {name} {size(count)}</span>'
-        for (name, count), colour in zip(parts, PARTS, strict=True)
+        f'<span style="margin-right:1em" title="{one.about}">'
+        f'<span style="color:{PARTS[one.kind]}">■</span> {one.name} {size(one.bytes)}</span>'
+        for one in parts
     )
-    head = f"Memory: {size(memory.total_bytes)} of {size(memory.budget_bytes)} that may be used"
-    return f'<div>{head}<div style="display:flex;height:1em;max-width:40em">{cells}</div>{legend}</div>'
+    bar = f'<div style="display:flex;height:1em;max-width:40em">{cells}</div>'
+    return f"<div>{text(report.bill_title(choice))}{bar}{legend}</div>"
+
+
+def figures_html(figures: Sequence[Figure]) -> str:
+    """Numbers, each with its formula and its source."""
+    rows = "".join(
+        _row((text(one.name), f"<b>{text(one.result)}</b>", f"= {text(one.formula)}", text(one.source)))
+        for one in figures
+    )
+    return f"<table>{rows}</table>"
 
 
 def plan_html(plan: Plan) -> str:

@@ -21,10 +21,11 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.text import plain
 from wizard.notebook import live
-from wizard.notebook.html import answer_html, stats_html, text
+from wizard.notebook.html import answer_html, figures_html, stats_html, text
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice
+    from wizard.advise.explain import Figure
     from wizard.chat.conversation import Chunk, Conversation, Stats
     from wizard.model.facts import ModelFacts
     from wizard.notebook.background import Background
@@ -71,6 +72,18 @@ class Log(str):
 
     def __repr__(self) -> str:
         return plain(self)
+
+
+class Figures(tuple["Figure", ...]):
+    """Numbers with their formulas."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return figures_html(self)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{one.name} = {one.result}\n  = {one.formula}\n  Source: {one.source}" for one in self)
 
 
 class Journey:
@@ -150,8 +163,24 @@ class Journey:
 
         _check_names(wishes, (one.name for one in fields(Wishes)), "wish")
         host, facts = self._host or self.probe(), self._facts or self.model()
-        self._advice, self._plan = self._journey.advise(host, facts, Wishes(**wishes)), None
+        past = self._journey.calibration(self.workspace)
+        self._advice, self._plan = self._journey.advise(host, facts, Wishes(**wishes), past), None
         return self._advice
+
+    def explain(self, choice: Choice | None = None) -> Figures:
+        """Every number of a choice with its formula and its source.
+
+        Args:
+            choice: One of the advice's choices; the recommended one if not given.
+
+        Raises:
+            InfeasibleError: TW-A01 if the advice has no choice.
+        """
+        from wizard.advise.explain import figures
+        from wizard.advise.ranking import recommended
+
+        host, facts = self._host or self.probe(), self._facts or self.model()
+        return Figures(figures(host, facts, choice or recommended(self._advice or self.advise())))
 
     def plan(self, choice: Choice | None = None, *, http_port: int | None = None) -> Plan:
         """Everything that will be done; nothing is done yet.

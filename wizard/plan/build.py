@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.advise.advice import Choice
+from wizard.advise.calibration import machine
 from wizard.advise.compatibility import obstacles
+from wizard.advise.report import stack as stack_title
 from wizard.catalog.environments import environment
-from wizard.kernel.errors import HostError, UsageError, WorkspaceError
+from wizard.kernel.errors import HostError, InfeasibleError, UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -23,6 +25,8 @@ from wizard.probe.interpreters import usable_interpreter
 
 FIRST_QUESTION = "What is Triton?"
 _UNSAFE = re.compile(r"[^\w./+@%=:,-]")
+BUILT = ("llamacpp",)
+"""Serving stacks that the wizard sets up; the advice knows more."""
 HEADROOM_BYTES = 200 * 1024**2
 """Disk that must stay free beside what the plan needs, for logs and temporary files."""
 
@@ -55,7 +59,10 @@ def build(
         UsageError: TW-L03 if Triton cannot be given the workspace's path.
         HostError: TW-L01 if the machine cannot run the server environment.
         WorkspaceError: TW-L02 if the disk has not enough room.
+        InfeasibleError: TW-L05 if the choice's stack cannot be set up yet.
     """
+    if choice.stack not in BUILT:
+        raise _not_built(choice)
     env = environment(choice.stack)
     interpreter = usable_interpreter(host)
     problems = obstacles(host, env)
@@ -75,10 +82,21 @@ def build(
         steps=tuple(map(_remaining, llamacpp.steps(choice, host, facts, runtime, ports, question))),
         notes=(*notes, *moved),
         host=host.source,
+        machine=machine(host, choice),
     )
     if host.source == "this machine":
         _check_disk(plan, runtime)
     return plan
+
+
+def _not_built(choice: Choice) -> InfeasibleError:
+    gguf = "or give a GGUF file of the model, which this version serves with llama.cpp"
+    image = f"the image {choice.release}" if choice.runtime == "docker" else stack_title(choice.stack)
+    return InfeasibleError(
+        "TW-L05",
+        f"this version of the wizard sets up llama.cpp only, not {stack_title(choice.stack)}; the advice stands",
+        f"Take its figures to {image} by hand, {gguf}.",
+    )
 
 
 def _check_path(workspace: Workspace) -> None:

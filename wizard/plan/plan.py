@@ -183,6 +183,8 @@ class Plan:
     """What the user should know before accepting: a port that was moved, an interpreter that was chosen."""
     host: str = "this machine"
     """`Host.source` of the machine that the plan was made for; a plan for another machine is shown, not run."""
+    machine: str = ""
+    """Name of the GPU or processor that will serve, for what is measured there."""
 
     @property
     def fingerprint(self) -> str:

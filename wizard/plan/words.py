@@ -2,46 +2,10 @@
 
 from __future__ import annotations
 
-from wizard.advise.advice import Choice
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line
 from wizard.kernel.units import count, duration, size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Estimate
-
-STACKS = {
-    "llamacpp": "llama.cpp",
-    "transformers": "Transformers",
-    "vllm": "vLLM",
-    "trtllm-engine": "TensorRT-LLM engine",
-    "trtllm-llmapi": "TensorRT-LLM",
-}
-"""Serving stacks as their makers write them."""
-
-
-def one_line(text: str) -> str:
-    """``text`` made harmless and without line breaks."""
-    return " ".join(plain(text).split())
-
-
-def stack(name: str) -> str:
-    """The serving stack's name as its makers write it."""
-    return STACKS.get(name, one_line(name))
-
-
-def weights(choice: Choice) -> str:
-    """How the weights are stored: the quantisation if there is one, else the dtype."""
-    return one_line(choice.quantization or choice.dtype)
-
-
-def choice_title(choice: Choice) -> str:
-    """One way to serve, in a list."""
-    gpus = choice.tp * choice.pp
-    return f"{stack(choice.stack)} · {weights(choice)}" + (f" · {gpus} GPUs" if gpus > 1 else "")
-
-
-def choice_room(choice: Choice) -> str:
-    """How many people are served at a time, and how long their conversations may be."""
-    return f"{choice.max_batch_size} at a time, {choice.max_seq_len:,} tokens each"
 
 
 def model_line(facts: ModelFacts) -> str:

@@ -9,13 +9,15 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+from wizard.advise import report
 from wizard.advise.advice import Advice, Choice
+from wizard.advise.explain import figures
 from wizard.chat.conversation import conversation
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.paths import Workspace
-from wizard.kernel.text import make_printable
+from wizard.kernel.text import make_printable, one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
@@ -32,17 +34,18 @@ from wizard.plan.questions import (
     save_answers,
     wishes,
 )
-from wizard.plan.words import choice_room, choice_title, one_line
 from wizard.probe.host import Host
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
 from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.show import Shower, advice_text, host_text, plan_text
+from wizard.prompts.show import TOP, Shower, advice_text, figures_text, host_text, plan_text
 from wizard.run.events import Ready
 from wizard.serve.endpoint import Endpoint
 
 GATED = "TW-M12"
 """What the hub says of a model that only people with a token may read."""
+Other: TypeAlias = Literal["all", "why", "change", "model"]
+"""What can be picked instead of a choice."""
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a step with all its processes."""
 
@@ -170,21 +173,22 @@ class _Flow:
 
     def _choice(self, host: Host, facts: ModelFacts) -> Choice | None:
         """How to serve it; None to choose another model."""
+        top, past = TOP, self.journey.calibration(self.workspace)
         while True:
-            advice: Advice = self.journey.advise(host, facts, wishes(self.known))
-            print(f"\n{advice_text(advice, facts)}\n")
-            options: list[tuple[str, Choice | Literal["change", "model"]]] = [
-                (f"{choice_title(one)} · {choice_room(one)}{'' if number else ' (recommended)'}", one)
-                for number, one in enumerate(advice.choices)
-            ]
-            options += [("Change how many people, how long, or what matters", "change"), ("Another model", "model")]
-            picked = self.ask.choose(f"How should {one_line(facts.name)} run here?", options)
+            advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
+            print(f"\n{advice_text(advice, facts, top=top)}\n")
+            picked = self.ask.choose(f"How should {one_line(facts.name)} run here?", _ways(advice, top))
             if isinstance(picked, Choice):
                 return picked
             if picked == "model":
                 self.answers.pop("model", None)
                 return None
-            self._ask_all(WISHES)
+            if picked == "why":
+                print(f"\n{figures_text(figures(host, facts, advice.choices[0]))}")
+            elif picked == "all":
+                top = len(advice.choices)
+            else:
+                self._ask_all(WISHES)
 
     def _ask_all(self, questions: tuple[Question, ...]) -> None:
         for question in questions:
@@ -278,6 +282,19 @@ class _Flow:
         run_chat(endpoint, conversation(self.known), journey=self.journey)
         print(f"The server goes on running. Stop it with: {stop}")
         return 0
+
+
+def _ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
+    """What can be chosen: the first ``top`` ways, and what else can be done."""
+    choices = report.ordered(advice.choices)
+    options: list[tuple[str, Choice | Other]] = [
+        (f"{report.choice_title(one)} · {report.choice_room(one)}{'' if number else ' (recommended)'}", one)
+        for number, one in enumerate(choices[:top])
+    ]
+    if len(choices) > top:
+        options.append((f"Show all {len(choices)} ways", "all"))
+    options += [("Change how many people, how long, or what matters", "change"), ("Another model", "model")]
+    return [*options, ("Why these numbers", "why")] if choices else options
 
 
 def _not_here(suggestions: Iterable[Any]) -> list[str]:

@@ -9,15 +9,17 @@ import os
 import shutil
 import textwrap
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from wizard.advise.advice import Advice, Choice, Memory, Note, Speed
-from wizard.kernel.text import is_terminal, plain, table, width
+from wizard.advise import report
+from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise.explain import Figure
+from wizard.kernel.text import is_terminal, one_line, plain, table, width
 from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step, Write
-from wizard.plan.words import choice_room, choice_title, cost, model_line, one_line, stack
+from wizard.plan.words import cost, model_line
 from wizard.probe.host import Host
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
@@ -26,6 +28,10 @@ SELDOM_S = 10.0
 """Seconds between two lines of progress where the line cannot be written over."""
 TAIL_LINES = 10
 """Lines of output that are shown of a step that failed."""
+TOP = 8
+"""Choices that are shown unless more are asked for."""
+MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "left": ".", "excess": "!"}
+"""Characters of the memory bar by kind of part."""
 SPOKEN_STEPS = frozenset({"question"})
 """Steps whose output is an answer to the user and therefore always shown."""
 COLOURS = {"done": "32", "skipped": "33", "failed": "31", "cancelled": "33"}
@@ -193,70 +199,88 @@ def host_text(host: Host) -> str:
     return "\n".join(wrapped(value, " " * 10, first=f"{name:<10}") for name, value in rows)
 
 
-def advice_text(advice: Advice, facts: ModelFacts) -> str:
-    """The advice: the recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
+def advice_text(advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = ()) -> str:
+    """The advice: the recommendation with its memory bill, the other ways in a line each, and what cannot be done.
+
+    Args:
+        advice: All of it.
+        facts: The model.
+        top: Show so many choices; with 1 nothing but the recommendation. `TOP` if not given.
+        figures: Formulas of the recommendation's numbers, shown after it.
+    """
     parts = [wrapped(f"{facts.name}: {model_line(facts)}", "  ", first="")]
-    for number, choice in enumerate(advice.choices, 1):
-        title = f"{choice_title(choice)} · {choice_room(choice)} · {one_line(choice.release)}"
-        head = wrapped(f"{'Recommended' if number == 1 else f'Or {number}'}: {title}", "  ", first="")
-        parts.append(f"\n{head}\n{choice_text(choice)}" if number == 1 else f"\n{head}")
+    shown = report.ordered(advice.choices)[: top or TOP]
+    for number, choice in enumerate(shown, 1):
+        if number == 1:
+            title = f"{report.choice_title(choice)} · {report.choice_room(choice)} · {one_line(choice.release)}"
+            parts += ["", wrapped(f"Recommended: {title}", "  ", first=""), choice_text(choice)]
+            parts += [figures_text(figures)] if figures else []
+            parts += _runner_up(advice) if top != 1 else []
+        else:
+            parts += [""] * (number == 2) + [wrapped(f"Or {number}: {_row(choice)}", "  ", first="")]
+    if (more := len(advice.choices) - len(shown)) and top != 1:
+        parts.append(f"… and {more} more: --top {len(advice.choices)}")
     if not advice.feasible:
         parts.append("\nNothing that the wizard knows can serve this model here as asked.")
-    for rejection in advice.rejections:
-        what = one_line(rejection.quantization or "")
-        head = "Not possible: " + stack(rejection.stack) + (f" · {what}" if what else "")
-        parts += [f"\n{head}", wrapped(rejection.text, "  "), wrapped(f"→ {rejection.remedy}", "    ", first="  ")]
+    for one in report.refusals(advice.rejections) if top != 1 or not advice.feasible else ():
+        parts += ["", wrapped(f"Not possible: {one.ways}", "  ", first="")]
+        parts += [wrapped(one.text, "  "), wrapped(f"→ {one.remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
 
+def _row(choice: Choice) -> str:
+    """A choice in a line."""
+    parts = (report.choice_title(choice), report.pace(choice.speed), report.choice_room(choice))
+    return " · ".join(part for part in parts if part)
+
+
+def _runner_up(advice: Advice) -> list[str]:
+    if len(advice.choices) < 2 or not (why := report.reason(advice.choices[1], report.BEHIND)):
+        return []
+    return [wrapped(f"Runner-up: {report.choice_title(advice.choices[1])}. {why}", "  ", first="")]
+
+
 def choice_text(choice: Choice) -> str:
-    """One choice: its memory bill, its reasons and its warnings."""
-    parts = [memory_text(choice.memory)]
-    if choice.speed and (figures := _figures(choice.speed)):
-        parts.append(f"Expected: {figures} (by {one_line(choice.speed.provider)})")
-    if choice.reasons:
-        parts.append("Why:\n" + _notes(choice.reasons))
+    """One choice: its memory bill, its speed, what limits it, its reasons and its warnings."""
+    parts = [memory_text(choice)]
+    if speed := report.speed_sentence(choice.speed):
+        parts.append(wrapped(f"Expected: {speed}", "  ", first=""))
+    if limit := report.reason(choice, report.LIMIT):
+        parts.append(wrapped(limit, "  ", first=""))
+    why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
+    if why:
+        parts.append("Why:\n" + _notes(why))
     if choice.warnings:
         parts.append("Mind:\n" + _notes(choice.warnings))
     return "\n".join(parts)
 
 
-def _figures(speed: Speed) -> str:
-    figures = (
-        f"{1000 / speed.tpot_ms:.0f} tokens/s for each person" if speed.tpot_ms else "",
-        f"{speed.throughput_tokens_per_s:.0f} tokens/s in all" if speed.throughput_tokens_per_s else "",
-        f"first token after {speed.ttft_ms:.0f} ms" if speed.ttft_ms else "",
-    )
-    return ", ".join(figure for figure in figures if figure)
+def figures_text(figures: Iterable[Figure]) -> str:
+    """Numbers, each with its formula and its source."""
+    lines = []
+    for one in figures:
+        lines += [
+            wrapped(f"{one.name} = {one.result}", "    ", first="  "),
+            wrapped(f"= {one.formula}", "      ", first="    "),
+        ]
+        lines.append(wrapped(f"Source: {one.source}", "      ", first="    "))
+    return "\n".join(["Why these numbers:", *lines])
 
 
 def _notes(notes: Iterable[Note]) -> str:
     return "\n".join(wrapped(note.text, "    ", first="  - ") for note in notes)
 
 
-def memory_text(memory: Memory) -> str:
+def memory_text(choice: Choice) -> str:
     """The memory bill: a bar of plain characters and what each of them means."""
-    rows = (
-        ("#", "weights", memory.weights_bytes),
-        ("=", "KV cache", memory.kv_bytes_per_token * memory.kv_capacity_tokens),
-        ("+", "working memory", memory.activation_bytes),
-        ("o", "server", memory.overhead_bytes),
-        (".", "left", max(0, memory.budget_bytes - memory.total_bytes)),
+    parts = report.bill(choice.memory)
+    bar = "".join(
+        MARKS[one.kind] * count for one, count in zip(parts, report.shares(parts, min(60, columns() - 4)), strict=True)
     )
-    bar = memory_bar([(mark, count) for mark, _, count in rows], min(60, columns() - 4))
-    head = f"Memory: {size(memory.total_bytes)} of {size(memory.budget_bytes)} that may be used"
-    legend = table([(mark, name, size(count)) for mark, name, count in rows], indent="  ")
-    return f"{head}\n  [{bar}]\n{legend}"
-
-
-def memory_bar(parts: list[tuple[str, int]], cells: int) -> str:
-    """``cells`` characters shared out to ``parts`` (mark, amount) in proportion; each part that is there gets one."""
-    parts = [(mark, amount) for mark, amount in parts if amount > 0]
-    total = sum(amount for _, amount in parts)
-    bar = [(mark, max(1, cells * amount // total)) for mark, amount in parts]
-    largest = max(range(len(bar)), key=lambda i: bar[i][1], default=0)
-    used = sum(count for _, count in bar)
-    return "".join(mark * (count + cells - used if i == largest else count) for i, (mark, count) in enumerate(bar))
+    legend = table([(MARKS[one.kind], one.name, size(one.bytes), one.about) for one in parts], indent="  ")
+    if max(map(width, legend.split("\n"))) > min(100, columns()):
+        legend = table([(MARKS[one.kind], one.name, size(one.bytes)) for one in parts], indent="  ")
+    return f"{wrapped(report.bill_title(choice), '  ', first='')}\n  [{bar}]\n{legend}"
 
 
 def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
@@ -267,7 +291,7 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
         commands: False leaves the commands out.
         files: True shows the whole text of the files that are written, not only their names and sizes.
     """
-    head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {choice_title(plan.choice)}"
+    head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {report.choice_title(plan.choice)}"
     sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
     model = f"Model: {model_line(plan.facts)}"  # with its licence, which counts before anything is fetched
     parts = [wrapped(line, "  ", first="") for line in (head, model, sums)]

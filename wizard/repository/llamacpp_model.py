@@ -28,6 +28,8 @@ greedily; if any of its tokens is less probable than that, the refusal is the an
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import http.client
 import json
 import math
@@ -270,6 +272,9 @@ class Engine:
             self._server = xllamacpp.Server(_common_params(xllamacpp.CommonParams(), settings, self._key))
         except RuntimeError as error:
             raise RuntimeError(f"llama.cpp cannot load {path}; the lines before this one say why ({error})") from error
+        with contextlib.suppress(ValueError):  # it has logged what it took, and would log every request
+            library = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
+            ctypes.c_int.in_dll(library, "common_log_verbosity_thold").value = 0
         self._bos = settings.bos_token if self._adds_bos() else ""
 
     def run(self, question: Question, events: Pass, **extra: Any) -> None:
@@ -311,7 +316,7 @@ def _common_params(params: Any, settings: Settings, key: str) -> Any:
     params.cache_ram_mib = 0  # its default would keep up to 8 GiB of old prompts in host memory
     params.fit_params = False  # the wizard has done the sums; nothing is to be changed silently
     params.warmup = False
-    params.verbosity = 0
+    params.verbosity = 4  # below, the sizes of its buffers are not logged
     params.ui = False  # the listener on 127.0.0.1 cannot be turned off, so it is locked
     params.endpoint_slots = False
     params.api_keys = [key]

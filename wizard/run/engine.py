@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from wizard.advise.calibration import text
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, StepError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.lock import writing
@@ -23,7 +24,8 @@ from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Meter
-from wizard.serve import find, launch, ready
+from wizard.serve import calibration, find, launch, measured, ready
+from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import status as look
 from wizard.serve.stop import stop
 
@@ -73,6 +75,8 @@ class _Run:
     journal: Journal
     changed: bool = False
     """Whether this run made anything anew that the server is made from."""
+    started: Endpoint | None = None
+    """The server, if this run started it; its process may have ended since."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
         self._write(self.server.plan, to_json(self.plan, indent=2) + "\n")
@@ -195,12 +199,13 @@ class _Run:
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
             yield Output(step.id, ("Stopped the server that ran with older settings.",), time.time())
-        endpoint, said = launch.launch(start, self.server)
+        self.started, said = launch.launch(start, self.server)
+        endpoint = self.started
         what = f"tritonserver runs as process {endpoint.pid}; HTTP {endpoint.http}, gRPC {endpoint.grpc}"
         yield Output(step.id, (*said, what), time.time())
 
     async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
-        endpoint = find.endpoint(self.workspace, self.plan.name)
+        endpoint = self.started or find.endpoint(self.workspace, self.plan.name)
         try:
             async with aclosing(ready.wait(endpoint, action.seconds)) as batches:
                 async for lines in batches:
@@ -208,6 +213,21 @@ class _Run:
         except ServerError:
             await stop(self.server)  # a server that will never be ready helps nobody
             raise
+        if self.started:
+            said = await asyncio.to_thread(self._measure, endpoint)
+            yield Output(step.id, tuple(redact(plain(line)) for line in said), time.time())
+
+    def _measure(self, endpoint: Endpoint) -> list[str]:
+        """Take and keep what the server took, for later advice; return it beside what was predicted."""
+        lines = Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
+        found = measured.measure(endpoint, self.plan.choice.stack, lines)
+        one = calibration.measurement(self.plan, found)
+        said = text(one).splitlines()
+        try:
+            calibration.keep(self.workspace, one)
+        except OSError as error:  # the server runs and answers; only later advice is less exact
+            said.append(f"This could not be kept in {self.workspace.calibration}: {error.strerror}")
+        return said
 
     def _write(self, path: Path, text: str) -> None:
         """Write a file whole: a reader, or the next run, sees the old one or the new one."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from wizard.advise.advice import Memory
+from wizard.advise.calibration import Calibration, actual, summary
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.serve import find, health
+from wizard.serve.calibration import kept, latest_of
 from wizard.serve.endpoint import Endpoint
 
 
@@ -19,6 +22,9 @@ class Status:
     """``dead``: it was started and cannot answer any more although nobody stopped it: a process of it is gone."""
     endpoint: Endpoint | None
     detail: str
+    predicted: Memory | None = None
+    """The memory bill that its plan was made with, and that which turned out; None if it was not measured."""
+    actual: Memory | None = None
 
 
 def status(server: ServerFolder) -> Status:
@@ -42,4 +48,14 @@ def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
 
 def statuses(workspace: Workspace) -> list[Status]:
     """Every server of the workspace, by name."""
-    return [status(workspace.server(name)) for name in workspace.names()]
+    past = kept(workspace)
+    return [_measured(status(workspace.server(name)), past) for name in workspace.names()]
+
+
+def _measured(one: Status, past: Calibration) -> Status:
+    """A server that is ready, with what was measured when it was last started."""
+    found = latest_of(past, one.name)
+    if one.state != "ready" or found is None:
+        return one
+    detail = f"{one.detail}; {summary(found)}"
+    return replace(one, detail=detail, predicted=found.choice.memory, actual=actual(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import time
 from collections.abc import Callable
@@ -79,6 +80,7 @@ class WizardApp(App[int]):
 
     def on_mount(self) -> None:
         """Put the colours on and begin to walk."""
+        gc.freeze()  # what is loaded by now stays: looking through all of it delays a key by several frames
         self.register_theme(WIZARD)
         self.theme = WIZARD.name
         loop = asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from wizard.tui.port import JourneyPort
 from wizard.tui.screens.stage import StageScreen
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Choice, Wishes
+    from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.chat.conversation import Conversation
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -114,10 +114,16 @@ class Flow:
     async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
         """Stage 3."""
         from wizard.advise.advice import Wishes
+        from wizard.advise.explain import figures
         from wizard.tui.screens.advice import AdviceScreen
 
-        advise = partial(self._journey.advise, host, facts)
-        screen = AdviceScreen(facts, advise, self._wishes or Wishes(), chosen)
+        past = await background.call(partial(self._journey.calibration, self._workspace))
+
+        def advise(wishes: Wishes) -> Advice:
+            return self._journey.advise(host, facts, wishes, past)
+
+        explain = partial(figures, host, facts)
+        screen = AdviceScreen(facts, advise, explain, self._wishes or Wishes(), chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes
         if choice is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.calibration import Calibration
     from wizard.catalog.journeys import Journey
     from wizard.chat.conversation import Chunk, Conversation
     from wizard.chat.template import ServedModel
@@ -31,7 +32,11 @@ class JourneyPort(Protocol):
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts: ...  # noqa: D102
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes) -> Advice: ...  # noqa: D102
+    def calibration(self, workspace: Workspace) -> Calibration: ...  # noqa: D102
+
+    def advise(  # noqa: D102
+        self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None
+    ) -> Advice: ...
 
     def plan(  # noqa: D102
         self,

@@ -1,10 +1,10 @@
-"""Stage 3: how the model should run here, what that costs in memory, and why."""
+"""Stage 3: how the model should run here, what that costs in memory, why, and what if."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,20 +14,29 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.advise.advice import Advice, Choice, Note, Rejection, Speed, Wishes
+from wizard.advise import report
+from wizard.advise.advice import Advice, Choice, Rejection, Wishes
+from wizard.advise.explain import Figure
 from wizard.kernel.errors import WizardError
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import WISHES, wishes
-from wizard.plan.words import choice_room, choice_title, model_line, one_line, stack, weights
+from wizard.plan.words import model_line
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.widgets.bill import MemoryBill
+from wizard.tui.what_if import fields, nearest
+from wizard.tui.widgets.bill import MemoryBill, bar
 from wizard.tui.widgets.error import ErrorPanel
-from wizard.tui.widgets.facts import Facts
+from wizard.tui.widgets.fields import WhatIf
+from wizard.tui.widgets.lines import Text
+from wizard.tui.widgets.notes import Note, Notes
 from wizard.tui.widgets.picker import Picker
+
+SMALL_BAR = 6
+"""Cells of the memory bar in a row of the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,23 @@ class AdviceView:
     """What is on the screen."""
 
     advice: Advice | None = None
+    choices: tuple[Choice, ...] = ()
+    """The advice's, as they are listed."""
     at: int = 0
     """The choice under the cursor."""
     wishes: Wishes = field(default_factory=Wishes)
+    given: Wishes = field(default_factory=Wishes)
+    """The wishes before any "what if"."""
+    field: int = 0
+    """The wish that keys change."""
+    last: Choice | None = None
+    """The choice that was shown last, to start from where nothing is possible."""
     error: WizardError | None = None
+
+    @property
+    def choice(self) -> Choice | None:
+        """The choice under the cursor."""
+        return self.choices[self.at] if self.choices else None
 
 
 class AdviceScreen(StageScreen[Choice]):
@@ -47,11 +69,21 @@ class AdviceScreen(StageScreen[Choice]):
     STAGE = 2
     HELP = (
         "Several programs can serve a model, with weights of several sizes. The wizard computes what fits into this "
-        "machine's memory and puts the best way on top; the reasons and the memory bill are shown for each way. "
-        "What cannot work here is listed too, with the smallest change that would make it possible."
+        "machine's memory and puts the best way on top, then the best of each program and format, then the rest.\n"
+        "What if: ← and → choose a wish (format, tensor parallel size, KV cache, context, users), + and - change it, "
+        "and everything is computed anew. A star marks what you fixed; it is never changed, only refused, and then "
+        "t takes the smallest remedy and r everything back."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", "Take this way", priority=True, key_display="⏎"),
+        Binding("left", "field(-1)", "What if", priority=True, key_display="←→"),
+        Binding("right", "field(1)", "What if", priority=True, show=False),
+        Binding("plus,equals_sign", "change(1)", "Change", key_display="+-"),
+        Binding("minus", "change(-1)", "Change", show=False),
+        Binding("t", "remedy", "Take the remedy"),
+        Binding("r", "reset", "Reset"),
+        Binding("e", "explain", "Why these numbers"),
+        Binding("x", "refused", "What does not work"),
         Binding("w", "wishes", "Your wishes"),
         Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
@@ -59,25 +91,25 @@ class AdviceScreen(StageScreen[Choice]):
     view: reactive[AdviceView] = reactive(AdviceView())
 
     def __init__(
-        self, facts: ModelFacts, advise: Callable[[Wishes], Advice], wishes: Wishes, chosen: Choice | None = None
+        self,
+        facts: ModelFacts,
+        advise: Callable[[Wishes], Advice],
+        explain: Callable[[Choice], Sequence[Figure]],
+        wishes: Wishes,
+        chosen: Choice | None = None,
     ) -> None:
         super().__init__()
-        self._facts, self._advise, self._chosen = facts, advise, chosen
-        self.set_reactive(AdviceScreen.view, AdviceView(wishes=wishes))
+        self._facts, self._advise, self._explain, self._chosen = facts, advise, explain, chosen
+        self._fields = fields(facts)
+        self.set_reactive(AdviceScreen.view, AdviceView(wishes=wishes, given=wishes))
 
     def compose(self) -> ComposeResult:
         """The choices, and everything about the one under the cursor."""
-        details = VerticalScroll(
-            Static(id="headline"),
-            MemoryBill(),
-            Facts(classes="-marks"),
-            id="details",
-            classes="reading",
-            can_focus=False,
-        )
+        details = VerticalScroll(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
         yield from self.framed(
             Static(Content(f"How should {one_line(self._facts.name)} run here?"), classes="heading"),
             Static(Content(model_line(self._facts)), classes="subheading"),
+            WhatIf(),
             ErrorPanel(),
             Container(Picker(id="choices"), details, classes="master-detail"),
         )
@@ -89,31 +121,95 @@ class AdviceScreen(StageScreen[Choice]):
 
     @work(exclusive=True)
     async def _ask(self) -> None:
+        """Ask in a thread: the first time tables are read from disk."""
         wishes = self.view.wishes
         try:
-            advice = await background.call(lambda: self._advise(wishes))
+            self._answer(await background.call(lambda: self._advise(wishes)), wishes, self._chosen)
         except WizardError as error:
-            self.view = replace(self.view, advice=None, error=error)
-            return
-        at = advice.choices.index(self._chosen) if self._chosen in advice.choices else 0
-        titles = [_row(choice, index == 0) for index, choice in enumerate(advice.choices)]
-        self.query_one(Picker).show(titles, at)
-        self.view = AdviceView(advice, at, wishes)
+            self.view = replace(self.view, advice=None, choices=(), error=error)
+
+    def _what_if(self, wishes: Wishes, like: Choice | None) -> None:
+        """Show what becomes of it at once: the advice is pure and takes a few milliseconds."""
+        try:
+            self._answer(self._advise(wishes), wishes, like)
+        except WizardError as error:
+            self.view = replace(self.view, advice=None, choices=(), wishes=wishes, error=error)
+
+    def _answer(self, advice: Advice, wishes: Wishes, like: Choice | None) -> None:
+        choices = report.ordered(advice.choices)
+        at = nearest(choices, like)
+        best = advice.choices[0] if advice.choices else None
+        self.query_one(Picker).show([_row(one, one is best) for one in choices], at)
+        last = choices[at] if choices else self.view.choice or self.view.last
+        self.view = replace(self.view, advice=advice, choices=choices, at=at, wishes=wishes, last=last, error=None)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the choice under the cursor."""
-        if self.view.advice is not None and event.option_index < len(self.view.advice.choices):
-            self.view = replace(self.view, at=event.option_index)
+        if event.option_index < len(self.view.choices):
+            at = event.option_index
+            self.view = replace(self.view, at=at, last=self.view.choices[at])
+
+    def on_what_if_picked(self, event: WhatIf.Picked) -> None:
+        """Let the keys change the clicked wish."""
+        self.view = replace(self.view, field=event.at)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """There must be something to take."""
-        choices = self.view.advice.choices if self.view.advice else ()
-        return bool(choices) if action == "accept" else True
+        """There must be something to take, to reset, to tell."""
+        view = self.view
+        return {
+            "accept": bool(view.choices),
+            "explain": bool(view.choices),
+            "field": view.last is not None,
+            "change": view.last is not None,
+            "remedy": bool(self._remedy()),
+            "reset": view.wishes != view.given,
+            "refused": bool(view.choices and view.advice and view.advice.rejections),
+        }.get(action, True)
 
     def action_accept(self) -> None:
         """Take the choice under the cursor."""
-        if self.view.advice is not None:
-            self.dismiss(self.view.advice.choices[self.view.at])
+        if self.view.choice is not None:
+            self.dismiss(self.view.choice)
+
+    def action_field(self, by: int) -> None:
+        """Choose the wish that keys change."""
+        self.view = replace(self.view, field=(self.view.field + by) % len(self._fields))
+
+    def action_change(self, by: int) -> None:
+        """Give the chosen wish its next value, or the one before."""
+        view = self.view
+        changed = self._fields[view.field].stepped(view.wishes, view.choice or view.last, by)
+        if changed != view.wishes:
+            self._what_if(changed, view.choice or view.last)
+
+    def action_reset(self) -> None:
+        """Take every "what if" back, and go to the first choice."""
+        self._what_if(self.view.given, None)
+
+    def action_remedy(self) -> None:
+        """Change the wishes as the first refusal's remedy says."""
+        changed = replace(self.view.wishes, **self._remedy())  # type: ignore[arg-type]  # names and types of wishes
+        self._what_if(changed, self.view.last)
+
+    def _remedy(self) -> dict[str, object]:
+        advice = self.view.advice
+        if advice is None or advice.choices or not advice.rejections:
+            return {}
+        return report.remedy_wishes(advice.rejections[0].remedy)
+
+    def action_explain(self) -> None:
+        """Every number of the choice, with its formula and its source."""
+        if self.view.choice is not None:
+            found = self._explain(self.view.choice)
+            text = "\n\n".join(f"{one.name} = {one.result}\n  = {one.formula}\n  Source: {one.source}" for one in found)
+            title = f"Why these numbers · {report.choice_title(self.view.choice)}"
+            self.app.push_screen(ReaderScreen(title, text or "There is no formula for these numbers."))
+
+    def action_refused(self) -> None:
+        """Everything that does not work here, with what would help."""
+        found = report.refusals(self.view.advice.rejections if self.view.advice else ())
+        text = "\n\n".join(f"✗ {one.ways}\n{one.text}\n→ {report.remedy_words(one.remedy)}" for one in found)
+        self.app.push_screen(ReaderScreen("What does not work here", text))
 
     @work(exclusive=True, group="form")
     async def action_wishes(self) -> None:
@@ -121,83 +217,92 @@ class AdviceScreen(StageScreen[Choice]):
         given = to_data(self.view.wishes)
         answers = await self.app.push_screen_wait(FormScreen("What do you wish for?", WISHES, given))
         if answers is not None:
-            self.view = replace(self.view, wishes=wishes(answers), error=None)
+            said = wishes(answers)
+            changes = {"goal": said.goal, "users": said.users, "max_len": said.max_len}
+            made = replace(self.view.wishes, **changes)  # type: ignore[arg-type]  # the fields' own types
+            self.view = replace(self.view, wishes=made, given=made, error=None)
             self._ask()
 
-    async def watch_view(self, view: AdviceView) -> None:
+    def watch_view(self, view: AdviceView) -> None:
         """Show the state."""
         self.query_one(ErrorPanel).show(view.error)
-        advice, headline, facts = view.advice, self.query_one("#headline", Static), self.query_one(Facts)
-        bill = self.query_one(MemoryBill)
-        bill.display = bool(advice and advice.choices)
-        self.query_one(Picker).display = bill.display
-        self.query_one("#details").set_class(not bill.display, "-alone")
-        if advice is None:
-            headline.update("" if view.error else "◌ Thinking …")
-        elif advice.choices:
-            choice = advice.choices[view.at]
-            headline.update(_headline(choice))
-            bill.show(choice.memory)
-            await facts.show([*_notes(choice), *_rejections(advice.rejections)])
-            self.query_one("#details", VerticalScroll).scroll_home(animate=False)
+        choice, notes = view.choice, self.query_one(Notes)
+        shown = [(one.title, one.words(view.wishes, choice or view.last)) for one in self._fields]
+        self.query_one(WhatIf).show(shown, view.field)
+        self.query_one(WhatIf).display = view.last is not None
+        self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
+        self.query_one("#details").set_class(choice is None, "-alone")
+        headline = self.query_one(Text)
+        if choice is not None:
+            headline.show(_headline(choice))
+            self.query_one(MemoryBill).show(choice)
+            notes.show(_notes(choice, len(view.advice.rejections) if view.advice else 0))
+        elif view.advice is None:
+            headline.show(Content("" if view.error else "◌ Thinking …"))
+            notes.show(())
         else:
-            lead = Content.assemble(("✗ This model cannot be served here as it is.", "bold $error"), "\n")
-            headline.update(lead + Content("Esc: another model. w: wish for less. Or do what is said below."))
-            await facts.show(_rejections(advice.rejections))
+            headline.show(_impossible(wished=view.wishes != view.given, remedy=bool(self._remedy())))
+            notes.show(_rejections(view.advice.rejections))
+        self.query_one("#details", VerticalScroll).scroll_home(animate=False)
         self.refresh_bindings()
 
 
 def _row(choice: Choice, recommended: bool) -> Content:
-    star = ("   ★ recommended" if recommended else "", "$accent")
-    return Content.assemble((choice_title(choice), "bold"), star, "\n", (choice_room(choice), "$text-muted"))
+    star = ("  ★ best" if recommended else "", "$accent")
+    rest = f" {choice.max_batch_size} × {choice.max_seq_len:,}"
+    pace = report.pace(choice.speed).removesuffix(" each")
+    figures = f" {pace} ·{rest}" if pace else f"{rest} tokens"
+    return Content.assemble(
+        (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")
+    )
 
 
 def _headline(choice: Choice) -> Content:
-    title = f"{stack(choice.stack)} serves {weights(choice)} weights, {choice_room(choice)}."
-    runtime = (
-        f"{one_line(choice.release)} · runtime {one_line(choice.runtime)} · KV cache {one_line(choice.kv_cache_dtype)}"
-    )
-    return Content("\n").join(
-        [
-            Content.assemble((title, "bold")),
-            Content.assemble((runtime, "$text-muted")),
-            *([Content(_speed(choice.speed))] if choice.speed else []),
-        ]
-    )
+    title = f"{report.stack(choice.stack)} serves {report.weights(choice)} weights, {report.choice_room(choice)}."
+    lines = [Content.assemble((title, "bold"))]
+    if speed := report.speed_sentence(choice.speed):
+        lines.append(Content(f"Expected: {speed}"))
+    return Content("\n").join(lines)
 
 
-def _speed(speed: Speed) -> str:
-    figures = [
-        f"{1000 / speed.tpot_ms:.0f} tokens/s for each person" if speed.tpot_ms else "",
-        f"{speed.throughput_tokens_per_s:.0f} tokens/s in all" if speed.throughput_tokens_per_s else "",
-        f"first token after {speed.ttft_ms:.0f} ms" if speed.ttft_ms else "",
-    ]
-    return f"Expected: {', '.join(figure for figure in figures if figure)} (by {one_line(speed.provider)})"
+def _impossible(*, wished: bool, remedy: bool) -> Content:
+    what = "This does not work with what you fixed." if wished else "This model cannot be served here as it is."
+    ways = ["t: take the remedy" if remedy else "", "r: take it back" if wished else "", "Esc: another model"]
+    said = ". ".join(way for way in [*ways, "w: wish for less"] if way)
+    return Content.assemble((f"✗ {what}", "bold $error"), f"\n{said}. Or do what is said below.")
 
 
-Row: TypeAlias = "tuple[Content, Content]"
+GOOD, MIND, BAD = (("✓", "$success"), ("!", "bold $warning"), ("✗", "$error"))
+LIMIT, BEHIND = (("◆", "$accent"), ("▾", "$accent"))
 
 
-def _title(text: str) -> list[Row]:
-    return [(Content(""), Content("")), (Content(""), Content.assemble((text, "bold")))]
+def _notes(choice: Choice, refused: int) -> Iterable[Note]:
+    def listed(mark: tuple[str, str], text: str, source: str | None = None) -> Note:
+        return Content.assemble(mark), Content.assemble(
+            plain(text), (f" ({plain(source)})" if source else "", "$text-muted")
+        )
+
+    runtime = f"{choice.release} · runtime {choice.runtime} · KV cache {choice.kv_cache_dtype}"
+    yield Content(""), Content.assemble((one_line(runtime), "$text-muted"))
+    for mark, code in ((LIMIT, report.LIMIT), (BEHIND, report.BEHIND)):
+        if text := report.reason(choice, code):
+            yield listed(mark, f"Not the first: {text}" if code == report.BEHIND else text)
+    for note in choice.warnings:
+        yield listed(MIND, note.text, note.source)
+    for note in choice.reasons:
+        if note.code not in (report.LIMIT, report.BEHIND):
+            yield listed(GOOD, note.text, note.source)
+    if refused:
+        ways = f"{refused} other way{'' if refused == 1 else 's'} cannot work here"
+        yield listed(BAD, f"{ways}: press x to see why, and what would help.")
 
 
-def _notes(choice: Choice) -> list[Row]:
-    def rows(title: str, mark: Content, notes: tuple[Note, ...]) -> list[Row]:
-        return [*_title(title), *((mark, _note(note)) for note in notes)] if notes else []
-
-    good, mind = Content.assemble(("✓", "$success")), Content.assemble(("!", "bold $warning"))
-    return rows("Why", good, choice.reasons) + rows("Mind", mind, choice.warnings)
-
-
-def _note(note: Note) -> Content:
-    return Content.assemble(plain(note.text), (f" ({plain(note.source)})" if note.source else "", "$text-muted"))
-
-
-def _rejections(rejections: tuple[Rejection, ...]) -> list[Row]:
-    rows = _title("What does not work here") if rejections else []
-    for one in rejections:
-        name = f"{stack(one.stack)}{' · ' + one_line(one.quantization) if one.quantization else ''}: "
-        text = Content.assemble((name, "bold"), plain(one.text), "\n", ("→ ", "$accent"), plain(one.remedy))
-        rows.append((Content.assemble(("✗", "$error")), text))
-    return rows
+def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
+    yield Content(""), Content("")
+    for one in report.refusals(rejections):
+        yield (
+            Content.assemble(BAD),
+            Content.assemble(
+                (f"{one.ways}: ", "bold"), plain(one.text), "\n", ("→ ", "$accent"), report.remedy_words(one.remedy)
+            ),
+        )

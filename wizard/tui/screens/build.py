@@ -17,9 +17,9 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.text import one_line
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan
-from wizard.plan.words import one_line
 from wizard.run.events import Event
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.bridge import Happened, LogLines, relay

@@ -21,10 +21,9 @@ from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Sta
 from wizard.chat.saving import FILE, save, target
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import WizardError
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 from wizard.kernel.values import to_data
 from wizard.plan.questions import CHAT
-from wizard.plan.words import one_line
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 from wizard.tui import background

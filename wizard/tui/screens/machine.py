@@ -14,8 +14,7 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from wizard.kernel.errors import WizardError
-from wizard.kernel.text import plain
-from wizard.plan.words import one_line
+from wizard.kernel.text import one_line, plain
 from wizard.probe.host import Host
 from wizard.probe.report import parts
 from wizard.tui import background

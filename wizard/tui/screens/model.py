@@ -17,10 +17,10 @@ from textual.widgets import Input, Static
 
 from wizard.journey import Suggestion
 from wizard.kernel.errors import WizardError
+from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import HF_TOKEN
-from wizard.plan.words import one_line
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen

@@ -15,11 +15,11 @@ from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
 from wizard.kernel.errors import WizardError
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers
-from wizard.plan.words import cost, one_line
+from wizard.plan.words import cost
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
@@ -64,7 +64,7 @@ class ReviewScreen(StageScreen[Plan]):
         """The steps, and everything about the one under the cursor."""
         details = VerticalScroll(Static(id="step", markup=False), id="details", classes="reading", can_focus=False)
         yield from self.framed(
-            Static("This is what will be done", classes="heading"),
+            Static(id="what", classes="heading"),
             Static(id="cost", classes="subheading"),
             ErrorPanel(),
             Container(Picker(id="steps"), details, classes="master-detail"),
@@ -114,8 +114,11 @@ class ReviewScreen(StageScreen[Plan]):
         plan = view.plan
         self.query_one(ErrorPanel).show(view.error)
         self.query_one(".master-detail").display = plan is not None
+        what = "There is no plan for this way" if view.error else "This is what will be done"
+        self.query_one("#what", Static).update(what)
         if plan is None:
-            self.query_one("#cost", Static).update("" if view.error else "◌ Planning …")
+            said = "Esc goes back to the advice, where another way can be taken." if view.error else "◌ Planning …"
+            self.query_one("#cost", Static).update(said)
         else:
             total = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
             self.query_one("#cost", Static).update(Content(f"{total}\n{_server(plan)}"))

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from wizard.plan.words import one_line
+from wizard.kernel.text import one_line
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.picker import Picker

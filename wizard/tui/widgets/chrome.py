@@ -87,7 +87,7 @@ class KeyBar(Widget):
             self.app.simulate_key(key)
 
     def _changed(self, _screen: Screen[Any]) -> None:
-        self.refresh(layout=True)
+        self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""

@@ -1,4 +1,4 @@
-"""Facts as rows: what it is on the left, what was found on the right; or marks on the left, as in a list."""
+"""Facts as rows: what it is on the left, what was found on the right, which wraps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ class Facts(Grid):
     DEFAULT_CSS = """
     Facts { grid-size: 2; grid-columns: 11 1fr; grid-rows: auto; height: auto; }
     Facts > .label { color: $text-muted; }
-    Facts.-marks { grid-columns: 2 1fr; }
     """
 
     async def show(self, rows: Iterable[tuple[str | Content, Content]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -36,9 +36,13 @@ class Picker(OptionList):
 
     def show(self, rows: Sequence[Content], at: int | None = 0) -> None:
         """Show ``rows`` with the cursor on row ``at``."""
-        self._rows, self._pointed = tuple(rows), None
-        self.set_options(self._prompt(row, BLANK) for row in self._rows)
-        self.highlighted = at if rows else None
+        pointed = at if rows else None
+        self._rows, self._pointed = tuple(rows), pointed
+        if len(self._rows) == self.option_count:  # in place, which needs no new layout
+            self._put(range(len(self._rows)))
+        else:
+            self.set_options(self._shown(index) for index in range(len(self._rows)))
+        self.highlighted = pointed
         self.refresh_bindings()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
@@ -52,22 +56,23 @@ class Picker(OptionList):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap again."""
-        self._prompt_all()
+        self._put(range(len(self._rows)))
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         """Move the pointer."""
-        self._pointed = highlighted
-        self._prompt_all()
+        before, self._pointed = self._pointed, highlighted
+        self._put(index for index in (before, highlighted) if index is not None)
         super().watch_highlighted(highlighted)
 
-    def _prompt_all(self) -> None:
-        for index, row in enumerate(self._rows[: self.option_count]):
-            prompt = self._prompt(row, POINTER if index == self._pointed else BLANK)
-            if prompt != self.get_option_at_index(index).prompt:
+    def _put(self, indices: Iterable[int]) -> None:
+        """Show these rows as they are now."""
+        for index in indices:
+            if index < self.option_count and (prompt := self._shown(index)) != self.get_option_at_index(index).prompt:
                 self.replace_option_prompt_at_index(index, prompt)
 
-    def _prompt(self, row: Content, mark: str) -> Content:
-        """The row behind ``mark``; what does not fit goes on below, as far to the right."""
+    def _shown(self, index: int) -> Content:
+        """The row behind its mark; what does not fit goes on below, as far to the right."""
+        row, mark = self._rows[index], POINTER if index == self._pointed else BLANK
         room = max(self.size.width, LEAST_WIDTH) - len(BLANK)
         first, *rest = [piece for line in row.split("\n") for piece in (line.wrap(room) if self.size else [line])]
         return Content("\n").join(

@@ -1,0 +1,37 @@
+"""Every case of tests/cases/advice.yaml (or of the files named): its first choice, and whether the advice is right.
+
+python benchmarks/advice/cases.py [FILE.yaml …]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import yaml
+from judging import OURS, faults, shown
+
+from wizard.advise.cases import cases
+from wizard.advise.ranking import advise
+
+
+def main() -> int:
+    """Print the table; the exit status says whether all is right."""
+    wrong = total = 0
+    print("| case | first choice, or why none | right |")
+    print("|---|---|---|")
+    for path in [Path(name) for name in sys.argv[1:]] or [OURS]:
+        said = {str(one["id"]): one for one in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]}
+        for name, host, facts, wishes in cases(path):
+            advice = advise(host, facts, wishes)
+            found = list(faults(said[name], advice))
+            total, wrong = total + 1, wrong + bool(found)
+            why = f"{advice.rejections[0].code}: {advice.rejections[0].remedy}" if advice.rejections else ""
+            first = shown(advice.choices[0]) if advice.feasible else f"none; {why}"
+            print(f"| {name} | {first} | {'; '.join(found) or 'yes'} |")
+    print(f"\n{total - wrong} of {total} right", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

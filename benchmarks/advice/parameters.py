@@ -1,0 +1,87 @@
+"""Parameters from config.json against the library's own model, built on the meta device.
+
+    python benchmarks/advice/parameters.py [--folder FOLDER] [--write]
+
+Needs torch (any build) and transformers 5, neither of which the wizard installs. Without ``--folder`` it reads
+``tests/model/configs/public.json``; ``--write`` puts the counts there, which the tests hold the wizard to. ``FOLDER``
+holds ``*config.json`` files, such as ``aiconfigurator_core/model_configs`` of the wheel aiconfigurator-core.
+
+Parameters are those of the language model; buffers that belong to a checkpoint (DeepSeek-V3's router bias) are added.
+The last column says whether the formula and the names of the model's tensors share them out to the same parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from wizard.model import stored
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
+from wizard.model.safetensors import Tensor
+
+DATA = Path(__file__).parents[2] / "tests" / "model" / "configs" / "public.json"
+OTHER_NAMES = {"kimi_k2": "deepseek_v3"}
+"""``model_type`` of files that bring code of their own → the library's, which has the same modules."""
+
+
+def main() -> int:
+    """Print a row for each model; return 1 if one differs by more than 0.05 %."""
+    parser = argparse.ArgumentParser(description="Parameters from config.json against transformers' own models.")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    cases = dict(_of_folder(arguments.folder)) if arguments.folder else json.loads(DATA.read_text())
+    worst = 0.0
+    print(f"{'model':<46} {'expected':>18} {'ours':>18} {'difference':>12} {'%':>9} {'parts':>7}")
+    for name, case in cases.items():
+        try:
+            tensors = built(case["config"])
+        except Exception as error:
+            print(f"{name:<46} {type(error).__name__}: {str(error)[:90]}")
+            continue
+        expected = case["expected"] = sum(tensor.elements for tensor in tensors)
+        facts = describe(ModelFacts(name, "folder", name, name, None, None), case["config"])
+        if facts.parameters is None or facts.anatomy is None:
+            print(f"{name:<46} {expected:>18,} {'unknown':>18}")
+            continue
+        ours, sizes = facts.parameters, {"heads": facts.heads, "kv_heads": facts.kv_heads}
+        kept = stored.loaded(tensors, facts.layers, tied=not facts.anatomy.parts.head)
+        same = stored.parameters_by_part(kept, sizes, None) == facts.anatomy.parts
+        worst = max(worst, abs(ours / expected - 1))
+        row = f"{name:<46} {expected:>18,} {ours:>18,} {ours - expected:>12,} {(ours / expected - 1) * 100:>9.4f}"
+        print(f"{row} {'same' if same else 'differ':>7}")
+    print(f"\nlargest difference {worst * 100:.4f} %")
+    if arguments.write and not arguments.folder:
+        lines = [f" {json.dumps(name)}: {json.dumps(case)}" for name, case in cases.items()]
+        DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    return int(worst > 0.0005)
+
+
+def built(config: dict[str, Any]) -> list[Tensor]:
+    """Tensors of the language model that transformers builds from ``config``, as a checkpoint would hold them."""
+    torch: Any = importlib.import_module("torch")  # no dependency of the wizard, nor of its development
+    transformers: Any = importlib.import_module("transformers")
+    data = {key: value for key, value in config.items() if key not in ("auto_map", "quantization_config")}
+    data["model_type"] = OTHER_NAMES.get(data["model_type"], data["model_type"])
+    made = transformers.AutoConfig.for_model(**data).get_text_config()
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(made)
+    state = model.state_dict(keep_vars=True)  # has no buffers that are made anew
+    once = {id(tensor): name for name, tensor in reversed(state.items())}  # a tied head is the embedding
+    return [Tensor(name, "BF16", tuple(state[name].shape), 2 * state[name].numel()) for name in once.values()]
+
+
+def _of_folder(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(folder.glob("*config.json")):
+        if "hf_quant" not in path.name:
+            yield path.name.removesuffix("_config.json"), {"config": json.loads(path.read_text())}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Files of cases: every one of ours is answered rightly, and what is no file of cases is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.advice.judging import OURS, faults
+from wizard.advise.advice import Advice, Wishes
+from wizard.advise.cases import cases
+from wizard.advise.ranking import advise
+from wizard.kernel.errors import UsageError
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+
+TEXT = OURS.read_text(encoding="utf-8")
+SAID: dict[str, dict[str, Any]] = {one["id"]: one for one in yaml.safe_load(TEXT)["cases"]}
+READ: dict[str, tuple[Host, ModelFacts, Wishes]] = {name: rest for name, *rest in cases(OURS)}  # type: ignore[misc]
+
+
+def answer(name: str) -> Advice:
+    return advise(*READ[name])
+
+
+def test_no_case_is_lost() -> None:
+    assert list(READ) == list(SAID)
+    assert len(SAID) >= 39 + 12
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_case_is_answered_rightly(name: str) -> None:
+    assert list(faults(SAID[name], answer(name))) == []
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_case_says_why_and_where_from(name: str) -> None:
+    case = SAID[name]
+    assert case["why"]
+    assert case["source"]
+    assert case["model"]["config_source"]
+    assert case["expected"]["feasible"] == bool(case["expected"]["acceptable"])
+    assert case["expected"]["feasible"] or case["expected"]["codes"]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_parts_add_up_to_the_stated_parameters(name: str) -> None:
+    _, facts, _ = READ[name]
+    assert facts.anatomy is not None
+    assert facts.anatomy.parts.total == SAID[name]["model"]["params"]
+
+
+def test_the_judge_sees_what_is_wrong() -> None:
+    name = "seed-a6000x4-llama3-70b-bf16"
+    case, advice = SAID[name], answer(name)
+    first = advice.choices[0]
+    assert list(faults(case, replace(advice, choices=(replace(first, tp=2, quantization="none"),))))
+    assert list(faults(case, replace(advice, choices=(*advice.choices, replace(first, quantization="fp8")))))
+    assert list(faults(case, Advice(feasible=False)))
+    assert list(faults(SAID["busy-h100-util-090"], answer("l4-driver-470")))
+    ranked = SAID["seed-1gpu-llama2-7b-ensemble"]
+    assert list(faults(ranked, Advice(feasible=True, choices=answer(ranked["id"]).choices[::-1])))
+    pcie = SAID["trt-pro6000x4-llama33-70b-nvfp4-pp"]
+    warned = next(one for one in answer(pcie["id"]).choices if one.tp == 4 and one.quantization == "nvfp4")
+    rest = answer(pcie["id"]).choices
+    assert list(faults(pcie, Advice(feasible=True, choices=(*rest, replace(warned, warnings=())))))
+
+
+def file(where: Path, text: str) -> Path:
+    path = where / "cases.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no list"),
+        ("cases: 3", "no list"),
+        ("cases: [3]", "case 1"),
+        ("cases: [{id: a}]", "case a: KeyError 'model'"),
+        ("cases: [{id: a, gpus: 3, model: {}}]", "case a"),
+        ("cases: [{id: a, gpus: [{name: X}], model: {}}]", "case a: KeyError 'cc'"),
+        ("cases: [{id: a, gpus: [], model: {layers: many}}]", "case a"),
+        ("cases: [{id: a, gpus: [], model: {layers: 0}}]", "case a"),
+        ("cases: [", "cannot be read"),
+        ("!!python/object/apply:os.system [true]", "cannot be read"),
+    ],
+)
+def test_what_is_no_file_of_cases_is_refused_as_tw_a02(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says.replace("[", r"\[")) as caught:
+        list(cases(file(tmp_path, text)))
+    assert caught.value.code == "TW-A02"
+
+
+def test_a_file_that_is_not_there_is_refused_as_tw_a02(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        list(cases(tmp_path / "none.yaml"))
+    assert caught.value.code == "TW-A02"
+
+
+def test_only_gpus_model_and_request_are_read(tmp_path: Path) -> None:
+    case = SAID["seed-a6000x4-llama3-70b-bf16"]
+    bare = {key: case[key] for key in ("id", "gpus", "model", "request")}
+    ((_, *rest),) = cases(file(tmp_path, yaml.safe_dump({"cases": [bare]})))
+    assert tuple(rest) == tuple(READ[case["id"]])
+
+
+_scalars = st.one_of(st.none(), st.booleans(), st.integers(-2, 2**40), st.floats(), st.text(max_size=4), st.just("8.0"))
+_anything = st.one_of(
+    _scalars, st.lists(_scalars, max_size=2), st.dictionaries(st.text(max_size=4), _scalars, max_size=2)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(SAID)), st.data())
+def test_any_file_gives_advice_or_tw_a02(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    case = {key: SAID[name][key] for key in ("id", "gpus", "model", "request") if key in SAID[name]}
+    part = data.draw(st.sampled_from(sorted(case)))
+    if isinstance(case[part], dict):
+        field = data.draw(st.sampled_from(sorted(case[part])))
+        case[part] = {**case[part], field: data.draw(_anything)}
+    elif part == "gpus" and case[part]:
+        field = data.draw(st.sampled_from(["name", "count", "memory_mib", "cc", "nvlink", "mig", "free_mib", "driver"]))
+        case[part] = [{**case[part][0], field: data.draw(_anything)}]
+    else:
+        case[part] = data.draw(_anything)
+    path = file(tmp_path_factory.mktemp("cases"), yaml.safe_dump({"cases": [case]}))
+    try:
+        ((_, host, facts, wished),) = cases(path)
+    except UsageError:
+        return
+    advice = advise(host, facts, wished)
+    assert advice.feasible or advice.rejections

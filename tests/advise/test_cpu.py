@@ -1,0 +1,163 @@
+"""Advice for CPU machines: fits or not, with reasons; what was asked for is refused rather than changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.values import CPU_HOST, GGUF, GIB, PYTHON
+from wizard.advise import cpu
+from wizard.advise.advice import Advice, Wishes
+from wizard.advise.ranking import advise
+from wizard.model.facts import ModelFacts, WeightFile
+from wizard.probe.host import Cpu, Gpu, Host, System
+
+LARGE = replace(
+    GGUF, name="large", parameters=8 * 10**9, weight_bytes=8 * GIB, layers=32, hidden_size=4096, heads=32, kv_heads=8,
+    head_dim=128, intermediate_size=14336, vocabulary=128256, max_context=131072,
+)  # fmt: skip
+
+
+def codes(advice: Advice) -> list[str]:
+    return [one.code for one in advice.rejections]
+
+
+def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
+    advice = advise(CPU_HOST, GGUF, Wishes())
+    choice = advice.choices[0]
+    assert advice.feasible
+    assert (choice.stack, choice.runtime, choice.tp, choice.quantization) == ("llamacpp", "native", 1, "gguf_q8_0")
+    assert (choice.max_batch_size, choice.max_seq_len) == (4, 1024)
+    assert {reason.code for reason in choice.reasons} == {"limit", "cpu", "format", "users", "memory", "release"}
+    assert choice.memory.total_bytes <= choice.memory.budget_bytes
+    assert choice.memory.kv_bytes_per_token == 2 * 4 * 2 * 64 * 2
+
+
+def test_an_unquantised_gguf_is_a_gguf_too() -> None:
+    assert advise(CPU_HOST, replace(GGUF, quantization=None, dtype="F32"), Wishes()).feasible
+
+
+def test_the_bill_adds_up() -> None:
+    bill = advise(CPU_HOST, LARGE, Wishes(users=2, max_len=2048)).choices[0].memory
+    assert bill.kv_capacity_tokens == 4096
+    parts = bill.weights_bytes + bill.kv_bytes_per_token * bill.kv_capacity_tokens + bill.activation_bytes
+    assert bill.total_bytes == parts + bill.overhead_bytes
+
+
+@pytest.mark.parametrize(
+    ("host", "code", "remedy"),
+    [
+        (replace(CPU_HOST, cpu=Cpu("Old", "x86_64", 4, ("sse4_2",))), "cpu", "Haswell"),
+        (replace(CPU_HOST, cpu=Cpu("Arm", "aarch64", 4)), "machine", "x86_64"),
+        (replace(CPU_HOST, system=System("RHEL 9", "5.14", "glibc 2.34")), "libc", "Debian 12"),
+        (replace(CPU_HOST, system=System("Alpine", "6.6", "musl 1.2")), "libc", "newer distribution"),
+        (replace(CPU_HOST, interpreters=()), "python", "libpython3.11"),
+        (
+            replace(CPU_HOST, interpreters=(replace(PYTHON, version=(3, 13, 0), usable=False, why_not="too new"),)),
+            "python",
+            "libpython3.11",
+        ),
+        (replace(CPU_HOST, memory_available_bytes=50_000_000), "memory", "smaller model"),
+        (replace(CPU_HOST, memory_available_bytes=None, unknown={"memory_available_bytes": "no /proc"}), "memory", ""),
+    ],
+)
+def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code: str, remedy: str) -> None:
+    advice = advise(host, GGUF, Wishes())
+    assert not advice.feasible
+    assert codes(advice) == [code]
+    assert remedy in advice.rejections[0].remedy
+
+
+def test_an_interpreter_that_cannot_says_why() -> None:
+    host = replace(CPU_HOST, interpreters=(replace(PYTHON, usable=False, why_not="it has no shared library"),))
+    assert "it has no shared library" in advise(host, GGUF, Wishes()).rejections[0].text
+
+
+@pytest.mark.parametrize(
+    ("wishes", "code", "remedy"),
+    [
+        (Wishes(stack="vllm"), "no-gpu", "--stack llamacpp"),
+        (Wishes(tp=2), "tp", "--tp 1"),
+        (Wishes(pp=2), "pp", "--pp 1"),
+        (Wishes(kv_dtype="fp8"), "kv-dtype", "--kv-dtype f16"),
+        (Wishes(quantization="awq"), "quantization", "--quantization gguf_q8_0"),
+        (Wishes(max_len=4096), "context", "--max-len 1024"),
+    ],
+)
+def test_a_wish_that_cannot_be_met_is_refused_not_changed(wishes: Wishes, code: str, remedy: str) -> None:
+    advice = advise(CPU_HOST, GGUF, wishes)
+    assert codes(advice) == [code]
+    assert remedy in advice.rejections[0].remedy
+
+
+def test_wishes_that_can_be_met_are_met_exactly() -> None:
+    choice = advise(CPU_HOST, GGUF, Wishes(users=7, max_len=300, tp=1, quantization="q8_0")).choices[0]
+    assert (choice.max_batch_size, choice.max_seq_len, choice.tp) == (7, 300, 1)
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        (replace(GGUF, weights=()), "format"),
+        (replace(GGUF, weights=(WeightFile("a.safetensors", 1, "safetensors"),)), "format"),
+        (replace(GGUF, layers=None, unknown={"layers": "not in the header"}), "shape"),
+        (replace(GGUF, weight_bytes=None), "shape"),
+    ],
+)
+def test_a_model_that_this_stack_cannot_load_is_rejected(facts: ModelFacts, code: str) -> None:
+    assert codes(advise(CPU_HOST, facts, Wishes()))[0] == code
+
+
+def test_the_context_is_cut_so_that_it_fits_and_that_is_said() -> None:
+    host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
+    choice = advise(host, LARGE, Wishes(users=8)).choices[0]
+    assert choice.max_seq_len < 4096
+    assert "context-cut" in {note.code for note in choice.warnings}
+    assert choice.memory.total_bytes <= choice.memory.budget_bytes
+
+
+def test_a_context_that_was_asked_for_is_not_cut() -> None:
+    host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
+    advice = advise(host, LARGE, Wishes(users=8, max_len=4096))
+    assert codes(advice) == ["memory"]
+    assert "--max-len" in advice.rejections[0].remedy
+
+
+def test_wishes_about_gpus_that_change_nothing_are_said() -> None:
+    notes = advise(CPU_HOST, GGUF, Wishes(gpu_memory_utilization=0.5)).choices[0].warnings
+    assert "no-gpu-used" in {note.code for note in notes}
+
+
+def test_what_is_left_unused_or_missing_is_said() -> None:
+    host = replace(CPU_HOST, gpus=(Gpu(0, "NVIDIA A100"),))
+    facts = replace(GGUF, chat=None, gated=True)
+    notes = {note.code for note in advise(host, facts, Wishes()).choices[0].warnings}
+    assert notes == {"gpu-unused", "no-template", "gated"}
+
+
+@given(
+    budget=st.integers(0, 64 * GIB),
+    users=st.integers(1, 64),
+    facts=st.sampled_from([GGUF, LARGE]),
+)
+def test_the_longest_context_fits_and_one_block_more_does_not(budget: int, users: int, facts: ModelFacts) -> None:
+    longest = cpu.longest_context(facts, users=users, kv_dtype="f16", server_bytes=10**7, budget=budget)
+    assert longest % 256 == 0
+
+    def total(context: int) -> int:
+        bill = cpu.bill(facts, users=users, context=context, kv_dtype="f16", server_bytes=10**7, budget=budget)
+        assert bill is not None
+        return bill.total_bytes
+
+    assert longest == 0 or total(longest) <= budget
+    assert total(longest + 256) > budget
+
+
+@given(st.integers(0, 64 * GIB), st.integers(1, 64))
+def test_advice_never_overspends(available: int, users: int) -> None:
+    advice = advise(replace(CPU_HOST, memory_available_bytes=available), LARGE, Wishes(users=users))
+    assert advice.feasible or codes(advice) == ["memory"]
+    assert all(one.memory.total_bytes <= available for one in advice.choices)

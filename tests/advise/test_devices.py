@@ -1,0 +1,204 @@
+"""GPUs in groups: what is alike, what is free, how fast, and how they reach one another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wizard.advise.devices import Rates, devices, rates
+from wizard.catalog.gpus import match
+from wizard.kernel.units import GIB, MIB
+from wizard.kernel.values import from_data
+from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, MigSlice
+from wizard.probe.shorthand import host
+
+HOSTS = Path(__file__).parent.parent / "cases" / "hosts"
+UNKNOWN = "NVIDIA Something New"
+
+
+def recorded(name: str) -> Host:
+    return from_data(Host, json.loads((HOSTS / name).read_text()), where=name)
+
+
+def around(*gpus: Gpu, links: tuple[GpuLink, ...] = ()) -> Host:
+    return replace(host("cpu"), gpus=gpus, gpu_links=links)
+
+
+def test_a_recorded_host_of_eight() -> None:
+    (found,) = devices(recorded("host-h200-x8.json"))
+    assert found.indices == tuple(range(8))
+    assert 143771 * MIB - 615 * MIB <= found.total_bytes < 143771 * MIB - 614 * MIB
+    assert found.total_bytes - MIB < found.free_bytes <= found.total_bytes
+    assert found.link == "nvlink"
+    assert found.link_bytes_per_second == 450e9
+    assert found.holders == ()
+    assert found.rates is not None
+    assert found.rates.known
+    assert (found.rates.fp16, found.rates.fp8, found.rates.fp4) == (989e12, 1979e12, None)
+
+
+def test_no_gpu_no_device() -> None:
+    assert devices(recorded("host-cpu.json")) == []
+
+
+def test_different_gpus_are_different_groups_the_larger_first() -> None:
+    small, large = host("2xL4"), host("2xA100")
+    mixed = (*small.gpus, *(replace(gpu, index=gpu.index + 2) for gpu in large.gpus))
+    assert [one.indices for one in devices(around(*mixed))] == [(2, 3), (0, 1)]
+
+
+def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
+    idle = host("4xA6000")
+    process = GpuProcess(4242, "python", 30 * GIB)
+    busy = replace(
+        idle.gpus[1], memory_free_bytes=(idle.gpus[1].memory_free_bytes or 0) - 30 * GIB, processes=(process,)
+    )
+    first, second = devices(replace(idle, gpus=(idle.gpus[0], busy, *idle.gpus[2:])))
+    assert first.indices == (0, 2, 3)
+    assert second.indices == (1,)
+    assert second.free_bytes == second.total_bytes - 30 * GIB
+    assert second.holders == ("python (pid 4242): 30.0 GiB",)
+
+
+def test_memory_that_nobody_is_seen_to_hold_is_said() -> None:
+    (gpu,) = host("A100").gpus
+    (found,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
+    assert found.holders == ("processes that cannot be seen from here: 40.0 GiB",)
+    assert found.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
+
+
+def test_a_small_share_taken_does_not_part_like_gpus_and_the_fullest_counts() -> None:
+    first, second = host("2xL4").gpus
+    used = replace(second, memory_free_bytes=(second.memory_free_bytes or 0) - GIB)
+    (found,) = devices(around(first, used))
+    assert found.indices == (0, 1)
+    assert found.free_bytes == (first.memory_free_bytes or 0) - GIB
+
+
+def test_a_gpu_that_fell_off_the_bus_is_left_out() -> None:
+    lost = Gpu(1, "unknown GPU", unknown={"memory_total_bytes": "GPU is lost"})
+    (found,) = devices(around(host("H100").gpus[0], lost))
+    assert found.indices == (0,)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "link", "speed"),
+    [
+        (("NV4", "NODE", "NODE", "NODE", "NODE", "NV4"), "bridge", 100e9),
+        (("PIX", "NODE", "NODE", "NODE", "NODE", "PIX"), "pcie", 31.52e9),
+        (("NV4",) * 6, "nvlink", 100e9),
+    ],
+)
+def test_links_are_what_the_host_says(kinds: tuple[str, ...], link: str, speed: float) -> None:
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    links = tuple(GpuLink(a, b, kind) for (a, b), kind in zip(pairs, kinds, strict=True))
+    (found,) = devices(replace(host("4xA6000"), gpu_links=links))
+    assert found.link == link
+    assert found.link_bytes_per_second == pytest.approx(speed)
+
+
+def test_blackwells_links_are_twice_as_fast() -> None:
+    (found,) = devices(host("8xB200"))
+    assert found.link_bytes_per_second == 900e9
+
+
+def test_fewer_lanes_are_slower() -> None:
+    (gpu,) = host("L4").gpus
+    (found,) = devices(around(replace(gpu, pcie_width=8)))
+    assert found.link_bytes_per_second == pytest.approx(15.76e9)
+
+
+def test_mig_slices_stand_alone_with_their_share() -> None:
+    (gpu,) = host("A100").gpus
+    slices = tuple(MigSlice(f"MIG-{n}", "1g.10gb", 9856 * MIB) for n in range(7))
+    (found,) = devices(around(replace(gpu, mig_enabled=True, mig_slices=slices)))
+    assert found.mig
+    assert found.name == "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
+    assert found.indices == (0,) * 7
+    assert found.total_bytes == found.free_bytes == 9856 * MIB
+    assert found.rates is not None
+    assert found.rates.fp16 == pytest.approx(312e12 / 7)
+    assert found.rates.bandwidth == pytest.approx(2.039e12 / 8)
+    assert not found.rates.known
+
+
+def test_a_slice_that_is_all_a_container_sees() -> None:
+    name = "NVIDIA A100-SXM4-80GB MIG 3g.40gb"
+    seen = Gpu(0, name, memory_total_bytes=40192 * MIB, memory_free_bytes=30000 * MIB, compute_capability=(8, 0))
+    (found,) = devices(around(seen))
+    assert (found.mig, found.name, found.free_bytes) == (True, name, 30000 * MIB)
+    assert found.rates is not None
+    assert found.rates.fp16 == pytest.approx(312e12 * 3 / 7)
+    assert found.rates.bandwidth == pytest.approx(2.039e12 / 2)
+
+
+def test_a_gpu_with_mig_on_and_no_slice_is_no_device() -> None:
+    (gpu,) = host("H100").gpus
+    assert devices(around(replace(gpu, mig_enabled=True))) == []
+
+
+def test_unified_memory_is_the_hosts() -> None:
+    (found,) = devices(host("gb10"))
+    assert found.unified
+    assert found.total_bytes == 127_600_748 * 1024
+    assert found.free_bytes < found.total_bytes
+
+
+@pytest.mark.parametrize(
+    ("like", "bits", "memory_mhz", "cores", "sm_mhz", "capability"),
+    [
+        ("NVIDIA H200", 6016, 3201, 16896, 1830, (9, 0)),
+        ("NVIDIA A100-SXM4-80GB", 5120, 1593, 6912, 1410, (8, 0)),
+        ("NVIDIA L4", 192, 6251, 7424, 2040, (8, 9)),
+        ("Tesla T4", 256, 5001, 2560, 1590, (7, 5)),
+        ("NVIDIA GeForce RTX 4090", 384, 10501, 16384, 2520, (8, 9)),
+        ("NVIDIA RTX A6000", 384, 8001, 10752, 1800, (8, 6)),
+    ],
+)
+def test_a_gpu_of_no_profile_is_derived_from_its_clocks(
+    like: str, bits: int, memory_mhz: int, cores: int, sm_mhz: int, capability: tuple[int, int]
+) -> None:
+    """Boost clocks as published; what is derived agrees with what the table says of the same GPU."""
+    geforce = "GeForce " if "GeForce" in like else ""
+    gpu = Gpu(
+        0,
+        f"NVIDIA {geforce}Unheard Of",
+        compute_capability=capability,
+        memory_bus_bits=bits,
+        memory_clock_mhz=memory_mhz,
+        cuda_cores=cores,
+        sm_clock_mhz=sm_mhz,
+    )
+    assert match(gpu.name) is None
+    derived, known = rates(gpu, None), rates(gpu, match(like))
+    assert derived is not None
+    assert known is not None
+    assert derived.bandwidth == pytest.approx(known.bandwidth, rel=0.01)
+    assert derived.fp16 == pytest.approx(known.fp16, rel=0.03)
+    assert (derived.fp8 is None) == (known.fp8 is None)
+    assert not derived.known
+    assert "derived from NVML" in derived.source
+
+
+def test_without_clocks_or_tensor_cores_nothing_is_derived() -> None:
+    assert rates(Gpu(0, UNKNOWN, compute_capability=(9, 0)), None) is None
+    pascal = Gpu(
+        0,
+        "Tesla P40",
+        compute_capability=(6, 1),
+        memory_bus_bits=384,
+        memory_clock_mhz=3615,
+        cuda_cores=3840,
+        sm_clock_mhz=1531,
+    )
+    assert rates(pascal, None) is None
+
+
+def test_a_profile_goes_before_the_clocks() -> None:
+    gpu = replace(recorded("host-h200-x1.json").gpus[0], memory_clock_mhz=1)
+    found = rates(gpu, match(gpu.name))
+    assert isinstance(found, Rates)
+    assert found.bandwidth == 4.8e12

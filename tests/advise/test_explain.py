@@ -1,0 +1,142 @@
+"""Every formula, worked out again from its text alone, gives the number that it explains."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.values import CPU_HOST, GGUF
+from wizard.advise.advice import Choice, Wishes
+from wizard.advise.explain import Figure, figures
+from wizard.advise.ranking import advise
+from wizard.model.anatomy import Parts
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts, Quantization
+from wizard.probe.host import Host
+from wizard.probe.shorthand import host
+
+PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
+EXACT = ("bytes", "tokens", "parameters")
+
+
+def model(name: str) -> ModelFacts:
+    return describe(ModelFacts(name, "folder", name, name, None, None), PUBLIC[name]["config"])
+
+
+def worked_out(formula: str) -> float:
+    """The value of a formula: its words say what a number is and are left out."""
+    code = re.sub(r"(?<=\d),(?=\d{3})", "", formula)
+    code = re.sub(r"(?<![a-z])(?!max\b|min\b)[A-Za-z][A-Za-z/ -]*[A-Za-z]|(?<![a-z])[A-Za-z](?![a-z])", " ", code)
+    for sign, python in (
+        ("×", "*"),
+        ("÷", "/"),
+        ("−", "-"),
+        (";", ","),
+        ("⌈", "math.ceil("),
+        ("⌉", ")"),
+        ("⌊", "math.floor("),
+        ("⌋", ")"),
+    ):
+        code = code.replace(sign, python)
+    return float(eval(code, {"math": math, "max": max, "min": min, "__builtins__": {}}))
+
+
+def explained(machine: Host, facts: ModelFacts, wishes: Wishes) -> list[tuple[Choice, dict[str, Figure]]]:
+    choices = advise(machine, facts, wishes).choices
+    return [(one, {figure.name: figure for figure in figures(machine, facts, one)}) for one in choices]
+
+
+def check(choice: Choice, found: dict[str, Figure]) -> None:
+    assert found
+    for figure in found.values():
+        value = worked_out(figure.formula)
+        if figure.unit in EXACT:
+            # Shares of a rank and bits of a format are rounded to whole bytes, part by part.
+            assert value == pytest.approx(figure.value, abs=16, rel=1e-9), figure
+        else:
+            assert value == pytest.approx(figure.value, rel=2e-3, abs=2e-3), figure
+        assert figure.source
+
+
+NAMES = {
+    "weights_bytes": "Weights on the fullest GPU",
+    "kv_bytes_per_token": "KV cache for one token",
+    "kv_capacity_tokens": "KV cache that there is room for",
+    "activation_bytes": "Activations",
+    "overhead_bytes": "Overhead",
+    "total_bytes": "Total on each GPU",
+    "budget_bytes": "Memory that may be used",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "hardware", "wishes"),
+    [
+        ("meta-llama/Llama-3.1-8B", "1xA6000", Wishes()),
+        ("meta-llama/Llama-3.1-70B", "4xA6000", Wishes()),
+        ("meta-llama/Llama-3.1-70B", "8xA6000", Wishes(pp=2, tp=4)),
+        ("meta-llama/Llama-3.1-70B", "4xH100", Wishes(kv_dtype="fp8", users=64)),
+        ("Qwen/Qwen2.5-7B", "4xH100", Wishes(max_len=5000)),
+        ("Qwen/Qwen3-235B-A22B", "8xH100", Wishes()),
+        ("deepseek-ai/DeepSeek-V3", "8xH200", Wishes()),
+        ("openai/gpt-oss-20b", "1xH100", Wishes()),
+        ("google/gemma-3-27b-it", "2xH100", Wishes(goal="throughput")),
+        ("tiiuae/falcon-7b", "2xA6000", Wishes(users=3)),
+        ("mistralai/Mistral-7B-v0.1", "1xL40S", Wishes(gpu_memory_utilization=0.615)),
+    ],
+)
+def test_every_number_of_every_choice_follows_from_its_formula(name: str, hardware: str, wishes: Wishes) -> None:
+    ways = explained(host(hardware), model(name), wishes)
+    assert ways
+    for choice, found in ways:
+        check(choice, found)
+        for field, title in NAMES.items():
+            assert found[title].value == getattr(choice.memory, field)
+        assert "measured here" not in found["Overhead"].formula
+        assert choice.speed is not None
+        assert found["Time between two tokens"].value == choice.speed.tpot_ms
+        assert found["… at best"].value == choice.speed.low
+        assert found["… at worst"].value == choice.speed.high
+        assert found["Tokens in all"].value == choice.speed.throughput_tokens_per_s
+
+
+def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
+    choice, found = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(tp=4))[0]
+    figure = found["KV cache for one token"]
+    assert figure.formula == "2 × 80 layers × ⌈8 ÷ 4⌉ kv heads × 128 × 2 bytes"
+    assert figure.result == "81,920 bytes (80 KiB)"
+    assert choice.memory.kv_bytes_per_token == 81_920
+
+
+def test_weights_that_are_quantised_already_or_known_by_their_headers() -> None:
+    facts = model("meta-llama/Llama-3.1-8B")
+    awq = replace(facts, quantization=Quantization("awq", 4, format="int4_awq", group_size=64))
+    for choice, found in explained(host("2xA6000"), awq, Wishes()):
+        check(choice, found)
+        assert "4.3125 bits" in found["Weights of the whole model"].formula
+    assert facts.anatomy is not None
+    stored = Parts(*(2 * getattr(facts.anatomy.parts, name) for name in Parts.__slots__))
+    for choice, found in explained(host("1xA6000"), replace(facts, stored=stored), Wishes(quantization="none")):
+        check(choice, found)
+        assert "headers" in found["Weights of the whole model"].source
+
+
+def test_on_the_cpu() -> None:
+    ((choice, found),) = explained(CPU_HOST, GGUF, Wishes())
+    check(choice, found)
+    assert found["KV cache for one token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
+    assert found["Total"].value == choice.memory.total_bytes
+    assert found["Memory that may be used"].value == choice.memory.budget_bytes
+
+
+def test_nothing_is_explained_of_another_machine_or_model() -> None:
+    facts = model("meta-llama/Llama-3.1-8B")
+    choice = advise(host("1xA6000"), facts, Wishes()).choices[0]
+    assert figures(CPU_HOST, facts, choice) == ()
+    assert figures(host("1xA6000"), GGUF, choice) == ()
+    assert figures(CPU_HOST, replace(GGUF, layers=None), replace(choice, devices=(), stack="llamacpp")) == ()

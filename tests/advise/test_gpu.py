@@ -1,0 +1,208 @@
+"""The GPUs' ways: what is tried, which image runs it, what is said about it, and why the rest was rejected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
+from tests.values import GGUF
+from wizard.advise.advice import Choice, Rejection, Wishes
+from wizard.advise.gpu import candidates
+from wizard.model.facts import ModelFacts, Quantization
+from wizard.probe.host import Gpu, Host, Problem
+
+
+def ask(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> tuple[list[Choice], list[Rejection]]:
+    named = HOSTS[host] if isinstance(host, str) and host in HOSTS else host
+    return candidates(
+        machine(named) if isinstance(named, str) else named,
+        facts_of(facts) if isinstance(facts, str) else facts,
+        Wishes(**wished),
+    )
+
+
+def choices(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> list[Choice]:
+    return ask(host, facts, **wished)[0]
+
+
+def rejections(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> list[Rejection]:
+    found, rejected = ask(host, facts, **wished)
+    assert not found
+    return rejected
+
+
+def test_every_stack_and_format_that_works_is_a_choice() -> None:
+    found = {(one.stack, one.quantization) for one in choices("8xH100")}
+    both = [
+        (stack, name) for stack in ("vllm", "trtllm-llmapi", "trtllm-engine") for name in ("none", "fp8", "int4_awq")
+    ]
+    assert found == {*both, ("transformers", "none")}
+    assert {one.tp for one in choices("8xH100")} == {1, 2, 4, 8}
+
+
+def test_a_quantised_checkpoint_is_taken_as_it_is() -> None:
+    for config, name in ((AWQ, "int4_awq"), (GPTQ, "int4_gptq"), (BLOCKS, "fp8_block")):
+        found = choices("8xH100", facts_of(LLAMA_8B, quantization_config=config))
+        assert {one.quantization for one in found} == {name}
+    assert {one.dtype for one in choices("8xH100", facts_of(LLAMA_8B, quantization_config=GPTQ))} == {"float16"}
+    assert {
+        one.quantization for one in choices("3xA100", facts_of("openai/gpt-oss-20b", quantization_config=MXFP4))
+    } == {"mxfp4"}
+
+
+def test_as_published_tries_no_other_format() -> None:
+    assert {one.quantization for one in choices("8xH100", as_published=True)} == {"none"}
+    refused = rejections("8xH100", as_published=True, quantization="fp8")
+    assert {one.code for one in refused} == {"quantization"}
+
+
+def test_another_checkpoint_is_said_to_be_one() -> None:
+    for one in choices("8xH100"):
+        assert ("requantize" in {note.code for note in one.warnings}) == (one.quantization != "none")
+    stored = choices("8xH100", facts_of(LLAMA_8B, quantization_config=AWQ))
+    assert not any("requantize" in {note.code for note in one.warnings} for one in stored)
+
+
+def test_an_fp8_cache_is_tried_where_16_bits_do_not_fit() -> None:
+    found = choices("1xL4", max_len=131_072, users=1, stack="vllm", quantization="fp8")
+    assert {one.kv_cache_dtype for one in found} == {"fp8"}
+    assert not choices("1xL4", max_len=131_072, users=1, stack="vllm", quantization="fp8", kv_dtype="auto")
+
+
+def test_copies_fill_the_machine_and_max_gpus_bounds_all() -> None:
+    by_tp = {one.tp: one.replicas for one in choices("8xH100", stack="vllm", quantization="none")}
+    assert by_tp == {1: 8, 2: 4, 4: 2, 8: 1}
+    bounded = {one.tp: one.replicas for one in choices("8xH100", stack="vllm", quantization="none", max_gpus=3)}
+    assert bounded == {1: 3, 2: 1}
+    assert all(len(one.devices) == one.tp * one.pp for one in choices("8xH100"))
+
+
+def test_pipelines_are_tried_where_eight_gpus_have_only_pcie() -> None:
+    assert {(one.tp, one.pp) for one in choices("8xL40S")} == {(1, 1), (2, 1), (4, 1), (4, 2), (8, 1)}
+    assert {one.pp for one in choices("8xH100")} == {1}
+    assert {(one.tp, one.pp) for one in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
+
+
+def test_unlike_gpus_are_never_mixed() -> None:
+    found = choices("A100+T4")
+    assert {one.tp for one in found} == {1}
+    assert {one.devices for one in found} == {(0,), (1,)}
+    assert {one.code for one in rejections("A100+T4", tp=2)} >= {"gpus"}
+
+
+def tags(host: Host, stack: str, **wished: Any) -> set[str]:
+    return {one.release for one in choices(host, stack=stack, **wished)}
+
+
+@pytest.mark.parametrize(
+    ("driver", "tag"),
+    [("615.10", "26.08"), ("610.43.02", "26.07"), ("595.58", "26.05"), ("590.10", "26.02"), ("560.35.03", "24.12")],
+)
+def test_the_newest_image_that_the_driver_runs(driver: str, tag: str) -> None:
+    host = replace(HOSTS["1xL4"], driver_version=driver)
+    assert tags(host, "vllm") == {f"{tag}-vllm-python-py3"}
+
+
+def test_an_unknown_driver_is_taken_to_be_new() -> None:
+    assert tags(replace(HOSTS["1xL4"], driver_version=None), "vllm") == {"26.08-vllm-python-py3"}
+    assert tags(replace(HOSTS["1xL4"], driver_version="R615"), "vllm") == {"26.08-vllm-python-py3"}
+
+
+def test_a_driver_that_is_too_old_for_all_says_which_branch_would_do() -> None:
+    old = replace(HOSTS["1xL4"], driver_version="470.256.02")
+    for one in rejections(old, as_published=True):
+        assert one.code == "driver"
+        assert "470.256.02" in one.text
+        branch = {"vllm": "545", "transformers": "525"}.get(one.stack, "5")
+        assert f"branch {branch}" in one.remedy
+
+
+def test_volta_gets_an_image_that_still_has_code_for_it() -> None:
+    new = replace(HOSTS["2xV100"], driver_version="580.95")
+    (tag,) = tags(new, "vllm", quantization="none")
+    assert tag < "24.11"
+    assert {one.dtype for one in choices(new)} == {"float16"}
+
+
+def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
+    gpt_oss = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
+    (one,) = rejections(replace(HOSTS["1xL4"], driver_version="575.10"), gpt_oss, stack="vllm")
+    assert (one.code, one.remedy) == ("driver", "an NVIDIA driver of branch 580 or newer")
+    (choice,) = choices(replace(HOSTS["1xL4"], driver_version="580.10"), gpt_oss, stack="vllm")
+    assert choice.release == "25.11-vllm-python-py3"
+
+
+def test_no_gpu_says_why_and_what_there_is_instead() -> None:
+    for one in rejections("cpu"):
+        assert one.code == "no-gpu"
+        assert "GGUF" in one.remedy
+    broken = replace(HOSTS["cpu"], gpu_problem=Problem("TW-P02", "the driver is not loaded", "Load it."))
+    assert "the driver is not loaded" in rejections(broken)[0].text
+
+
+def test_a_gpu_that_nvml_cannot_describe_is_not_guessed_at() -> None:
+    host = replace(HOSTS["cpu"], gpus=(Gpu(0, "NVIDIA Mystery"),))
+    assert {one.code for one in rejections(host)} == {"gpu-unknown"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        (GGUF, "gguf"),
+        (replace(GGUF, quantization=None), "gguf"),
+        (replace(facts_of(LLAMA_8B), quantization=Quantization("hqq")), "format"),
+        (replace(facts_of(LLAMA_8B), anatomy=None), "shape"),
+    ],
+)
+def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> None:
+    assert {one.code for one in rejections("8xH100", facts)} == {code}
+
+
+@pytest.mark.parametrize(
+    ("wished", "code", "remedy"),
+    [
+        ({"quantization": "magic"}, "quantization", "int4_awq"),
+        ({"kv_dtype": "int3"}, "kv-dtype", "--kv-dtype auto"),
+        ({"max_len": 200_000}, "trained-context", "--max-len 131072"),
+        ({"max_gpus": 1, "tp": 2}, "max-gpus", "--max-gpus 2"),
+        ({"tp": 16}, "gpus", "--tp 8"),
+        ({"quantization": "nvfp4", "stack": "vllm"}, "format", "10.0"),
+    ],
+)
+def test_a_wish_that_cannot_be_met_is_refused(wished: dict[str, Any], code: str, remedy: str) -> None:
+    for one in rejections("8xH100", **wished):
+        assert one.code == code
+        assert remedy in one.remedy
+
+
+def test_a_wish_against_the_checkpoint_is_refused() -> None:
+    stored = facts_of(LLAMA_8B, quantization_config=AWQ)
+    (one, *_) = rejections("8xH100", stored, quantization="fp8", stack="vllm")
+    assert (one.code, one.remedy) == ("quantization", "--quantization int4_awq, or another repository of this model")
+
+
+def test_rejections_keep_the_split_that_came_nearest() -> None:
+    _, rejected = ask("2x4090", LLAMA_70B, stack="vllm", quantization="none")
+    assert [(one.tp, one.code) for one in rejected] == [(2, "memory")]
+
+
+def warned(host: Host, facts: ModelFacts | str = LLAMA_8B) -> set[str]:
+    return {note.code for note in choices(host, facts, stack="vllm", quantization="none")[0].warnings}
+
+
+def test_what_a_user_should_know_is_said() -> None:
+    llama = facts_of(LLAMA_8B)
+    assert warned(HOSTS["1xL4"]) == set()
+    assert warned(HOSTS["1xL4"], replace(llama, gated=True)) == {"gated"}
+    assert warned(HOSTS["1xL4"], replace(llama, local=True)) == {"no-template"}
+    assert warned(HOSTS["busy H100"]) == {"busy"}
+    assert "no-docker" in warned(replace(HOSTS["1xL4"], engines=(), source="this machine"))
+
+
+def test_the_same_budget_is_said_for_both_engines() -> None:
+    text = next(note.text for note in choices("1xL4", stack="vllm")[0].reasons if note.code == "memory")
+    assert "gpu_memory_utilization 0.92" in text
+    assert "kv_cache_free_gpu_mem_fraction" in text

@@ -1,0 +1,212 @@
+"""Who is asked how fast a model answers, and what is said when nobody knows."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wizard.advise.advice import Speed
+from wizard.advise.devices import devices
+from wizard.advise.providers import PROVIDERS, Aiconfigurator, Roofline, ask, text
+from wizard.advise.setup import Setup
+from wizard.advise.speed import Load, estimate
+from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
+from wizard.probe.shorthand import host
+
+CONFIG: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "cases" / "models" / "llama-3.1-8b.json").read_text()
+)["config"]
+SETUP = Setup("vllm", "bfloat16", "none")
+LOAD = Load(8, 512, 128)
+
+FAKE = {
+    "__init__.py": "",
+    "sdk/__init__.py": "",
+    "sdk/backends/__init__.py": "",
+    "sdk/perf_database.py": """
+def get_latest_database_version(system, backend):
+    return "0.24.0"
+
+
+def get_database(system, backend, version):
+    return (system, backend, version)
+""",
+    "sdk/config.py": """
+class RuntimeConfig:
+    def __init__(self, isl, osl, batch_size):
+        self.isl, self.osl, self.batch_size = isl, osl, batch_size
+""",
+    "sdk/config_builders.py": """
+def build_model_config(**values):
+    return values
+""",
+    "sdk/models.py": """
+def get_model(path, config, backend):
+    return (path, config, backend)
+""",
+    "sdk/backends/factory.py": """
+class FakeSummary:
+    def __init__(self, figures):
+        self.figures = figures
+
+    def get_result_dict(self):
+        return self.figures
+
+
+class FakeBackend:
+    def run_agg(self, model, database, load, ctx_tokens):
+        path, config, backend = model
+        if config["gemm_quant_mode"] == "int4_wo":
+            raise RuntimeError("GEMM perf data missing for quant 'int4_wo'")
+        if config["kvcache_quant_mode"] == "fp8":
+            return FakeSummary({"tpot": float("nan"), "ttft": 1.0})
+        return FakeSummary({"tpot": 5.0, "ttft": 40.0, "asked": (path, config, database, load.batch_size, ctx_tokens)})
+
+
+def get_backend(name):
+    return FakeBackend()
+""",
+}
+"""Stands in for aiconfigurator-core, which is 114 MB and not installed with the tests: what is called of it."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(json.dumps(CONFIG))
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def facts(folder: Path) -> ModelFacts:
+    return describe(ModelFacts("llama", "folder", str(folder), "llama", None, None), CONFIG)
+
+
+@pytest.fixture
+def fake_aiconfigurator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = tmp_path / "site"
+    for name, source in FAKE.items():
+        path = top / "aiconfigurator_core" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    metadata = top / "aiconfigurator_core-0.12.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: aiconfigurator-core\nVersion: 0.12.0\n")
+    monkeypatch.syspath_prepend(str(top))
+    for name in [name for name in sys.modules if name.startswith("aiconfigurator_core")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_the_roofline_answers_unless_another_is_named(facts: ModelFacts) -> None:
+    found = ask(host("H100"), facts, SETUP, LOAD)
+    assert found == estimate(facts, devices(host("H100"))[0], SETUP, LOAD)
+    assert found.provider == "roofline"
+
+
+@pytest.mark.parametrize(
+    ("changed", "setup", "because"),
+    [
+        ({"anatomy": None, "unknown": {"anatomy": "nobody knows it"}}, SETUP, "nobody knows it"),
+        ({}, replace(SETUP, stack="llamacpp"), "no server of the stack llamacpp was measured"),
+    ],
+)
+def test_no_figure_is_an_error_with_its_reason(
+    facts: ModelFacts, changed: dict[str, Any], setup: Setup, because: str
+) -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        ask(host("H100"), replace(facts, **changed), setup, LOAD)
+    assert caught.value.code == "TW-A10"
+    assert because in caught.value.what
+
+
+def test_weights_that_exceed_the_memory_have_no_figure(facts: ModelFacts) -> None:
+    device = replace(devices(host("H100"))[0], total_bytes=10**10)
+    said = Roofline().estimate(facts, device, SETUP, LOAD)
+    assert said == "the weights alone exceed the memory of 1 × NVIDIA H100 80GB HBM3"
+
+
+def test_a_gpu_that_nothing_is_known_of_has_no_figure(facts: ModelFacts) -> None:
+    device = replace(devices(host("H100"))[0], name="NVIDIA Something New", rates=None)
+    assert Roofline().estimate(facts, device, SETUP, LOAD) == "how fast a NVIDIA Something New is is not known"
+
+
+@pytest.mark.parametrize(
+    ("hardware", "setup"),
+    [
+        ("2xH100", replace(SETUP, tp=4)),
+        ("cpu", SETUP),
+        ("H100", replace(SETUP, quantization="fp7")),
+    ],
+)
+def test_what_cannot_be_asked_is_a_usage_error(facts: ModelFacts, hardware: str, setup: Setup) -> None:
+    with pytest.raises(UsageError) as caught:
+        ask(host(hardware), facts, setup, LOAD)
+    assert caught.value.code == "TW-A08"
+
+
+def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiconfigurator_core", None)
+    with pytest.raises(UsageError) as caught:
+        ask(host("H100"), facts, SETUP, LOAD, "aiconfigurator")
+    assert caught.value.code == "TW-A09"
+    assert "triton-wizard[perf]" in caught.value.todo
+
+
+@pytest.mark.usefixtures("fake_aiconfigurator")
+def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
+    found = ask(host("H100"), facts, SETUP, LOAD, "aiconfigurator")
+    assert (found.tpot_ms, found.ttft_ms, found.throughput_tokens_per_s) == (5.0, 40.0, 1600.0)
+    assert found.provider == "aiconfigurator-core 0.12.0, vllm 0.24.0"
+    assert (found.low or 0) < 5.0 < (found.high or 0)
+
+
+@pytest.mark.usefixtures("fake_aiconfigurator")
+@pytest.mark.parametrize(
+    ("hardware", "setup", "because"),
+    [
+        ("A6000", SETUP, "no tables of none weights on a NVIDIA RTX A6000"),
+        ("H100", replace(SETUP, stack="transformers"), "with transformers"),
+        ("H100", replace(SETUP, quantization="w4a8_awq"), "no tables of w4a8_awq"),
+        ("H100", replace(SETUP, quantization="int4_awq"), "GEMM perf data missing"),
+        ("H100", replace(SETUP, kv_cache_dtype="fp8"), "it gave no number"),
+    ],
+)
+def test_aiconfigurator_without_an_answer_says_why(
+    facts: ModelFacts, hardware: str, setup: Setup, because: str
+) -> None:
+    said = Aiconfigurator().estimate(facts, devices(host(hardware))[0], setup, LOAD)
+    assert isinstance(said, str)
+    assert because in said
+
+
+@pytest.mark.usefixtures("fake_aiconfigurator")
+def test_aiconfigurator_is_never_given_a_model_that_it_would_fetch(facts: ModelFacts) -> None:
+    remote = replace(facts, source="hub", location="someone/something")
+    said = Aiconfigurator().estimate(remote, devices(host("H100"))[0], SETUP, LOAD)
+    assert said == "it needs the model's config.json on disk"
+
+
+def test_the_names_are_those_of_the_flag() -> None:
+    assert set(PROVIDERS) == {"roofline", "aiconfigurator"}
+
+
+def test_the_text_says_range_meaning_and_source() -> None:
+    found = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
+    assert text(found, Load(8)).splitlines() == [
+        "10.0 ms a token (8.0 to 12.0): 100 tokens/s for each user, 800 for all 8 together",
+        "200 ms to the first token of 1024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
+        "Most of it goes to adding up between GPUs (links).",
+        "By roofline; confidence: good.",
+    ]
+
+
+def test_the_text_of_a_crowd_says_who_waits() -> None:
+    found = Speed(10.0, 800.0, None, 8.0, 12.0, "roofline", "rough", "memory", served=8)
+    assert "Only 8 of 20 users fit into the KV cache at once; the others wait." in text(found, Load(20)).splitlines()

@@ -1,0 +1,225 @@
+"""The words and rows of the advice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.values import CHOICE, CPU_HOST, GGUF
+from wizard.advise import report
+from wizard.advise.advice import Choice, Memory, Note, Rejection, Speed, Wishes
+from wizard.advise.ranking import CRITERIA, advise
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
+from wizard.probe.shorthand import host
+
+PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
+SIZE = st.integers(0, 2**40)
+SPEED = Speed(25.0, 160.0, 200.0, 20.0, 31.25, "roofline", "fair", "memory", 180.0, 1200.0, 4)
+GPU = replace(
+    CHOICE, stack="vllm", dtype="bfloat16", quantization="none", kv_cache_dtype="auto", devices=(0,), speed=SPEED
+)
+
+
+def model(name: str) -> ModelFacts:
+    return describe(ModelFacts(name, "folder", name, name, None, None), PUBLIC[name]["config"])
+
+
+@st.composite
+def bills(draw: st.DrawFn) -> Memory:
+    weights, per_token, tokens = draw(SIZE), draw(st.integers(0, 2**20)), draw(st.integers(0, 2**16))
+    activations, overhead = draw(SIZE), draw(SIZE)
+    total = weights + per_token * tokens + activations + overhead
+    return Memory(weights, per_token, tokens, activations, overhead, total, draw(SIZE))
+
+
+@given(bills(), st.integers(10, 200))
+def test_a_bar_has_its_width_and_shows_whatever_is_taken(memory: Memory, cells: int) -> None:
+    parts = report.bill(memory)
+    counts = report.shares(parts, cells)
+    taken = sum(part.bytes for part in parts if part.kind != "excess")
+    assert sum(counts) == (cells if taken else 0)
+    for part, count in zip(parts, counts, strict=True):
+        assert (count > 0) >= (part.bytes > 0 and part.kind not in ("left", "excess")), part
+        assert count >= 0
+    assert parts[-1].kind == ("left" if memory.total_bytes <= memory.budget_bytes else "excess")
+    assert sum(part.bytes for part in parts[:4]) == memory.total_bytes
+    assert abs(memory.budget_bytes - memory.total_bytes) == parts[-1].bytes
+
+
+def test_titles_for_people() -> None:
+    assert report.choice_title(GPU) == "vLLM · bfloat16"
+    assert report.choice_title(replace(GPU, quantization="fp8", tp=4)) == "vLLM · FP8 · 4 GPUs"
+    assert report.choice_title(replace(GPU, tp=4, pp=2, kv_cache_dtype="fp8")) == (
+        "vLLM · bfloat16 · tp 4 × pp 2 · FP8 KV cache"
+    )
+    assert report.choice_title(replace(CHOICE, quantization="gguf_q4_k_m")) == "llama.cpp · Q4_K_M"
+    assert report.choice_title(replace(CHOICE, stack="\x1b[31mnew\n", quantization="x\ny")) == "new · X Y"
+
+
+def test_whose_memory_it_is() -> None:
+    assert report.bill_title(CHOICE).startswith("Memory: 85.8 MiB of 9.3 GiB")
+    assert report.bill_title(GPU).startswith("The GPU: ")
+    assert report.bill_title(replace(GPU, devices=(0, 1))).startswith("Each of 2 GPUs: ")
+
+
+def test_speed_with_its_range_and_who_says_so() -> None:
+    assert report.speed_sentence(SPEED) == (
+        "40 tokens/s for each person (32 to 50), 160 in all, first token after 180 ms, 1.2 s if all ask at once. "
+        "Confidence fair: near to what was measured (by the wizard's roofline)."
+    )
+    bare = Speed(400.0, None, None, None, None, "somebody", "odd")
+    assert report.speed_sentence(bare) == "2.5 tokens/s for each person. Confidence odd (by somebody)."
+    assert report.speed_sentence(None) == report.speed_sentence(replace(SPEED, tpot_ms=None)) == ""
+    assert report.pace(SPEED) == "40 tokens/s each"
+    assert report.pace(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (GPU, "The model is the limit: it was trained for 1,024 tokens"),
+        (replace(GPU, memory=replace(GPU.memory, kv_capacity_tokens=4000)), "room for 4,000 tokens"),
+        (replace(CHOICE, max_seq_len=512), "Memory is no limit here"),
+        (replace(CHOICE, memory=replace(CHOICE.memory, budget_bytes=90_000_001, kv_capacity_tokens=4092)), "1,023 for"),
+    ],
+)
+def test_what_limits_memory(choice: Choice, words: str) -> None:
+    assert words in report.limit(replace(choice, speed=None), GGUF)
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ("memory", "Memory bandwidth"),
+        ("compute", "tensor cores"),
+        ("launch", "Kernel launches"),
+        ("interconnect", "links between the GPUs"),
+    ],
+)
+def test_what_limits_speed(bound: str, words: str) -> None:
+    said = report.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF)
+    assert words in said
+    assert said.count(".") == 1, "one sentence"
+
+
+SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=replace(SPEED, tpot_ms=50.0))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "words"),
+    [
+        ("room", "It has room for 4 at a time, 1,024 tokens each only"),
+        ("pace", "It is slower: 20 instead of 40 tokens/s for each person."),
+        ("speed", "It is slower: 20 instead of 40"),
+        ("simplicity", "It is less simple to set up than vLLM"),
+        ("precision", "for little more precision than bfloat16"),
+        ("gpus", "It takes 2 GPUs instead of 1 GPU"),
+        ("links", "over PCIe"),
+        ("tokens", "It serves fewer tokens: 160 tokens/s instead of 160 tokens/s"),
+        ("size", "Its weights take 6.7 MiB instead of 3.3 MiB"),
+        (None, "It is as good in all that is compared."),
+    ],
+)
+def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
+    assert words in report.behind(criterion, SLOW, GPU)
+
+
+def test_what_speaks_for_it_all_the_same() -> None:
+    assert report.behind("simplicity", GPU, SLOW).endswith(
+        ", though it is faster: 40 instead of 20 tokens/s for each person."
+    )
+    assert report.behind("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
+    longer = replace(GPU, max_seq_len=2048)
+    assert report.behind("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
+    smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
+    assert report.behind("precision", smaller, GPU).startswith("It keeps less of the model's precision than bfloat16")
+
+
+@pytest.mark.parametrize("goal", CRITERIA)
+def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_first(goal: str) -> None:
+    found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(goal=goal)).choices
+    assert len(found) > 8
+    assert all(report.reason(one, report.LIMIT) for one in found)
+    assert [bool(report.reason(one, report.BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
+
+
+def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
+    facts = model("meta-llama/Llama-3.1-8B")
+    first, second, *_ = advise(host("1xA6000"), facts, Wishes()).choices
+    assert (first.quantization, second.quantization) == ("none", "int4_awq")
+    assert report.reason(second, report.BEHIND).startswith("It keeps less of the model's precision than bfloat16, ")
+    first, second, *_ = advise(host("2xA6000"), facts, Wishes(stack="vllm", quantization="none")).choices
+    assert report.reason(second, report.BEHIND).startswith("It takes 2 GPUs instead of 1 GPU")
+    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], report.BEHIND) == ""
+
+
+def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> None:
+    choices = advise(host("8xH100"), model("Qwen/Qwen3-235B-A22B"), Wishes()).choices
+    shown = report.ordered(choices)
+    heads = {(one.stack, one.quantization) for one in choices}
+    assert shown[0] is choices[0]
+    assert {(one.stack, one.quantization) for one in shown[: len(heads)]} == heads
+    assert sorted(map(id, shown)) == sorted(map(id, choices))
+
+
+def rejection(stack: str, name: str | None, code: str, remedy: str = "--stack vllm", tp: int = 1) -> Rejection:
+    return Rejection(stack, name, tp, 1, code, f"{stack} cannot.", remedy)
+
+
+def test_refusals_are_grouped_by_reason_and_remedy() -> None:
+    found = report.refusals(
+        [
+            rejection("vllm", "fp8", "format"),
+            rejection("vllm", "nvfp4", "format"),
+            rejection("trtllm-llmapi", "fp8", "format"),
+            rejection("trtllm-llmapi", "nvfp4", "format"),
+            rejection("transformers", "int4_awq", "format"),
+            rejection("vllm", "none", "memory", "tp 4", tp=2),
+            rejection("trtllm-llmapi", "none", "memory", "tp 4", tp=2),
+            rejection("vllm", "none", "split", "--tp 1", tp=3),
+            rejection("vllm", "none", "split", "--tp 1", tp=5),
+            rejection("vllm", None, "no-gpu"),
+            rejection("llamacpp", "gguf_q8_0", "memory", "--max-len 512"),
+        ]
+    )
+    assert [one.ways for one in found] == [
+        "vLLM, TensorRT-LLM · FP8, NVFP4; Transformers · INT4 AWQ",
+        "vLLM, TensorRT-LLM · 16 bits with tp 2",
+        "vLLM · 16 bits with tp 3, 16 bits with tp 5",
+        "vLLM",
+        "llama.cpp · Q8_0",
+    ]
+    assert [one.text for one in found][:2] == ["vllm cannot.", "vllm cannot."]
+
+
+@pytest.mark.parametrize(
+    ("remedy", "words", "wished"),
+    [
+        ("--tp 2", "tp 2", {"tp": 2}),
+        ("--max-len 8192", "context 8,192", {"max_len": 8192}),
+        ("--quantization int4_awq --tp 4, or a GPU of ≥ 75 GB", "INT4 AWQ · tp 4, or a GPU of ≥ 75 GB", {
+            "quantization": "int4_awq", "tp": 4}),
+        ("--users 3", "3 users", {"users": 3}),
+        ("--stack vllm, or a newer GPU", "vLLM, or a newer GPU", {"stack": "vllm"}),
+        ("--kv-dtype auto, or fp8", "KV cache auto, or fp8", {"kv_dtype": "auto"}),
+        ("--max-gpus 4", "4 GPUs", {"max_gpus": 4}),
+        ("--gpu-memory-utilization 0.71", "0.71 of the GPU's memory", {"gpu_memory_utilization": 0.71}),
+        ("a GPU of ≥ 48 GB, or --tp 2", "a GPU of ≥ 48 GB, or tp 2", {}),
+        ("float16", "float16", {}),
+    ],
+)  # fmt: skip
+def test_remedies_in_words_and_as_wishes(remedy: str, words: str, wished: dict[str, object]) -> None:
+    assert report.remedy_words(remedy) == words
+    assert report.remedy_wishes(remedy) == wished
+    assert set(wished) <= {one.name for one in fields(Wishes)}
+
+
+def test_reasons_are_found_by_their_code() -> None:
+    assert report.reason(replace(CHOICE, reasons=(Note("a", "A"), Note("b", "B"))), "b") == "B"
+    assert report.reason(CHOICE, "b") == ""

@@ -1,0 +1,146 @@
+"""Each rule by a setup that breaks exactly it, and by one that does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
+from wizard.advise import rules
+from wizard.advise.compatibility import Obstacle
+from wizard.advise.devices import Device, devices
+from wizard.advise.setup import Setup
+from wizard.model.facts import ModelFacts
+
+PHI, MIXTRAL = "microsoft/Phi-3-mini-4k-instruct", "mistralai/Mixtral-8x7B-v0.1"
+QWEN_7B, QWEN_72B, PHI_MEDIUM = "Qwen/Qwen2.5-7B", "Qwen/Qwen2.5-72B", "microsoft/Phi-3-medium-4k-instruct"
+
+
+def group(name: str) -> Device:
+    if name == "P100":
+        return replace(group("1xT4"), name="Tesla P100-PCIE-16GB", compute_capability=(6, 0))
+    return devices(HOSTS[name] if name in HOSTS else machine(name))[0]
+
+
+def setup(
+    stack: str, quantization: str = "none", dtype: str = "bfloat16", kv: str = "auto", tp: int = 1, pp: int = 1
+) -> Setup:
+    return Setup(stack, dtype, quantization, kv, tp, pp)
+
+
+def broken(facts: ModelFacts, gpus: str, made: Setup) -> list[Obstacle]:
+    assert facts.anatomy is not None
+    return list(rules.obstacles(facts, facts.anatomy, group(gpus), made))
+
+
+HALF = "float16"
+BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
+    "PyTorch begins at 7.5": (LLAMA_8B, "V100", setup("transformers", dtype=HALF), "capability", "7.5"),
+    "no splitting over MIG slices": (LLAMA_8B, "MIG", setup("vllm", tp=2), "mig", "--tp 1"),
+    "no more GPUs than there are": (LLAMA_8B, "1xL4", setup("vllm", tp=2), "gpus", "--tp 1"),
+    "of three GPUs two can split heads": (LLAMA_8B, "3xA100", setup("vllm", tp=4), "gpus", "--tp 2"),
+    "bfloat16 begins at 8.0": (LLAMA_8B, "1xT4", setup("vllm"), "dtype", "float16"),
+    "FP8 begins at 8.9": (LLAMA_8B, "3xA100", setup("vllm", "fp8"), "format", "8.9"),
+    "AWQ begins at 7.5": (LLAMA_8B, "V100", setup("vllm", "int4_awq", HALF), "format", "7.5"),
+    "NVFP4 begins at 10.0": (LLAMA_8B, "8xH100", setup("vllm", "nvfp4"), "format", "10.0"),
+    "MXFP4 begins at 8.0": ("openai/gpt-oss-20b", "1xT4", setup("vllm", "mxfp4", HALF), "format", "8.0"),
+    "vLLM has no W4A8": (LLAMA_8B, "8xH100", setup("vllm", "w4a8_awq"), "format", "another checkpoint"),
+    "no AWQ in TensorRT-LLM on Blackwell": (LLAMA_8B, "8xB200", setup("trtllm-llmapi", "int4_awq"), "format", "vllm"),
+    "no FP8 blocks in TensorRT-LLM on Ada": (LLAMA_8B, "1xL4", setup("trtllm-llmapi", "fp8_block"), "format", "9.0"),
+    "no INT8 in the LLM API": (LLAMA_8B, "3xA100", setup("trtllm-llmapi", "int8_sq"), "format", "vllm"),
+    "Transformers runs 16 bits": (LLAMA_8B, "8xH100", setup("transformers", "fp8"), "format", "vllm"),
+    "Transformers runs on one GPU": (LLAMA_8B, "8xH100", setup("transformers", tp=2), "split", "--tp 1"),
+    "FP8 KV cache in vLLM begins at 8.9": (LLAMA_8B, "3xA100", setup("vllm", kv="fp8"), "kv-dtype", "auto"),
+    "GPTQ wants float16": (LLAMA_8B, "3xA100", setup("vllm", "int4_gptq"), "dtype", "float16"),
+    "no AWQ of Mixtral in TensorRT-LLM": (MIXTRAL, "3xA100", setup("trtllm-llmapi", "int4_awq"), "model", "vllm"),
+    "Phi is 16 bits in TensorRT-LLM": (PHI, "3xA100", setup("trtllm-llmapi", "int4_awq"), "model", "vllm"),
+    "engines want like stages": (LLAMA_8B, "3xA100", setup("trtllm-engine", pp=3), "split", "--pp 2"),
+    "heads": (QWEN_7B, "8xH100", setup("vllm", tp=8), "split", "--tp 4"),
+    "kv heads": (PHI_MEDIUM, "4xA10", setup("vllm", tp=4), "split", "--tp 2"),
+    "groups": (QWEN_72B, "3xA100", setup("vllm", "int4_awq", tp=2), "group", "--tp 1"),
+    "blocks": ("Qwen/Qwen3-235B-A22B", "8xH100", setup("vllm", "fp8_block", tp=8), "group", "--tp 4"),
+}
+KEEPS: dict[str, tuple[str, str, Setup]] = {
+    "vLLM on Volta": (LLAMA_8B, "V100", setup("vllm", dtype=HALF)),
+    "TensorRT-LLM on Ampere": (LLAMA_8B, "3xA100", setup("trtllm-llmapi")),
+    "Transformers on Turing": (LLAMA_8B, "1xT4", setup("transformers", dtype=HALF)),
+    "one MIG slice": (LLAMA_8B, "MIG", setup("vllm")),
+    "all of eight GPUs": (LLAMA_70B, "8xH100", setup("vllm", tp=8)),
+    "tp and pp": (LLAMA_70B, "8xH100", setup("trtllm-engine", tp=4, pp=2)),
+    "FP8 on Ada": (LLAMA_8B, "1xL4", setup("vllm", "fp8")),
+    "AWQ on Turing": (LLAMA_8B, "1xT4", setup("vllm", "int4_awq", HALF)),
+    "NVFP4 on Blackwell": (LLAMA_8B, "8xB200", setup("trtllm-llmapi", "nvfp4")),
+    "MXFP4 on Ampere": ("openai/gpt-oss-20b", "3xA100", setup("vllm", "mxfp4")),
+    "W4A8 on Hopper": (LLAMA_8B, "8xH100", setup("trtllm-llmapi", "w4a8_awq")),
+    "INT8 in an engine": (LLAMA_8B, "3xA100", setup("trtllm-engine", "int8_sq")),
+    "FP8 KV cache in TensorRT-LLM on Ampere": (LLAMA_8B, "3xA100", setup("trtllm-llmapi", kv="fp8")),
+    "GPTQ in float16": (LLAMA_8B, "3xA100", setup("vllm", "int4_gptq", HALF)),
+    "AWQ of Mixtral in vLLM": (MIXTRAL, "3xA100", setup("vllm", "int4_awq")),
+    "Phi in 16 bits": (PHI, "3xA100", setup("trtllm-llmapi")),
+    "28 heads on four": (QWEN_7B, "8xH100", setup("vllm", tp=4)),
+    "eight kv heads on sixteen": (LLAMA_70B, "16xA100", setup("vllm", tp=16)),
+    "10 kv heads on two": (PHI_MEDIUM, "4xA10", setup("vllm", tp=2)),
+    "latent attention has no kv heads to split": (
+        "deepseek-ai/DeepSeek-V3",
+        "8xH100",
+        setup("vllm", "fp8_block", tp=8),
+    ),
+    "a per-tensor scale has no blocks": ("Qwen/Qwen3-235B-A22B", "8xH100", setup("vllm", "fp8", tp=8)),
+    "blocks on four": ("Qwen/Qwen3-235B-A22B", "8xH100", setup("vllm", "fp8_block", tp=4)),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_setup_breaks_this_rule_alone(name: str) -> None:
+    model, gpus, made, code, remedy = BREAKS[name]
+    found = broken(facts_of(model), gpus, made)
+    assert {one.code for one in found} == {code}
+    assert all(remedy in one.remedy for one in found)
+    assert all(one.text for one in found)
+
+
+@pytest.mark.parametrize("name", KEEPS)
+def test_a_setup_keeps_every_rule(name: str) -> None:
+    model, gpus, made = KEEPS[name]
+    assert broken(facts_of(model), gpus, made) == []
+
+
+def test_a_padded_feed_forward_keeps_its_groups() -> None:
+    padded = facts_of(QWEN_72B, intermediate_size=29696, quantization_config=AWQ)
+    assert broken(padded, "8xH100", setup("vllm", "int4_awq", tp=8)) == []
+
+
+def test_large_groups_must_stay_whole_too() -> None:
+    wide = facts_of(LLAMA_8B, quantization_config={**AWQ, "group_size": 1024})  # 14336 / 2 = 7 x 1024
+    assert broken(wide, "8xH100", setup("vllm", "int4_awq", tp=2)) == []
+    assert [one.code for one in broken(wide, "8xH100", setup("vllm", "int4_awq", tp=4))] == ["group"]
+
+
+@pytest.mark.parametrize(("stack", "gpus", "oldest"), [("trtllm-llmapi", "1xT4", "8.0"), ("vllm", "P100", "7.0")])
+def test_a_gpu_that_is_too_old_for_a_stack_is_too_old_for_every_format(stack: str, gpus: str, oldest: str) -> None:
+    found = broken(facts_of(LLAMA_8B), gpus, setup(stack, dtype=HALF))
+    assert [one.code for one in found] == ["capability", "format"]
+    assert oldest in found[0].remedy
+
+
+def test_more_stages_than_layers() -> None:
+    facts = facts_of("Qwen/Qwen2.5-0.5B", num_hidden_layers=2)
+    found = broken(facts, "3xA100", setup("vllm", pp=3))
+    assert [(one.code, one.remedy) for one in found] == [("split", "--pp 1")]
+
+
+def notes(model: ModelFacts, gpus: str, made: Setup) -> set[str]:
+    return {one.code for one in rules.warnings(model, group(gpus), made)}
+
+
+def test_what_works_but_should_be_known() -> None:
+    llama = facts_of(LLAMA_70B)
+    assert notes(llama, "8xL40S", setup("vllm", tp=4)) == {"pcie-tp"}
+    assert notes(llama, "8xL40S", setup("vllm", tp=2)) == set()
+    assert notes(llama, "8xH100", setup("vllm", tp=8)) == set()
+    gptq = facts_of(LLAMA_70B, quantization_config=GPTQ)
+    assert notes(gptq, "8xH100", setup("vllm", "int4_gptq", HALF, tp=2)) == {"desc-act"}
+    assert notes(gptq, "8xH100", setup("vllm", "int4_gptq", HALF)) == set()
+    assert notes(llama, "1xT4", setup("vllm", dtype=HALF)) == {"float16"}
+    assert notes(replace(llama, dtype="float16"), "1xT4", setup("vllm", dtype=HALF)) == set()

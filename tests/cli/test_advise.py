@@ -1,0 +1,173 @@
+"""`triton-wizard advise`: the interface that others call."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.advise.worlds import CONFIGS
+from tests.chain_model import write_chain_model
+from wizard.cli import main
+
+CHECKOUT = Path(__file__).parents[2]
+RECORDED = CHECKOUT / "tests" / "cases" / "hosts" / "host-h200-x1.json"
+FORMATS = {
+    *("none", "fp8", "fp8_block", "int8_wo", "int8_sq", "int4_wo", "int4_awq", "int4_gptq", "w4a8_awq"),
+    *("nvfp4", "mxfp4"),
+}
+CASES = """\
+cases:
+- id: one L4
+  gpus: [{name: NVIDIA L4, count: 1, memory_mib: 23034, cc: '8.9', nvlink: n}]
+  model: &model {id: a/b, layers: 32, hidden: 4096, heads: 32, kv_heads: 8, head_dim: 128, ffn: 14336, vocab: 128256,
+    tied_embeddings: false, params: 8030261248, dtype: bfloat16, max_position: 131072}
+- id: none
+  gpus: []
+  model: *model
+  request: {tp: 2}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A folder with only a config.json."""
+    (tmp_path / "config.json").write_text(json.dumps({**CONFIGS["meta-llama/Llama-3.1-8B"], "torch_dtype": "bfloat16"}))
+    return str(tmp_path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def advice(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
+    status, out, _ = run(capsys, "advise", *arguments, "--json")
+    return status, json.loads(out)
+
+
+def test_the_fields_are_those_of_the_interface(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = advice(capsys, model, "--hardware", "2xL40S")
+    assert status == 0
+    assert set(found) >= {"feasible", "choices", "rejections"}
+    assert found["feasible"] is True
+    choice = found["choices"][0]
+    for name in ("stack", "runtime", "dtype", "quantization", "kv_cache_dtype", "release"):
+        assert isinstance(choice[name], str)
+    for name in ("tp", "pp", "max_batch_size", "max_seq_len"):
+        assert isinstance(choice[name], int)
+    assert set(choice["memory"]) >= {
+        *("weights_bytes", "kv_bytes_per_token", "kv_capacity_tokens", "activation_bytes"),
+        *("overhead_bytes", "total_bytes", "budget_bytes"),
+    }
+    assert set(choice["speed"]) >= {"tpot_ms", "throughput_tokens_per_s", "ttft_ms", "low", "high", "provider"}
+    assert all(set(one) >= {"code", "text", "source"} for one in choice["reasons"])
+    assert all(set(one) >= {"code", "text"} for one in choice["warnings"])
+    expected = {"stack", "quantization", "tp", "pp", "code", "text", "remedy"}
+    assert found["rejections"]
+    assert all(set(one) >= expected for one in found["rejections"])
+    assert {one["quantization"] for one in found["choices"]} <= FORMATS
+
+
+def test_every_flag_is_kept(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = (
+        "--hardware 8xH100 --goal throughput --users 7 --max-len 3000 --max-gpus 4 --gpu-memory-utilization 0.8125"
+        " --stack vllm --quantization fp8 --tp 2 --pp 2 --kv-dtype fp8 --top 1 --offline"
+    )
+    status, found = advice(capsys, model, *flags.split())
+    assert status == 0
+    (choice,) = found["choices"]
+    kept = ("max_batch_size", "max_seq_len", "gpu_memory_utilization", "stack", "quantization", "tp", "pp")
+    assert [choice[name] for name in kept] == [7, 3000, 0.8125, "vllm", "fp8", 2, 2]
+    assert choice["kv_cache_dtype"] == "fp8"
+    _, found = advice(capsys, model, "--hardware", "8xH100", "--as-published")
+    assert {one["quantization"] for one in found["choices"]} == {"none"}
+
+
+def test_the_best_are_shown_first_and_no_more_than_asked_for(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, everything = advice(capsys, model, "--hardware", "8xH100")
+    _, found = advice(capsys, model, "--hardware", "8xH100", "--top", "3")
+    assert found["choices"] == everything["choices"][:3]
+    assert len(everything["choices"]) > 3
+
+
+def test_a_recorded_host_is_a_machine_too(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = advice(capsys, model, "--hardware", str(RECORDED))
+    assert status == 0
+    assert found["choices"][0]["stack"] == "vllm"
+
+
+def test_nothing_feasible_is_status_3(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = advice(capsys, model, "--hardware", "8xH100", "--tp", "16")
+    assert (status, found["feasible"], found["choices"]) == (3, False, [])
+    assert found["rejections"][0]["remedy"] == "--tp 8"
+    status, found = advice(capsys, model, "--hardware", "cpu")
+    assert (status, found["feasible"]) == (3, False)
+    status, _, said = run(capsys, "plan", model, "--hardware", "8xH100", "--tp", "16")
+    assert status == 3
+    assert said.startswith("TW-A01")
+
+
+def test_a_gguf_beside_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gguf = str(write_chain_model(tmp_path / "chain.gguf"))
+    status, found = advice(capsys, gguf, "--hardware", "1xH100")
+    assert status == 0
+    assert [one["stack"] for one in found["choices"]] == ["llamacpp"]
+    assert "gpu-unused" in {one["code"] for one in found["choices"][0]["warnings"]}
+
+
+def test_cases_are_answered_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "fleet.yaml").write_text(CASES)
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"), "--json")
+    assert status == 0
+    first, second = map(json.loads, out.splitlines())
+    assert set(first) == {"id", "advice"}
+    assert (first["id"], first["advice"]["feasible"]) == ("one L4", True)
+    assert (second["id"], second["advice"]["feasible"]) == ("none", False)
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"))
+    assert out.startswith("one L4: vLLM · ")
+    assert "none: " in out
+
+
+def test_a_damaged_file_of_cases_is_tw_a02(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "fleet.yaml").write_text("cases: 3")
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"), "--json")
+    assert status == 2
+    assert json.loads(out)["error"]["code"] == "TW-A02"
+
+
+@pytest.mark.parametrize("arguments", [(), ("demo", "--cases", "fleet.yaml")])
+def test_a_model_or_cases_but_not_both_nor_neither(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, said = run(capsys, "advise", *arguments)
+    assert status == 2
+    assert said.startswith("TW-U08")
+
+
+def test_a_stack_that_cannot_be_set_up_yet_is_tw_l05(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "plan", model, "--hardware", "1xH100", "--json")
+    assert status == 3
+    error = json.loads(out)["error"]
+    assert error["code"] == "TW-L05"
+    assert "llama.cpp" in error["what"]
+    assert "GGUF" in error["todo"]
+
+
+def test_the_demo_is_planned_for_a_machine_with_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "plan", "demo", "--hardware", "1xH100", "--json")
+    assert status == 0
+    assert json.loads(out)["choice"]["stack"] == "llamacpp"
+
+
+def test_yaml_is_read_only_for_cases() -> None:
+    code = "import sys, wizard.advise.cases, wizard.cli.stages, wizard.journey; print('yaml' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,41 @@
+"""How much memory a process holds, as the kernel says."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+
+from wizard.kernel import proctable
+from wizard.kernel.units import MIB
+
+
+def held() -> int:
+    found = proctable.memory(os.getpid())
+    assert found is not None
+    return found
+
+
+def test_memory_that_is_written_to_counts() -> None:
+    before = held()
+    block = mmap.mmap(-1, 64 * MIB)
+    try:
+        for page in range(0, 64 * MIB, mmap.PAGESIZE):
+            block[page] = 1
+        assert held() - before >= 60 * MIB
+    finally:
+        block.close()
+
+
+def test_a_file_that_is_mapped_to_be_read_does_not(tmp_path: Path) -> None:
+    """As llama.cpp maps the weights."""
+    path = tmp_path / "weights"
+    path.write_bytes(bytes(64 * MIB))
+    before = held()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ) as weights:
+        assert sum(weights[page] for page in range(0, 64 * MIB, mmap.PAGESIZE)) == 0
+        assert held() - before < 30 * MIB
+
+
+def test_a_process_that_is_not_there_holds_nothing_that_is_known() -> None:
+    assert proctable.memory(2**22 + 1) is None

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wizard.model import stored
+from wizard.model.facts import Quantization
+from wizard.model.quantization import of_config, of_modelopt
+from wizard.model.safetensors import Tensor
+
+
+def found(**config: Any) -> Quantization:
+    said = of_config({"quantization_config": config})
+    assert said is not None
+    return said
+
+
+def group(weights: dict[str, Any], inputs: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"a": {"weights": weights, "input_activations": inputs}},
+    }
+
+
+INT4 = {"num_bits": 4, "type": "int", "group_size": 128, "strategy": "group", "symmetric": True}
+FLOAT8 = {"num_bits": 8, "type": "float", "strategy": "tensor"}
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "bits", "size"),
+    [
+        ({"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm"}, "int4_awq", 4, 128),
+        ({"quant_method": "AWQ", "w_bit": 4, "q_group_size": 64}, "int4_awq", 4, 64),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "int4_gptq", 4, 128),
+        ({"quant_method": "gptq", "bits": 4, "group_size": -1}, "int4_gptq", 4, None),
+        ({"quant_method": "gptq", "bits": 8, "group_size": 128}, "int8_wo", 8, 128),
+        ({"quant_method": "gptq", "bits": 3, "group_size": 128}, None, 3, 128),
+        ({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round:auto_awq"}, "int4_awq", 4, None),
+        ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8", 8, None),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8_block", 8, 128),
+        ({"quant_method": "fbgemm_fp8"}, "fp8", 8, None),
+        ({"quant_method": "mxfp4"}, "mxfp4", 4, 32),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4_wo", 4, 64),
+        ({"load_in_8bit": True}, "int8_wo", 8, None),
+        ({"quant_method": "hqq", "bits": 4}, None, 4, None),
+        ({"bits": 4}, None, 4, None),
+        (group(INT4), "int4_gptq", 4, 128),
+        (group({**INT4, "symmetric": False}), "int4_awq", 4, 128),
+        (group(INT4, FLOAT8), "w4a8_awq", 4, 128),
+        (group({"num_bits": 8, "type": "int"}, {"num_bits": 8, "type": "int"}), "int8_sq", 8, None),
+        ({**group({"num_bits": 8, "type": "int"}), "format": "int-quantized"}, "int8_sq", 8, None),
+        ({**group({"num_bits": 8, "type": "int"}), "format": "pack-quantized"}, "int8_wo", 8, None),
+        (group(FLOAT8, FLOAT8), "fp8", 8, None),
+        (group({**FLOAT8, "strategy": "block", "block_structure": [128, 128]}), "fp8_block", 8, 128),
+        (group({"num_bits": 4, "type": "float", "group_size": 16}), "nvfp4", 4, 16),
+        (
+            {**group({"num_bits": 4, "type": "float", "group_size": 32}), "format": "mxfp4-pack-quantized"},
+            "mxfp4",
+            4,
+            32,
+        ),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16}, "nvfp4", 4, 16),
+        ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, None, None, None),
+        ({"producer": {"name": "modelopt"}, "quant_algo": "FP8"}, "fp8", 8, None),
+    ],
+)
+def test_what_configs_say(config: dict[str, Any], name: str | None, bits: int | None, size: int | None) -> None:
+    said = found(**config)
+    assert (said.format, said.bits, said.group_size) == (name, bits, size)
+
+
+def test_groups_that_differ_are_mixed() -> None:
+    groups = {"a": {"weights": INT4}, "b": {"weights": FLOAT8}}
+    said = found(quant_method="compressed-tensors", config_groups=groups)
+    assert (said.format, said.bits, said.detail) == (None, None, "mixed precision")
+
+
+@pytest.mark.parametrize(
+    ("config", "reordered"),
+    [
+        ({"quant_method": "gptq", "bits": 4, "desc_act": True}, True),
+        ({"quant_method": "gptq", "bits": 4, "desc_act": False}, False),
+        (group({**INT4, "actorder": "group"}), True),
+        (group({**INT4, "actorder": "weight"}), False),
+    ],
+)
+def test_activation_order(config: dict[str, Any], reordered: bool) -> None:
+    assert found(**config).desc_act is reordered
+
+
+@pytest.mark.parametrize(
+    ("config", "dtype"),
+    [
+        ({**group(FLOAT8), "kv_cache_scheme": {"num_bits": 8, "type": "float"}}, "fp8"),
+        ({**group(FLOAT8), "kv_cache_scheme": None}, None),
+        ({"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}, "fp8"),
+        ({"producer": {"name": "modelopt"}, "quant_algo": "FP8", "kv_cache_scheme": "FP8"}, "fp8"),
+    ],
+)
+def test_scales_for_the_kv_cache(config: dict[str, Any], dtype: str | None) -> None:
+    assert found(**config).kv_dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "size"),
+    [("W4A16_AWQ", "int4_awq", 128), ("W4A8_AWQ", "w4a8_awq", 128), ("INT8_SQ", "int8_sq", None), ("NEW", None, None)],
+)
+def test_modelopts_own_file(algorithm: str, name: str | None, size: int | None) -> None:
+    said = of_modelopt({"quantization": {"quant_algo": algorithm, "kv_cache_quant_algo": "FP8"}})
+    assert said is not None
+    assert (said.format, said.group_size, said.kv_dtype) == (name, size, "fp8")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = ["quant_method", "bits", "group_size", "config_groups", "weight_block_size", "quant_algo", "kv_cache_scheme"]
+METHODS = st.sampled_from(["awq", "gptq", "fp8", "modelopt", "compressed-tensors", "bitsandbytes", "mxfp4"])
+WEIGHTS = st.dictionaries(st.sampled_from(["num_bits", "type", "group_size", "block_structure", "actorder"]), JSON)
+GROUPS = st.dictionaries(st.text(max_size=3), st.fixed_dictionaries({"weights": WEIGHTS | JSON}), max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON), METHODS, GROUPS | JSON)
+def test_any_json_is_described(config: dict[str, Any], method: str, groups: Any) -> None:
+    for made in (config, {**config, "quant_method": method, "config_groups": groups}):
+        said = of_config({"quantization_config": made})
+        assert said is None or said.group_size is None or said.group_size > 0
+
+
+# --- from the headers ------------------------------------------------------------------------------------------------
+
+
+def tensor(name: str, dtype: str, *shape: int) -> Tensor:
+    return Tensor(name, dtype, shape, 0)
+
+
+P = "model.layers.0.mlp.down_proj"
+
+
+@pytest.mark.parametrize(
+    ("tensors", "method", "name", "size"),
+    [
+        ([(f"{P}.qweight", "I32", 4096, 512), (f"{P}.scales", "F16", 32, 4096)], "awq", "int4_awq", 128),
+        (
+            [
+                (f"{P}.qweight", "I32", 512, 4096),
+                (f"{P}.scales", "F16", 32, 4096),
+                (f"{P}.qzeros", "I32", 32, 512),
+                (f"{P}.g_idx", "I32", 4096),
+            ],
+            "gptq",
+            "int4_gptq",
+            128,
+        ),
+        (
+            [
+                (f"{P}.qweight", "I32", 1024, 4096),
+                (f"{P}.scales", "F16", 1, 4096),
+                (f"{P}.qzeros", "I32", 1, 1024),
+                (f"{P}.g_idx", "I32", 4096),
+            ],
+            "gptq",
+            "int8_wo",
+            None,
+        ),
+        ([(f"{P}.weight", "U8", 4096, 2048), (f"{P}.weight_scale", "F8_E4M3", 4096, 256)], "modelopt", "nvfp4", 16),
+        ([(f"{P}.weight", "F8_E4M3", 4096, 4096), (f"{P}.weight_scale", "F32")], "fp8", "fp8", None),
+        ([(f"{P}.weight", "F8_E4M3", 4096, 4096), (f"{P}.weight_scale_inv", "F32", 32, 32)], "fp8", "fp8_block", 128),
+        ([(f"{P}.weight", "I8", 64, 64), (f"{P}.weight_scale", "F32", 64, 1)], "compressed-tensors", "int8_sq", None),
+        ([("a.experts.down_proj_blocks", "U8", 9), ("a.experts.down_proj_scales", "U8", 3)], "mxfp4", "mxfp4", 32),
+        ([(f"{P}.weight", "U8", 99), (f"{P}.weight.absmax", "U8", 9)], "bitsandbytes", "int4_wo", 64),
+        ([(f"{P}.weight", "I8", 9, 9), (f"{P}.SCB", "F32", 9)], "bitsandbytes", "int8_wo", None),
+    ],
+)
+def test_what_headers_show(tensors: list[Any], method: str, name: str, size: int | None) -> None:
+    said = stored.quantization([tensor(*one) for one in tensors])
+    assert said is not None
+    assert (said.method, said.format, said.group_size) == (method, name, size)
+
+
+def test_headers_of_plain_weights_show_nothing() -> None:
+    assert stored.quantization([tensor(f"{P}.weight", "BF16", 8, 8), tensor("lm_head.weight", "BF16", 8, 8)]) is None
+    assert stored.quantization([tensor(f"{P}.qweight", "I32", 0, 8), tensor(f"{P}.scales", "F16", 0, 8)]) is None

@@ -1,0 +1,103 @@
+"""The file that keeps what was measured: it is only appended to, and damage costs only the damaged lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.values import plan_of
+from wizard.advise.advice import Note
+from wizard.advise.calibration import NOTHING, Measured, Measurement, summary
+from wizard.kernel import proctable
+from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Ports
+from wizard.serve import find
+from wizard.serve.calibration import keep, kept, latest_of, measurement
+from wizard.serve.endpoint import Endpoint
+from wizard.serve.status import statuses
+
+MEASURED = Measured(3_500_000, 4096, 8_388_608, 2_000_000, None, 90_000_000, ("KV buffer size = 8.00 MiB",))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def line(workspace: Workspace, name: str = "demo") -> Measurement:
+    plan = plan_of(workspace.root, name=name)
+    noted = replace(plan.choice, reasons=(Note("a", "b"),))
+    return measurement(replace(plan, machine="Some CPU", choice=noted), MEASURED)
+
+
+def test_what_is_kept_is_read_back_oldest_first(workspace: Workspace) -> None:
+    lines = [line(workspace, name) for name in ("one", "two", "one")]
+    for one in lines:
+        keep(workspace, one)
+    found = kept(workspace)
+    assert found.measurements == tuple(lines)
+    assert found.damage is None
+    assert latest_of(found, "one") is found.measurements[2]
+    assert latest_of(found, "three") is None
+
+
+def test_a_line_says_when_where_and_with_what(workspace: Workspace) -> None:
+    one = line(workspace)
+    assert (one.server, one.machine, one.model) == ("demo", "Some CPU", "demo")
+    assert one.engine.startswith("triton 2.51.0, llama.cpp")
+    assert one.at.endswith("+00:00")
+    assert one.choice.reasons == ()
+    assert one.measured == MEASURED
+
+
+def test_before_the_first_start_nothing_is_known(workspace: Workspace) -> None:
+    assert kept(workspace) == NOTHING
+
+
+def test_damage_costs_the_damaged_lines_and_is_said(workspace: Workspace) -> None:
+    keep(workspace, line(workspace))
+    with workspace.calibration.open("ab") as file:
+        file.write(b'{"at": "2026-11-2\n\xff\xfe\n[]\n{"at": 1}\n{"at": "half of a li')
+    keep(workspace, line(workspace, "after"))
+    found = kept(workspace)
+    assert [one.server for one in found.measurements] == ["demo", "after"]
+    assert found.damage is not None
+    assert "5 of the 7 lines" in found.damage
+    assert str(workspace.calibration) in found.damage
+    assert len(workspace.calibration.read_bytes().splitlines()) == 7  # nothing was removed
+
+
+def test_a_folder_in_its_place_is_said_and_not_an_error(workspace: Workspace) -> None:
+    workspace.calibration.mkdir()
+    found = kept(workspace)
+    assert found.measurements == ()
+    assert found.damage is not None
+    assert "cannot be read" in found.damage
+    with pytest.raises(OSError, match="directory"):
+        keep(workspace, line(workspace))
+
+
+def test_a_ready_server_shows_what_it_took(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process stands for the server, and its answer to "are you ready?" for Triton's."""
+    one = line(workspace)
+    keep(workspace, one)
+    workspace.server("demo").root.mkdir(parents=True)
+    workspace.server("other").root.mkdir()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        row = proctable.read(process.pid)
+        assert row is not None
+        endpoint = Endpoint("demo", "demo", "127.0.0.1", Ports(9, 9, 9), process.pid, row.started, "")
+        find.write(workspace.server("demo"), endpoint)
+        monkeypatch.setattr("wizard.serve.health.is_ready", lambda _: True)
+        monkeypatch.setattr("wizard.serve.find.model_process", lambda _: row)
+        demo, other = statuses(workspace)
+        process.communicate(b"\n")
+    assert demo.detail.endswith(summary(one))
+    assert demo.predicted == one.choice.memory
+    assert demo.actual is not None
+    assert demo.actual.activation_bytes == 2_000_000
+    assert (other.state, other.predicted, other.actual) == ("stopped", None, None)

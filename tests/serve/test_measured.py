@@ -1,0 +1,238 @@
+"""What engines say that they took, read from real logs (`tests/cases/engine-logs` names the source of each)."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.values import CHOICE
+from wizard.advise import memory
+from wizard.advise.calibration import Measured, Measurement, actual, difference
+from wizard.advise.devices import devices
+from wizard.advise.setup import Setup
+from wizard.kernel import proctable
+from wizard.kernel.units import GIB, MIB
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Ports
+from wizard.probe.shorthand import host as shorthand
+from wizard.serve.endpoint import Endpoint
+from wizard.serve.measured import READERS, measure, read
+
+LOGS = Path(__file__).parents[1] / "cases" / "engine-logs"
+
+KNOWN: list[tuple[str, str, dict[str, float]]] = [
+    (
+        "llamacpp-2026",
+        "llamacpp",
+        {
+            "weights_bytes": 4.28 * MIB,
+            "kv_capacity_tokens": 4096,
+            "kv_bytes": 10 * MIB,
+            "activation_bytes": 7.64 * MIB + 0.03 * MIB,
+        },
+    ),
+    (
+        "llamacpp-2024",
+        "llamacpp",
+        {
+            "weights_bytes": 63.84 * MIB,
+            "kv_capacity_tokens": 512,
+            "kv_bytes": 9 * MIB,
+            "activation_bytes": 16.01 * MIB,
+        },
+    ),
+    (
+        "llamacpp-2023",
+        "llamacpp",
+        {
+            "weights_bytes": 3891.24 * MIB,
+            "kv_capacity_tokens": 2048,
+            "kv_bytes": 1024 * MIB,
+            "activation_bytes": 173.02 * MIB,
+        },
+    ),
+    ("llamacpp-2025-cuda", "llamacpp", {"kv_bytes": 9 * MIB, "activation_bytes": 18.51 * MIB}),
+    (
+        "vllm-0.26",
+        "vllm",
+        {
+            "weights_bytes": 15 * GIB,
+            "kv_capacity_tokens": 839_648,
+            "kv_bytes": 102.5 * GIB,
+            "activation_bytes": 1.1 * GIB,
+            "graphs_bytes": 0.22 * GIB,
+            "runtime_bytes": 0.22 * GIB,
+        },
+    ),
+    (
+        "vllm-0.26-tp2",
+        "vllm",
+        {
+            "weights_bytes": 7.54 * GIB,
+            "kv_capacity_tokens": 1_813_424,
+            "kv_bytes": 110.68 * GIB,
+            "activation_bytes": 0.55 * GIB,
+            "graphs_bytes": 0,
+            "runtime_bytes": 0.06 * GIB,
+        },
+    ),
+    (
+        "vllm-0.6",
+        "vllm",
+        {
+            "weights_bytes": 14.9595 * GIB,
+            "kv_capacity_tokens": 5691 * 16,
+            "kv_bytes": 11.12 * GIB,
+            "activation_bytes": 9.37 * GIB,
+            "runtime_bytes": 0.10 * GIB,
+        },
+    ),
+    (
+        "vllm-0.8",
+        "vllm",
+        {
+            "weights_bytes": 0.4678 * GIB,
+            "kv_capacity_tokens": 12200 * 16,
+            "kv_bytes": 13.4 * GIB,
+            "activation_bytes": 0.5 * GIB,
+            "runtime_bytes": 0.03 * GIB,
+        },
+    ),
+    ("vllm-0.7-v1", "vllm", {"weights_bytes": 67.7229 * GIB, "kv_capacity_tokens": 1381 * 16}),
+    (
+        "vllm-consumed",
+        "vllm",
+        {
+            "weights_bytes": 38.24 * GIB,
+            "kv_capacity_tokens": 7_228_559,
+            "kv_bytes": 81.79 * GIB,
+            "activation_bytes": 4.04 * GIB,
+            "graphs_bytes": 1.2 * GIB,
+            "runtime_bytes": (39.98 - 38.24) * GIB,
+        },
+    ),
+    (
+        "trtllm-0.12-engine",
+        "trtllm-engine",
+        {
+            "weights_bytes": 6214 * MIB,
+            "kv_capacity_tokens": 294_848,
+            "kv_bytes": 62.99 * GIB,
+            "activation_bytes": 928.77 * MIB + (1.14 + 4.35) * GIB,
+        },
+    ),
+    ("trtllm-0.8-engine", "trtllm-engine", {"kv_capacity_tokens": 132_608, "kv_bytes": 69_524_783_104}),
+    ("trtllm-0.13-engine", "trtllm-engine", {}),
+    (
+        "trtllm-1.1-llmapi",
+        "trtllm-llmapi",
+        {
+            "weights_bytes": 63.52 * GIB,
+            "kv_capacity_tokens": 86_720,
+            "kv_bytes": 5.95 * GIB,
+            "activation_bytes": 0.85 * GIB,
+        },
+    ),
+]
+
+
+def lines(name: str) -> list[str]:
+    return (LOGS / f"{name}.log").read_text(encoding="utf-8").splitlines()
+
+
+def figures(found: Measured) -> dict[str, Any]:
+    names = ("weights_bytes", "kv_capacity_tokens", "kv_bytes", "activation_bytes", "graphs_bytes", "runtime_bytes")
+    return {name: value for name in names if (value := getattr(found, name)) is not None}
+
+
+@pytest.mark.parametrize(("name", "stack", "expected"), KNOWN, ids=[name for name, _, _ in KNOWN])
+def test_a_real_log_is_read(name: str, stack: str, expected: dict[str, float]) -> None:
+    found = read(stack, lines(name))
+    assert figures(found) == {name: pytest.approx(value, abs=2) for name, value in expected.items()}
+    assert {line.strip()[:300] for line in lines(name)} >= set(found.lines)
+    assert found.lines or not expected
+
+
+def test_every_log_that_is_kept_is_read() -> None:
+    assert {path.stem for path in LOGS.iterdir()} == {name for name, _, _ in KNOWN}
+
+
+def test_tokens_are_blocks_times_their_size_where_the_log_says_both() -> None:
+    without = [line for line in lines("trtllm-0.12-engine") if "for max tokens" not in line]
+    assert read("trtllm-engine", without).kv_capacity_tokens == 294_848
+
+
+def test_blocks_of_unknown_size_are_not_guessed() -> None:
+    without = [line for line in lines("vllm-0.6") if "concurrency" not in line]
+    assert read("vllm", without).kv_capacity_tokens is None
+
+
+def test_at_the_usual_log_level_only_the_last_line_says_most() -> None:
+    usual = [line for line in lines("vllm-0.26") if "DEBUG" not in line]
+    assert figures(read("vllm", usual)) == figures(read("vllm", lines("vllm-0.26")))
+
+
+def test_a_stack_that_logs_no_memory_and_a_foreign_log_give_nothing() -> None:
+    assert read("transformers", lines("vllm-0.26")) == Measured()
+    for stack in READERS:
+        assert (
+            read(stack, (LOGS.parent / "triton-logs" / "port-in-use-http.log").read_text().splitlines()) == Measured()
+        )
+
+
+@given(
+    st.sampled_from(sorted(READERS)),
+    st.lists(
+        st.sampled_from([line for path in sorted(LOGS.iterdir()) for line in path.read_text().splitlines()])
+        | st.text(max_size=80)
+    ),
+)
+def test_no_mixture_of_lines_is_an_error(stack: str, mixed: list[str]) -> None:
+    assert isinstance(read(stack, mixed), Measured)
+
+
+@pytest.mark.parametrize("number", ["1.2.3", "-", ".", "..", "-.5", "1-2"])
+def test_a_number_that_is_none_is_not_a_figure(number: str) -> None:
+    assert isinstance(read("vllm", [f"Model loading took {number} GiB memory"]), Measured)
+
+
+def test_a_secret_in_a_line_is_not_kept() -> None:
+    (line,) = read("vllm", ["hf_" + "a" * 20 + " Available KV cache memory: 1.5 GiB"]).lines
+    assert line == "••• Available KV cache memory: 1.5 GiB"
+
+
+def test_on_the_cpu_what_the_processes_hold_beside_the_cache_is_the_server() -> None:
+    """The process group of this test stands for the server's."""
+    endpoint = Endpoint("demo", "demo", "127.0.0.1", Ports(), os.getpgrp(), "", "")
+    found = measure(endpoint, "llamacpp", lines("llamacpp-2026"))
+    held = sum(proctable.memory(row.pid) or 0 for row in proctable.group_members(os.getpgrp()))
+    assert found.runtime_bytes == pytest.approx(held - 10 * MIB, rel=0.1)
+    assert measure(endpoint, "llamacpp", []).runtime_bytes is None
+    assert measure(endpoint, "vllm", lines("vllm-0.26")) == read("vllm", lines("vllm-0.26"))
+
+
+@pytest.mark.parametrize(("name", "tp", "users"), [("vllm-0.26", 1, 64), ("vllm-0.26-tp2", 2, 0)])
+def test_what_an_h200_took_is_close_to_what_is_predicted_for_it(name: str, tp: int, users: int) -> None:
+    """The log of Llama 3.1 8B with the predictions for the same settings; ``--enforce-eager`` captures no graphs."""
+    llama = "meta-llama/Llama-3.1-8B"
+    config = json.loads((LOGS.parents[1] / "model" / "configs" / "public.json").read_text())[llama]["config"]
+    facts = describe(ModelFacts(llama, "folder", llama, llama, None, None), config)
+    device, setup = devices(shorthand(f"{tp}xH200"))[0], Setup("vllm", "bfloat16", "none", tp=tp)
+    assert facts.anatomy
+    predicted = memory.bill(facts, facts.anatomy, device, setup, users or 64, 8192, int(0.85 * device.total_bytes))
+    if not users:  # the graphs that were not captured
+        captured = memory.graphs(facts.anatomy, 64)
+        predicted = replace(predicted, overhead_bytes=predicted.overhead_bytes - captured)
+    choice = replace(CHOICE, stack="vllm", tp=tp, memory=predicted)
+    one = Measurement("2026-11-21", "s", "NVIDIA H200", "26.08", 1, llama, choice, read("vllm", lines(name)))
+    assert abs(difference(one)) < 0.01 * predicted.total_bytes
+    assert actual(one).weights_bytes == pytest.approx(predicted.weights_bytes, rel=0.01)
+    assert actual(one).kv_bytes_per_token == pytest.approx(predicted.kv_bytes_per_token, rel=0.001)

@@ -1,0 +1,195 @@
+"""The loop closed: what servers on this machine really took, and how that corrects later advice. Pure.
+
+A correction holds only for the machine, the stack and the engine that it was measured with (another GPU, image or
+llama.cpp takes other amounts), and for the formulas whose error it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from wizard.advise.advice import Choice, Memory, Note
+from wizard.advise.devices import devices
+from wizard.advise.memory import ENGINES
+from wizard.catalog.environments import environment
+from wizard.kernel.text import table
+from wizard.kernel.units import size
+from wizard.probe.host import Host
+
+FORMULAS = 1
+"""To be raised when the formulas of `memory` or `cpu` change: what was wrong with the old ones says nothing then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What an engine says that it took, in bytes on one GPU or on the host; None where it says nothing.
+
+    Attributes:
+        weights_bytes: The model as it was loaded.
+        kv_capacity_tokens: Tokens that the KV cache holds.
+        kv_bytes: The KV cache.
+        activation_bytes: Peak of what computing needs: activations, compute buffers.
+        graphs_bytes: CUDA graphs.
+        runtime_bytes: What the server takes beside all of these; vLLM does not count CUDA context and links.
+        lines: The lines of the log that say so.
+    """
+
+    weights_bytes: int | None = None
+    kv_capacity_tokens: int | None = None
+    kv_bytes: int | None = None
+    activation_bytes: int | None = None
+    graphs_bytes: int | None = None
+    runtime_bytes: int | None = None
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One start of a server: what was predicted and what it took.
+
+    Attributes:
+        at: Date and time, ISO 8601, UTC.
+        server: Its name in the workspace.
+        machine: What computed: the GPU's or the processor's name (see `machine`).
+        engine: What served, as exactly as it is known (see `engine`).
+        formulas: `FORMULAS` that predicted.
+        model: The model's reference.
+        choice: The setup; its ``memory`` is what was predicted. Without speed, reasons and warnings.
+        measured: What the engine said.
+    """
+
+    at: str
+    server: str
+    machine: str
+    engine: str
+    formulas: int
+    model: str
+    choice: Choice
+    measured: Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Everything measured on this machine, oldest first, and what is wrong with the file that keeps it."""
+
+    measurements: tuple[Measurement, ...] = ()
+    damage: str | None = None
+
+
+NOTHING = Calibration()
+"""Of a machine where nothing was measured yet."""
+
+
+def processor(host: Host) -> str:
+    """The name of the machine where its CPU serves."""
+    return host.cpu.model or host.cpu.architecture
+
+
+def machine(host: Host, choice: Choice) -> str:
+    """The name of what computes: the GPUs' if the choice has some, else the processor's."""
+    if not choice.devices:
+        return processor(host)
+    mine = set(choice.devices)
+    return next((one.name for one in devices(host) if mine <= set(one.indices)), "a GPU that is not there")
+
+
+def engine(stack: str, release: str) -> str:
+    """What serves: the image's tag says it all; without an image it is Triton and the engine of the environment."""
+    return f"{release}, {environment(stack).engine}" if stack == "llamacpp" else release
+
+
+def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, model: str) -> Measurement | None:
+    """The measurement to go by: the last one of the same model, else of any model; None if there is none.
+
+    Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine said enough.
+    """
+    fitting = [
+        one
+        for one in calibration.measurements
+        if (one.machine, one.choice.stack, one.engine, one.formulas) == (machine, stack, engine, FORMULAS)
+        and (one.measured.activation_bytes is not None or _overhead(one) is not None)
+    ]
+    best = [one for one in fitting if one.model == model] or fitting
+    return best[-1] if best else None
+
+
+def difference(one: Measurement) -> int:
+    """Bytes that working memory and server took more (or less, < 0) than the wizard predicts without calibration.
+
+    What the prediction contained of earlier corrections is taken out, so that corrections do not add up.
+    """
+    found, predicted = actual(one), one.choice.memory
+    told = predicted.activation_bytes + predicted.overhead_bytes - one.choice.correction_bytes
+    return found.activation_bytes + found.overhead_bytes - told
+
+
+def actual(one: Measurement) -> Memory:
+    """The bill as it turned out; what the engine did not say is as predicted."""
+    told, found = one.choice.memory, one.measured
+    tokens = told.kv_capacity_tokens if found.kv_capacity_tokens is None else found.kv_capacity_tokens
+    per_token = told.kv_bytes_per_token
+    if found.kv_bytes is not None and found.kv_capacity_tokens:
+        per_token = round(found.kv_bytes / found.kv_capacity_tokens)
+    weights = told.weights_bytes if found.weights_bytes is None else found.weights_bytes
+    activation = told.activation_bytes if found.activation_bytes is None else found.activation_bytes
+    known = _overhead(one)
+    overhead = told.overhead_bytes if known is None else known
+    total = weights + per_token * tokens + activation + overhead
+    return Memory(weights, per_token, tokens, activation, overhead, total, told.budget_bytes)
+
+
+def _overhead(one: Measurement) -> int | None:
+    """What the prediction calls overhead; CUDA context and links, which vLLM does not count, are as predicted."""
+    gpu = ENGINES.get(one.choice.stack)
+    found = one.measured
+    if found.runtime_bytes is None or (gpu and gpu.graphs and found.graphs_bytes is None):
+        return None
+    ours = gpu.context + (gpu.links if one.choice.tp * one.choice.pp > 1 else 0) if gpu else 0
+    return found.runtime_bytes + (found.graphs_bytes or 0) + ours
+
+
+def corrected(choice: Choice, one: Measurement, correction: int) -> Choice:
+    """``choice``, whose bill counts ``correction`` bytes because of ``one``, with a note that says so."""
+    return replace(choice, correction_bytes=correction, reasons=(*choice.reasons, _note(one, correction)))
+
+
+def _note(one: Measurement, correction: int) -> Note:
+    how = f"{size(abs(correction))} {'more' if correction > 0 else 'less'} than" if correction else "just what"
+    text = f"Measured on this machine when {one.server} was started on {one.at[:10]}: working memory and server took "
+    text += f"{how} the formulas say, and the bill counts {'that' if correction else 'them'}."
+    return Note("calibrated", text, f"calibration.jsonl, {one.engine}")
+
+
+def damaged(calibration: Calibration) -> tuple[Note, ...]:
+    """The warning to show where a part of what was measured cannot be read."""
+    return (Note("calibration-damaged", calibration.damage),) if calibration.damage else ()
+
+
+def rows(one: Measurement) -> tuple[tuple[str, int, int], ...]:
+    """Name, predicted and actual bytes of each part of the bill, and of all of it."""
+    told, found = one.choice.memory, actual(one)
+    return (
+        ("weights", told.weights_bytes, found.weights_bytes),
+        ("KV cache", _cache(told), _cache(found)),
+        ("working memory", told.activation_bytes, found.activation_bytes),
+        ("server", told.overhead_bytes, found.overhead_bytes),
+        ("in all", told.total_bytes, found.total_bytes),
+    )
+
+
+def _cache(memory: Memory) -> int:
+    return memory.kv_bytes_per_token * memory.kv_capacity_tokens
+
+
+def text(one: Measurement) -> str:
+    """Predicted against actual, as a small table."""
+    told, found = one.choice.memory, actual(one)
+    lines = [("memory", "predicted", "measured")]
+    lines += [(name, size(before), size(after)) for name, before, after in rows(one)]
+    lines.insert(3, ("KV tokens", f"{told.kv_capacity_tokens:,}", f"{found.kv_capacity_tokens:,}"))
+    return table(lines)
+
+
+def summary(one: Measurement) -> str:
+    """Predicted against actual in a few words."""
+    return f"memory {size(actual(one).total_bytes)}, {size(one.choice.memory.total_bytes)} predicted"

@@ -1,0 +1,250 @@
+"""Cases: machine × model × request as one YAML file, for asking many questions at once (a fleet, a test set).
+
+Only ``gpus``, ``model`` and ``request`` of a case are read. ``model`` states shapes and totals; what its parameters are
+made of is worked out from them: embeddings, attention and experts by their formulas, the feed-forward is the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wizard.advise.advice import Wishes
+from wizard.catalog.gpus import match
+from wizard.kernel.errors import UsageError
+from wizard.kernel.units import GIB, MIB
+from wizard.model.anatomy import Anatomy, Attention, Parts
+from wizard.model.facts import ModelFacts, Quantization
+from wizard.model.quantization import of_config
+from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, System
+
+RESERVED_MIB = 450
+"""What the driver keeps of a data-centre GPU (seen: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
+
+
+def cases(path: Path) -> Iterator[tuple[str, Host, ModelFacts, Wishes]]:
+    """Read a file of cases: id, machine, model and wishes of each.
+
+    Raises:
+        UsageError: TW-A02 if the file is not YAML or a case lacks what is needed, naming case and field.
+    """
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise _bad(path, f"it cannot be read: {str(error)[:200]}") from error
+    listed = data.get("cases") if isinstance(data, dict) else None
+    if not isinstance(listed, list):
+        raise _bad(path, "it has no list `cases`")
+    for number, case in enumerate(listed, 1):
+        name = str(case.get("id", number)) if isinstance(case, dict) else str(number)
+        try:
+            yield name, host(case.get("gpus") or []), model(case["model"]), wishes(case.get("request") or {})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _bad(path, f"case {name}: {type(error).__name__} {error}") from error
+
+
+def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
+    """A number of a case; ``default`` where it is not stated or null.
+
+    Raises:
+        KeyError: If it is not stated and there is no default.
+        ValueError: If it is no whole number from ``least`` to ``most``.
+    """
+    value = said[field] if default is None else said.get(field)
+    if value is None and default is not None:
+        return default
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{field} must be a whole number from {least} to {most}, not {str(value)[:40]!r}")
+    return value
+
+
+def _bad(path: Path, why: str) -> UsageError:
+    return UsageError("TW-A02", f"{path} is no file of cases: {why}", "See tests/cases/advice.yaml for the format.")
+
+
+MEMINFO = "memory_total_kib_meminfo"
+"""What /proc/meminfo says where NVML says nothing: the memory is the host's."""
+MOST_GPUS = 64
+"""In one machine; more is a slip of the pen."""
+
+
+def host(gpus: list[dict[str, Any]]) -> Host:
+    """A machine with ``gpus``, of which everything else is unknown."""
+    made: list[Gpu] = []
+    links: list[GpuLink] = []
+    for kind in gpus:
+        first = len(made)
+        made += [_gpu(first + number, kind) for number in range(_whole(kind, "count", MOST_GPUS, default=1))]
+        profile = match(str(kind["name"]))
+        if kind.get("nvlink") == "y":
+            bonds = (profile.link.nvlinks if profile else 0) or 4
+            here = range(first, len(made))
+            links += [GpuLink(a, b, f"NV{bonds}") for a in here for b in here if a < b]
+    meminfo = next((_whole(kind, MEMINFO) for kind in gpus if kind.get(MEMINFO)), None)
+    return Host(
+        cpu=Cpu(None, "x86_64", 16, ("avx2", "bmi2", "f16c", "fma")),
+        memory_total_bytes=meminfo * 1024 if meminfo else 64 * GIB,
+        memory_available_bytes=None,
+        disk=Disk("/", 0, 0),
+        system=System("unknown", "unknown", None),
+        gpus=tuple(made),
+        gpu_links=tuple(links),
+        driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
+        engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
+        source="a case",
+        unknown={"memory_available_bytes": "the case does not say"},
+    )
+
+
+def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
+    mib, name = _whole(kind, "memory_mib", default=0), str(kind["name"])
+    profile = match(name)
+    total = mib * MIB or _whole(kind, MEMINFO, default=0) * 1024
+    idle = max(0, total - (RESERVED_MIB * MIB if mib else 4 * GIB))
+    free = _whole(kind, "free_mib", max(1, total // MIB), least=0, default=idle // MIB) * MIB
+    if kind.get("mig") and " MIG " not in name:
+        name += " MIG slice"
+    return Gpu(
+        index=index,
+        name=name,
+        memory_total_bytes=total or None,
+        memory_free_bytes=free if total else None,
+        memory_is_shared_with_host=not mib,
+        compute_capability=_capability(str(kind["cc"])),
+        pcie_generation=profile.link.pcie_generation if profile else None,
+        pcie_width=16,
+        mig_enabled=False,
+    )
+
+
+def _capability(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor or 0)
+
+
+def model(said: dict[str, Any]) -> ModelFacts:
+    """A model from its stated shape and totals."""
+    layers, hidden, heads = _whole(said, "layers", 10_000), _whole(said, "hidden", 10**6), _whole(said, "heads", 10**5)
+    facts = ModelFacts(
+        ref=str(said["id"]),
+        source="hub",
+        location=str(said["id"]),
+        name=re.split(r"[/\\]", str(said["id"]))[-1],
+        architecture=None,
+        parameters=_whole(said, "params"),
+        layers=layers,
+        hidden_size=hidden,
+        heads=heads,
+        kv_heads=_whole(said, "kv_heads", default=heads),
+        head_dim=_whole(said, "head_dim", 10**5, default=max(1, hidden // heads)),
+        intermediate_size=_whole(said, "ffn", 10**8, least=0, default=0),
+        vocabulary=_whole(said, "vocab", 10**8),
+        experts=_whole(said, "experts", 10**5, least=0, default=0) or None,
+        experts_per_token=_whole(said, "experts_per_token", 10**5, least=0, default=0) or None,
+        max_context=_whole(said, "max_position", 10**9),
+        dtype=str(said.get("dtype", "bfloat16")),
+        quantization=_stored(said),
+    )
+    return replace(facts, anatomy=_anatomy(said, facts))
+
+
+def _anatomy(said: dict[str, Any], facts: ModelFacts) -> Anatomy:
+    layers, moe = facts.layers or 0, _whole(said, "moe_layers", 10_000, least=0, default=0)
+    return Anatomy(
+        _parts(said, facts, moe),
+        tuple(_attention(said, facts)),
+        layers,
+        facts.hidden_size or 0,
+        facts.heads or 0,
+        (facts.intermediate_size or 0) if moe < layers else 0,
+        facts.vocabulary or 0,
+        facts.experts or 0,
+        facts.experts_per_token or 0,
+        moe,
+        _whole(said, "moe_ffn", 10**8, least=0, default=0),
+        _whole(said, "shared_expert_ffn", 10**8, least=0, default=0),
+    )
+
+
+def _attention(said: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
+    """Layers that keep everything, and those with a window that is shorter than the context."""
+    layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
+    if mla := said.get("mla"):
+        row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
+        yield Attention(layers, 1, row, 0, latent=row)
+        return
+    window = said.get("sliding_window") or {}
+    width = _whole(window, "window", default=10**9) if window else 10**9
+    windowed = _whole(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
+    if layers > windowed:
+        yield Attention(layers - windowed, kv_heads, head, head)
+    if windowed:
+        yield Attention(windowed, kv_heads, head, head, width)
+
+
+def _stored(said: dict[str, Any]) -> Quantization | None:
+    found = said.get("existing_quantization")
+    return of_config({"quantization_config": found}) if found else None
+
+
+def _parts(said: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
+    layers, hidden = facts.layers or 0, facts.hidden_size or 0
+    attention = 2 * layers * hidden * (facts.head_dim or 0)
+    embedding = (facts.vocabulary or 0) * hidden
+    each = moe * 3 * hidden
+    known = Parts(
+        embedding=embedding,
+        head=0 if said.get("tied_embeddings") else embedding,
+        attention=attention * (facts.heads or 0),
+        key_value=attention * (facts.kv_heads or 0),
+        experts=each * (facts.experts or 0) * _whole(said, "moe_ffn", 10**8, least=0, default=0),
+        shared=each * _whole(said, "shared_expert_ffn", 10**8, least=0, default=0),
+        router=moe * (facts.experts or 0) * hidden,
+        norms=2 * layers * hidden + hidden,
+    )
+    mla = said.get("mla")
+    if mla:
+        ranks = [_whole(mla, name, 10**6, least=0, default=0) for name in LATENT]
+        dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
+        known = replace(known, attention=0, key_value=0, latent=layers * hidden * sum(ranks), mlp=dense)
+    rest = max(0, (facts.parameters or 0) - known.total)
+    return replace(known, attention=known.attention + rest) if mla else replace(known, mlp=known.mlp + rest)
+
+
+LATENT = ("kv_lora_rank", "qk_rope_head_dim", "q_lora_rank")
+GOALS = ("chat", "throughput", "quality", "smallest")
+
+
+def wishes(request: dict[str, Any]) -> Wishes:
+    """What the case asks for, in the words of the case."""
+
+    def number(*names: str) -> int | None:
+        given = next((name for name in names if request.get(name) is not None), None)
+        return None if given is None else _whole(request, given, 10**9)
+
+    def text(name: str) -> str | None:
+        return None if request.get(name) is None else str(request[name])
+
+    goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
+    if goal not in GOALS:
+        raise ValueError(f"goal must be one of {', '.join(GOALS)}")
+    if share is not None and not 0 < float(share) <= 1:
+        raise ValueError("gpu_memory_utilization must be over 0 and at most 1")
+    return Wishes(
+        goal=goal,
+        users=number("max_batch_size", "users"),
+        max_len=number("max_model_len", "max_len"),
+        max_gpus=number("max_gpus"),
+        gpu_memory_utilization=None if share is None else float(share),
+        stack=text("stack"),
+        quantization=text("quantization"),
+        tp=number("tp"),
+        pp=number("pp"),
+        kv_dtype=text("kv_dtype"),
+        as_published=bool(request.get("checkpoint_as_published")),
+    )

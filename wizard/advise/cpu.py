@@ -1,0 +1,249 @@
+"""The CPU's way: a GGUF file, served by llama.cpp behind Triton from the host's memory. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wizard.advise import calibration
+from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes
+from wizard.advise.compatibility import Obstacle, obstacles
+from wizard.catalog.environments import Environment, environment
+from wizard.kernel.units import count, size
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+
+STACK = "llamacpp"
+KV_DTYPE = "f16"
+DEFAULT_CONTEXT = 4096
+"""Tokens for each user unless asked otherwise: a long chat; more only costs memory."""
+LEAST_CONTEXT = 256
+KV_BYTES = {"f16": 2}
+"""Bytes of one element of the KV cache by its dtype."""
+UBATCH = 512
+"""llama.cpp evaluates a prompt in pieces of this many tokens (``n_ubatch``, its default)."""
+TOKENIZER_BYTES = 440
+"""Memory of llama.cpp's tokenizer for each entry of a vocabulary with as many merges (measured: 428 and 463 for
+151,936 and 49,152 entries; half of it without merges)."""
+RESERVE = 0.10
+"""Share of the free memory that is left to everybody else."""
+
+
+def kv_bytes_per_token(facts: ModelFacts, dtype: str) -> int | None:
+    """Bytes of KV cache for one token: 2 (key and value) × layers × kv heads × head dimension × bytes per element.
+
+    None if the model does not say its shape. Source: the KV cache of grouped-query attention (Ainslie et al. 2023, §2).
+    """
+    if not (facts.layers and facts.kv_heads and facts.head_dim):
+        return None
+    return 2 * facts.layers * facts.kv_heads * facts.head_dim * KV_BYTES[dtype]
+
+
+def feed_forward(facts: ModelFacts) -> int:
+    """Elements between the two projections of the feed-forward that work on one token."""
+    experts = facts.anatomy.expert_intermediate * facts.anatomy.experts_per_token if facts.anatomy else 0
+    return max(facts.intermediate_size or 0, experts)
+
+
+def activation_bytes(facts: ModelFacts, *, users: int, context: int) -> int:
+    """Compute and output buffers of llama.cpp, in bytes, for ``users`` slots of ``context`` tokens.
+
+    For one piece of the prompt three rows of the feed-forward and five of the residual stream live at once, in
+    float32, beside the attention mask in float16; and each slot has logits of its own. Within 1 % of what llama.cpp
+    (xllamacpp 2026.10.11549, flash attention) logs for dense models of 5 to 30 layers, hidden sizes 256 to 2,048,
+    vocabularies of 2,048 to 151,936 and 512 to 16,384 tokens; experts were not measured.
+    """
+    piece = UBATCH * (3 * feed_forward(facts) + 5 * (facts.hidden_size or 0)) * 4
+    return piece + UBATCH * context * 2 + users * (facts.vocabulary or 0) * 4
+
+
+def bill(
+    facts: ModelFacts, *, users: int, context: int, kv_dtype: str, server_bytes: int, budget: int
+) -> Memory | None:
+    """The memory bill on the host for ``users`` × ``context`` tokens; None if the model's shape is unknown.
+
+    Args:
+        facts: The model; its weights count as their files' size, which llama.cpp maps into memory.
+        users: Requests at the same time.
+        context: Tokens of each.
+        kv_dtype: A key of `KV_BYTES`.
+        server_bytes: Memory of the server without a model.
+        budget: Bytes that may be used.
+    """
+    per_token = kv_bytes_per_token(facts, kv_dtype)
+    if per_token is None or facts.weight_bytes is None:
+        return None
+    tokens = users * context
+    activations = activation_bytes(facts, users=users, context=context)
+    server = server_bytes + TOKENIZER_BYTES * (facts.vocabulary or 0)
+    total = facts.weight_bytes + per_token * tokens + activations + server
+    return Memory(facts.weight_bytes, per_token, tokens, activations, server, total, budget)
+
+
+def longest_context(facts: ModelFacts, *, users: int, kv_dtype: str, server_bytes: int, budget: int) -> int:
+    """Tokens for each of ``users`` that fit into ``budget``, rounded down to 256 (0 if not even that fits)."""
+    empty = bill(facts, users=users, context=0, kv_dtype=kv_dtype, server_bytes=server_bytes, budget=budget)
+    if empty is None or empty.kv_bytes_per_token == 0:
+        return 0
+    free = budget - empty.total_bytes
+    mask = UBATCH * 2  # of one token more, for all users
+    return max(0, free // (empty.kv_bytes_per_token * users + mask) // 256 * 256)
+
+
+def candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
+) -> tuple[list[Choice], list[Rejection]]:
+    """The one choice that the CPU offers, or everything that keeps it from serving."""
+    env = environment(STACK)
+    found = [*_against_wishes(facts, wishes), *_against_model(facts), *obstacles(host, env)]
+    if found:
+        return [], [_rejection(facts, wishes, one) for one in found]
+    budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
+    measured = calibration.latest(
+        past,
+        machine=calibration.processor(host),
+        stack=STACK,
+        engine=calibration.engine(STACK, _release(env)),
+        model=facts.ref,
+    )
+    server = max(0, env.server_bytes + calibration.difference(measured)) if measured else env.server_bytes
+    fit = _fit(host, facts, wishes, replace(env, server_bytes=server), budget)
+    if isinstance(fit, Obstacle):
+        return [], [_rejection(facts, wishes, fit)]
+    return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
+
+
+def _release(env: Environment) -> str:
+    return f"triton {env.triton}"
+
+
+def _format(facts: ModelFacts) -> str:
+    """``gguf_q8_0``: the name of a file's format; ``none`` if the weights are not quantised."""
+    return (facts.quantization and facts.quantization.format) or "none"
+
+
+def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle) -> Rejection:
+    quantization = wishes.quantization or _format(facts)
+    return Rejection(STACK, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.text, why.remedy)
+
+
+def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
+    found: list[Obstacle] = []
+    for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
+        if value not in (None, 1):
+            text = f"{STACK} on the CPU runs in one process; {name} {value} would need as many GPUs."
+            found.append(Obstacle(name, text, f"--{name} 1"))
+    if wishes.kv_dtype not in (None, KV_DTYPE):
+        found.append(
+            Obstacle(
+                "kv-dtype", f"The KV cache is kept in {KV_DTYPE}, not {wishes.kv_dtype}.", f"--kv-dtype {KV_DTYPE}"
+            )
+        )
+    stored = _format(facts)
+    if wishes.quantization and wishes.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
+        text = f"This model's file is stored as {stored}, not {wishes.quantization}."
+        found.append(Obstacle("quantization", text, f"Give the {wishes.quantization} file of this model instead."))
+    if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
+        text = f"The model was trained for {facts.max_context} tokens of context; {wishes.max_len} were asked for."
+        found.append(Obstacle("context", text, f"--max-len {facts.max_context}"))
+    return found
+
+
+def _against_model(facts: ModelFacts) -> list[Obstacle]:
+    if not any(file.format == "gguf" for file in facts.weights):
+        return [
+            Obstacle(
+                "format",
+                f"{facts.name} is not a GGUF file, which is what {STACK} loads.",
+                "Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file.",
+            )
+        ]
+    if facts.weight_bytes is None or kv_bytes_per_token(facts, KV_DTYPE) is None:
+        why = "; ".join(facts.unknown.values()) or "its header does not say its shape"
+        return [Obstacle("shape", f"How much memory {facts.name} takes is unknown: {why}.", "Give another GGUF file.")]
+    return []
+
+
+def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int) -> Choice | Obstacle:
+    if host.memory_available_bytes is None:
+        why = host.unknown.get("memory_available_bytes", "the system does not say")
+        return Obstacle("memory", f"How much memory is free is unknown: {why}.", "Mend what the reason says.")
+    users = wishes.users or DEFAULT_USERS
+    longest = longest_context(facts, users=users, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
+    wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    context = wanted if wanted <= longest else longest
+    if (wishes.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
+        return _too_large(facts, wishes, env, budget, longest, min(wanted, wishes.max_len or LEAST_CONTEXT))
+    needed = bill(facts, users=users, context=context, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
+    if needed is None:
+        raise AssertionError("the shape was checked before")
+    return Choice(
+        stack=STACK,
+        runtime="native",
+        dtype=facts.dtype or "unknown",
+        quantization=_format(facts),
+        kv_cache_dtype=KV_DTYPE,
+        tp=1,
+        pp=1,
+        max_batch_size=users,
+        max_seq_len=context,
+        release=_release(env),
+        memory=needed,
+        warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
+        reasons=tuple(_reasons(host, facts, env, f"{users} requests", context, needed)),
+    )
+
+
+def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, longest: int, wanted: int) -> Obstacle:
+    users = wishes.users or DEFAULT_USERS
+    need = bill(facts, users=users, context=wanted, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
+    total = need.total_bytes if need else 0
+    text = (
+        f"{facts.name} needs {size(total)} of memory for {users} users × {wanted} tokens; {size(budget)} may be used."
+    )
+    if longest >= LEAST_CONTEXT:
+        return Obstacle("memory", text, f"--max-len {longest}, or fewer --users")
+    return Obstacle(
+        "memory", text, f"Free {size(total - budget)} of memory, or choose a smaller model or quantisation."
+    )
+
+
+def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
+    notes: list[Note] = []
+    if context < wanted:
+        notes.append(Note("context-cut", f"The context was cut from {wanted} to {context} tokens so that it fits."))
+    if host.gpus:
+        name = host.gpus[0].name
+        notes.append(
+            Note("gpu-unused", f"A GGUF file is served on the CPU here; the {name} of this machine is not used.")
+        )
+    if wishes.max_gpus or wishes.gpu_memory_utilization:
+        notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
+    if facts.chat is None:
+        notes.append(Note("no-template", "The model has no chat template: it continues text rather than answers."))
+    if facts.gated:
+        notes.append(
+            Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
+        )
+    return notes
+
+
+def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, context: int, bill: Memory) -> list[Note]:
+    gguf = "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md"
+    where = "No NVIDIA GPU was found" if not host.gpus else "llama.cpp is what loads GGUF files"
+    stored = facts.quantization.detail if facts.quantization else "GGUF"
+    return [
+        Note(
+            "cpu", f"{where}, so the CPU serves: {host.cpu.cores} cores for llama.cpp behind Triton's Python backend."
+        ),
+        Note(
+            "format", f"The file is GGUF ({stored}, {count(facts.parameters)} parameters): it is loaded as it is.", gguf
+        ),
+        Note(
+            "users",
+            f"{users} are worked on at the same time, {context} tokens of prompt plus answer for each.",
+        ),
+        Note(
+            "memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."
+        ),
+        Note("release", f"Triton {env.triton} comes in a wheel, so neither Docker nor a GPU is needed."),
+    ]

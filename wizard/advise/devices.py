@@ -1,0 +1,237 @@
+"""GPUs as the advice sees them: groups of like ones that may work together. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from wizard.catalog.gpus import GpuProfile, match
+from wizard.kernel.units import size
+from wizard.probe.host import Gpu, GpuLink, Host, MigSlice
+from wizard.probe.shorthand import RESERVED_BYTES
+
+NVLINK_BYTES = 25e9
+"""One NVLink, one direction, of generations 2 to 4 (Volta to Hopper); Blackwell's fifth has twice that."""
+PCIE_LANE_BYTES = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.97e9, 5: 3.94e9, 6: 7.56e9}
+"""One PCIe lane, one direction, by generation, after encoding."""
+OPERATIONS = {
+    (7, 0): 16,
+    (7, 5): 16,
+    (8, 0): 32,
+    (8, 6): 8,
+    (8, 7): 16,
+    (8, 9): 8,
+    (9, 0): 32,
+    (10, 0): 64,
+    (10, 3): 64,
+}
+"""16-bit tensor-core operations of one CUDA core in one clock, dense, by compute capability: what NVIDIA's datasheets
+divided by cores × boost clock give (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %)."""
+BUSY = 0.1
+"""A GPU with more than this share of its memory taken is kept apart from like ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Dense tensor-core rates in operations per second by what is multiplied; None where the GPU cannot.
+
+    Attributes:
+        fp16: Both 16-bit formats, with fp32 accumulation.
+        fp8: 8-bit floating point.
+        fp4: 4-bit floating point (NVFP4, MXFP4).
+        int8: 8-bit integers.
+        bandwidth: Memory bandwidth in bytes per second.
+        source: Who says so; a derived rate says what it is derived from.
+        known: True if they come from a table with sources, False if they were derived from NVML's clocks.
+    """
+
+    fp16: float
+    bandwidth: float
+    source: str
+    fp8: float | None = None
+    fp4: float | None = None
+    int8: float | None = None
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Like GPUs of one machine.
+
+    Attributes:
+        name: As NVML says it.
+        indices: NVML's indices of the group; of MIG slices, each one's GPU.
+        compute_capability: ``(9, 0)``.
+        total_bytes: Memory that CUDA can use of one GPU: NVML's total without what the driver reserves.
+        free_bytes: Of that, free on the fullest GPU of the group.
+        rates: How fast one GPU is; None if nothing is known (speed is not estimated then).
+        link: ``nvlink`` where every pair has it, ``bridge`` where only pairs do, ``pcie`` else.
+        link_bytes_per_second: From one GPU to the others, one direction.
+        mig: These are MIG slices: each works alone.
+        unified: Memory shared with the host.
+        holders: Who holds memory: ``python (pid 4242): 10.0 GiB``.
+    """
+
+    name: str
+    indices: tuple[int, ...]
+    compute_capability: tuple[int, int]
+    total_bytes: int
+    free_bytes: int
+    rates: Rates | None = None
+    link: Literal["nvlink", "bridge", "pcie"] = "pcie"
+    link_bytes_per_second: float = 25e9
+    mig: bool = False
+    unified: bool = False
+    holders: tuple[str, ...] = field(default=())
+
+
+def devices(host: Host) -> list[Device]:
+    """The GPUs of ``host`` in groups of like ones, the largest first; what NVML cannot describe is left out.
+
+    A GPU whose memory somebody holds is not grouped with idle ones, because the fullest sets the limit for all.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if a profile of a GPU is damaged.
+    """
+    whole: dict[tuple[object, ...], list[Gpu]] = {}
+    parts: dict[tuple[str, str], list[tuple[Gpu, MigSlice]]] = {}
+    for gpu in host.gpus:
+        name, _, profile = gpu.name.partition(" MIG ")
+        if profile:  # inside a container the slice is all that is seen
+            alone = MigSlice(gpu.uuid or "", profile, gpu.memory_total_bytes)
+            parts.setdefault((name, profile), []).append((gpu, alone))
+        elif gpu.mig_enabled:
+            for one in gpu.mig_slices:
+                parts.setdefault((name, one.profile), []).append((gpu, one))
+        elif gpu.memory_total_bytes and gpu.compute_capability:
+            key = (name, gpu.memory_total_bytes, gpu.compute_capability, _taken(gpu) > BUSY * gpu.memory_total_bytes)
+            whole.setdefault(key, []).append(gpu)
+    found = [_group(members, host.gpu_links) for members in whole.values()]
+    found += [made for members in parts.values() if (made := _slices(members)) is not None]
+    return sorted(found, key=lambda one: (one.mig, -len(one.indices) * one.free_bytes))
+
+
+def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
+    """How fast ``gpu`` is: from its profile, else from its clocks; None if neither says enough.
+
+    Derived: bandwidth = memory clock × 2 (both edges) × bus width / 8; rate = cores × clock × `OPERATIONS`, half of it
+    for a GeForce, which accumulates in fp32 at half rate; 8 bits twice and 4 bits four times as fast where they exist.
+    """
+    if profile is not None:
+        tensor = profile.tensor
+        fp8, fp4, int8 = (None if one is None else one * 1e12 for one in (tensor.fp8, tensor.fp4, tensor.int8))
+        source = f"bandwidth: {profile.bandwidth.source}; {tensor.source}"
+        return Rates(tensor.fp16 * 1e12, profile.bandwidth.bytes_per_second, source, fp8, fp4, int8)
+    capability = gpu.compute_capability
+    if not (capability and gpu.memory_bus_bits and gpu.memory_clock_mhz and gpu.cuda_cores and gpu.sm_clock_mhz):
+        return None
+    if capability < (7, 0):
+        return None  # no tensor cores: nothing here was fitted to such
+    per_core = OPERATIONS.get(capability, 8) / (2 if "geforce" in gpu.name.lower() else 1)
+    fp16 = gpu.cuda_cores * gpu.sm_clock_mhz * 1e6 * per_core
+    return Rates(
+        fp16,
+        gpu.memory_clock_mhz * 1e6 * 2 * gpu.memory_bus_bits / 8,
+        f"derived from NVML: {gpu.memory_bus_bits} bit x {gpu.memory_clock_mhz} MHz x 2 / 8 bytes/s, "
+        f"{gpu.cuda_cores} cores x {gpu.sm_clock_mhz} MHz x {per_core:g} operations/s",
+        fp8=2 * fp16 if capability >= (8, 9) else None,
+        fp4=4 * fp16 if capability >= (10, 0) else None,
+        int8=2 * fp16 if capability >= (7, 5) else None,
+        known=False,
+    )
+
+
+def _taken(gpu: Gpu) -> int:
+    """Bytes that somebody holds, beside the driver."""
+    total, free = gpu.memory_total_bytes or 0, gpu.memory_free_bytes
+    return 0 if free is None or gpu.memory_is_shared_with_host else max(0, total - free - RESERVED_BYTES)
+
+
+def _reserved(gpu: Gpu) -> int:
+    """What the driver keeps: of what is not free, that which no process holds, as far as it can be the driver's."""
+    if gpu.memory_is_shared_with_host:
+        return 0
+    if gpu.memory_free_bytes is None:
+        return RESERVED_BYTES
+    held = sum(process.used_bytes or 0 for process in gpu.processes)
+    return min(RESERVED_BYTES, max(0, (gpu.memory_total_bytes or 0) - gpu.memory_free_bytes - held))
+
+
+def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
+    """Like whole GPUs as one device."""
+    first = members[0]
+    profile = match(first.name)
+    total = (first.memory_total_bytes or 0) - max(map(_reserved, members))
+    free = min(total if gpu.memory_free_bytes is None else gpu.memory_free_bytes for gpu in members)
+    made = Device(
+        name=first.name,
+        indices=tuple(gpu.index for gpu in members),
+        compute_capability=first.compute_capability or (0, 0),
+        total_bytes=total,
+        free_bytes=min(total, free),
+        rates=rates(first, profile),
+        unified=first.memory_is_shared_with_host,
+        holders=tuple(line for gpu in members for line in _holders(gpu, several=len(members) > 1)),
+    )
+    kind, speed = _link(members, profile, links)
+    return replace(made, link=kind, link_bytes_per_second=speed or made.link_bytes_per_second)
+
+
+def _holders(gpu: Gpu, several: bool) -> list[str]:
+    """Who holds memory of ``gpu``, and how much of it nobody is seen to hold (a container hides other processes)."""
+    where = f" on GPU {gpu.index}" if several else ""
+    lines = [f"{one.name or 'a process'} (pid {one.pid}): {size(one.used_bytes)}{where}" for one in gpu.processes]
+    hidden = _taken(gpu) - sum(one.used_bytes or 0 for one in gpu.processes)
+    if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
+        lines.append(f"processes that cannot be seen from here: {size(hidden)}{where}")
+    return lines
+
+
+def _link(
+    members: list[Gpu], profile: GpuProfile | None, links: tuple[GpuLink, ...]
+) -> tuple[Literal["nvlink", "bridge", "pcie"], float | None]:
+    """How the members reach one another, and bytes per second of one GPU in one direction (None if unknown)."""
+    inside = {gpu.index for gpu in members}
+    bonds = [int(one.kind[2:]) for one in links if one.kind.startswith("NV") and {one.a, one.b} <= inside]
+    if not bonds:
+        generation = members[0].pcie_generation or (profile.link.pcie_generation if profile else None)
+        lanes = min((gpu.pcie_width or 16 for gpu in members), default=16)
+        return "pcie", PCIE_LANE_BYTES[generation] * lanes if generation in PCIE_LANE_BYTES else None
+    pairs = len(members) * (len(members) - 1) // 2
+    blackwell = (members[0].compute_capability or (0, 0)) >= (10, 0)
+    speed = min(bonds) * NVLINK_BYTES * (2 if blackwell else 1)
+    return ("nvlink" if len(bonds) == pairs else "bridge"), speed
+
+
+def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
+    """Like MIG slices: compute by the profile (``3g`` of 7; an A30 has 4), bandwidth by the share of memory."""
+    gpu, part = members[0]
+    name = gpu.name.partition(" MIG ")[0]
+    known = match(name)
+    capability = gpu.compute_capability or (known.compute_capability if known else None)
+    smallest = min((one.memory_total_bytes or 0 for _, one in members), default=0)
+    if not smallest or capability is None:
+        return None
+    full = rates(gpu, known)
+    whole = known.memory.bytes if known else gpu.memory_total_bytes or smallest
+    eighths = max(1, round(smallest / whole * 8)) / 8
+    digit = part.profile.partition("g.")[0]
+    compute = int(digit) / (4 if "A30" in name else 7) if digit.isdecimal() else eighths
+    inside_container = " MIG " in gpu.name
+    free = [one.memory_free_bytes for one, _ in members if inside_container and one.memory_free_bytes is not None]
+    return Device(
+        name=f"{name} MIG {part.profile}",
+        indices=tuple(one.index for one, _ in members),
+        compute_capability=capability,
+        total_bytes=smallest,
+        free_bytes=min([smallest, *free]),
+        rates=full and _share(full, compute, eighths),
+        mig=True,
+    )
+
+
+def _share(whole: Rates, compute: float, bandwidth: float) -> Rates:
+    """The rates of a part of a GPU."""
+    fp8, fp4, int8 = (None if one is None else one * compute for one in (whole.fp8, whole.fp4, whole.int8))
+    source = f"{compute:.0%} of the GPU's rate and {bandwidth:.0%} of its bandwidth; {whole.source}"
+    return Rates(whole.fp16 * compute, whole.bandwidth * bandwidth, source, fp8, fp4, int8, known=False)

@@ -1,0 +1,157 @@
+"""How many people with how long a context fit beside the weights, and what to do where they do not. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from wizard.advise import memory
+from wizard.advise.advice import DEFAULT_USERS, Memory, Wishes
+from wizard.advise.compatibility import Obstacle
+from wizard.advise.devices import Device
+from wizard.advise.setup import Setup
+from wizard.kernel.units import GIB, MIB, size
+from wizard.model.anatomy import Anatomy
+from wizard.model.facts import ModelFacts
+
+UTILIZATION = 0.92
+"""Share of a GPU's total memory unless asked otherwise (vLLM's default since 0.20)."""
+UNIFIED_UTILIZATION = 0.80
+"""The same where the memory is the host's too, whose programs need the rest."""
+SPARE = 256 * MIB
+"""Left on a GPU that others use as well."""
+LEAST = 2048
+"""Tokens of prompt and answer below which a chat is no use."""
+LONGEST = 32_768
+"""Tokens that are offered unless more are asked for: beyond, prompts take minutes and people seldom go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What fits.
+
+    Attributes:
+        memory: The bill of one GPU.
+        users: Sequences at the same time.
+        length: Tokens of each, prompt and answer.
+        longest: Tokens that each of ``users`` could have.
+        utilization: Share of the total memory in vLLM's sense.
+        cut: Fewer users than the default fit.
+    """
+
+    memory: Memory
+    users: int
+    length: int
+    longest: int
+    utilization: float
+    cut: bool = False
+
+
+def default_users(wishes: Wishes) -> int:
+    """People at the same time where nothing was said: a table of them, or a hall where throughput is the goal."""
+    return wishes.users or (16 * DEFAULT_USERS if wishes.goal == "throughput" else DEFAULT_USERS)
+
+
+def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes) -> Fit | Obstacle:
+    """The longest context for the wanted users, or why not even the least fits, with the smallest remedy.
+
+    What was asked for is kept or refused; what was not asked for gives way, first the context, then the users.
+    """
+    users = default_users(wishes)
+    share = _utilization(anatomy, device, setup, users, wishes)
+    if isinstance(share, Obstacle):
+        return share
+    limit = facts.max_context or LONGEST
+    outside = memory.outside(anatomy, setup, users)
+    budget = int(share * device.total_bytes) + outside
+    step = memory.step_tokens(device)
+
+    def room(people: int) -> int:
+        one = memory.bill(facts, anatomy, device, setup, people, min(limit, LEAST), budget)
+        return one.kv_bytes_per_token * one.kv_capacity_tokens
+
+    def need(tokens: int) -> int:
+        return memory.sequence_bytes(anatomy, setup, tokens, step)
+
+    least = wishes.max_len or min(limit, LEAST)
+    if need(least) * (wishes.users or 1) > room(wishes.users or 1):
+        return _too_large(facts, anatomy, device, setup, wishes, budget, least)
+    free = room(users)
+    if need(least) * users > free:  # the default number of people: fewer then
+        users = max(1, free // need(least))
+    length = wishes.max_len or _longest([*_STEPS, limit], min(limit, LONGEST), lambda n: need(n) * users <= free)
+    bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
+    longest = max(length, min(limit, bill.kv_capacity_tokens // users))
+    return Fit(bill, users, length, longest, share, cut=users < default_users(wishes))
+
+
+_STEPS = tuple(1 << power for power in range(11, 24))
+"""Lengths that are offered: powers of two from `LEAST` on."""
+
+
+def _longest(lengths: list[int], most: int, fits: object) -> int:
+    found = [one for one in lengths if one <= most and fits(one)]  # type: ignore[operator]  # a predicate
+    return max(found, default=min(lengths))
+
+
+def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wishes: Wishes) -> float | Obstacle:
+    """The share of the total memory that the server may use, in vLLM's sense, from what is free."""
+    outside = memory.outside(anatomy, setup, users)
+    spare = SPARE if device.holders or device.unified else 0
+    free = (device.free_bytes - outside - spare) / device.total_bytes
+    most = max(0, int(free * 100)) / 100
+    asked = wishes.gpu_memory_utilization
+    if asked is not None:
+        if asked <= free:
+            return asked
+        who = f" ({'; '.join(device.holders)})" if device.holders else ""
+        text = (
+            f"{asked:.2f} of {size(device.total_bytes)} is asked for and {size(device.free_bytes)} are free{who}; "
+            f"{size(outside)} of them go to the CUDA context and CUDA graphs."
+        )
+        return Obstacle("busy", text, f"--gpu-memory-utilization {most:.2f}")
+    return min(UNIFIED_UTILIZATION if device.unified else UTILIZATION, most)
+
+
+def _too_large(
+    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes, budget: int, length: int
+) -> Obstacle:
+    """Why it does not fit, and the smallest change that would."""
+    users = wishes.users or 1
+    bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
+    step = memory.step_tokens(device)
+    cache = memory.sequence_bytes(anatomy, setup, length, step) * users
+    fixed = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
+    who = f" Held by others: {'; '.join(device.holders)}." if device.holders else ""
+    text = (
+        f"{size(bill.weights_bytes)} of weights, {size(bill.activation_bytes + bill.overhead_bytes)} of working memory "
+        f"and {size(cache)} of KV cache for {users} × {length:,} tokens are more than the {size(budget)} that may be "
+        f"used of one {device.name}.{who}"
+    )
+    room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
+    fits = [
+        one
+        for one in (*_STEPS, length)
+        if one < length and memory.sequence_bytes(anatomy, setup, one, step) * users <= room
+    ]
+    if fits:
+        return Obstacle("context", text, f"--max-len {max(fits)}")
+    if wishes.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
+        return Obstacle("users", text, f"--users {room // memory.sequence_bytes(anatomy, setup, length, step)}")
+    return Obstacle("memory", text, _more(facts, anatomy, device, setup, fixed + cache, length))
+
+
+def _more(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, need: int, length: int) -> str:
+    """How many GPUs of the kind, or how large a one."""
+    large = f"a GPU of ≥ {-(-int(need / UTILIZATION) // GIB)} GB"
+    if device.mig or setup.stack == "transformers":
+        return large
+    free = replace(device, free_bytes=device.total_bytes)  # others would be asked to make room
+    for tp in (2, 4, 8, 16):
+        wide = replace(setup, tp=tp, pp=1)
+        if tp <= setup.gpus or anatomy.heads % tp:
+            continue
+        budget = int(UTILIZATION * device.total_bytes) + memory.outside(anatomy, wide, 1)
+        bill = memory.bill(facts, anatomy, free, wide, 1, length, budget)
+        if budget <= device.total_bytes and bill.kv_capacity_tokens >= length:
+            return f"{tp} × {device.name} (tp {tp}), or {large}"
+    return large

@@ -1,0 +1,94 @@
+"""Weight formats: how many bytes a model takes in each, and what the tensor cores multiply. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from wizard.model.anatomy import Anatomy, Parts
+from wizard.model.facts import ModelFacts
+
+NONE = "none"
+SIXTEEN = 2
+"""Bytes of bfloat16 and float16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way to store the linear layers; everything else stays in 16 bits.
+
+    Attributes:
+        name: As in ``--quantization``.
+        title: For people.
+        bits: Of one weight, without scales.
+        scale_bits: Of the scales (and zero points) of one group together.
+        group: Weights that share them; None: one scale for a whole row or tensor, which weighs nothing.
+        compute: What the tensor cores multiply.
+        experts_only: Only routed experts are quantised (gpt-oss's MXFP4).
+    """
+
+    name: str
+    title: str
+    bits: float
+    compute: Literal["fp16", "fp8", "fp4", "int8"]
+    scale_bits: int = 0
+    group: int | None = None
+    experts_only: bool = False
+
+    @property
+    def bits_per_weight(self) -> float:
+        """With scales."""
+        return self.bits + (self.scale_bits / self.group if self.group else 0)
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format(NONE, "16 bits", 16, "fp16"),
+        Format("fp8", "FP8", 8, "fp8"),
+        Format("fp8_block", "FP8 in blocks", 8, "fp8", scale_bits=32, group=128 * 128),
+        Format("int8_sq", "INT8 (weights and activations)", 8, "int8"),
+        Format("int8_wo", "INT8 weights", 8, "fp16"),
+        Format("int4_wo", "INT4 weights", 4, "fp16"),
+        Format("int4_awq", "INT4 AWQ", 4, "fp16", scale_bits=20, group=128),
+        Format("int4_gptq", "INT4 GPTQ", 4, "fp16", scale_bits=20, group=128),
+        Format("w4a8_awq", "INT4 AWQ with FP8 activations", 4, "fp8", scale_bits=16, group=128),
+        Format("nvfp4", "NVFP4", 4, "fp4", scale_bits=8, group=16),
+        Format("mxfp4", "MXFP4", 4, "fp4", scale_bits=8, group=32, experts_only=True),
+    )
+}
+"""Bits and scales: FP8 blocks have one float32 (DeepSeek-V3's config); AWQ and GPTQ a float16 scale and a 4-bit zero
+point; ModelOpt's AWQ no zero point; NVFP4 an FP8 scale for 16; MXFP4 an 8-bit exponent for 32 (OCP MX 1.0, §5.2)."""
+
+
+def of(facts: ModelFacts, name: str) -> Format:
+    """The format ``name`` as ``facts`` has it: a stored one with its own group size."""
+    stored = facts.quantization
+    if name.startswith("gguf_"):
+        return Format(name, name.removeprefix("gguf_").upper(), (stored and stored.bits) or 16, "fp16")
+    found = FORMATS[name]
+    if stored and stored.format == name and found.group and name in ("int4_awq", "int4_gptq"):
+        return replace(found, group=stored.group_size)
+    return found
+
+
+def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
+    """Bytes of the whole model by part, if its linear layers were in the format ``name``.
+
+    The checkpoint's own format is taken from its headers where they were read, which counts exactly what is not
+    quantised in it.
+    """
+    stored = facts.quantization
+    if facts.stored is not None and name == ((stored and stored.format) or NONE):
+        return facts.stored
+    found = of(facts, name)
+    quantised = ("experts",) if found.experts_only else _LINEARS
+
+    def size(part: str, count: int) -> int:
+        return round(count * (found.bits_per_weight / 8 if part in quantised else SIXTEEN))
+
+    return Parts(**{one.name: size(one.name, getattr(anatomy.parts, one.name)) for one in fields(Parts)})
+
+
+_LINEARS = ("attention", "key_value", "latent", "mlp", "experts", "shared")
+"""The parts of `Parts.linears`."""

@@ -1,0 +1,270 @@
+"""The GPUs' ways: every stack × format × split × KV dtype, through rules and memory to choices or rejections. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from wizard.advise import calibration, memory, rules
+from wizard.advise.advice import Choice, Note, Rejection, Wishes
+from wizard.advise.compatibility import Obstacle
+from wizard.advise.devices import Device, devices
+from wizard.advise.fit import Fit, fit
+from wizard.advise.formats import FORMATS, of
+from wizard.advise.setup import Setup
+from wizard.advise.speed import estimate, load_of
+from wizard.catalog.checkpoints import ready
+from wizard.catalog.releases import Images, Release, images
+from wizard.kernel.units import count, size
+from wizard.model.anatomy import Anatomy
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+
+STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers")
+IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm"}
+TRIED = ("none", "fp8", "nvfp4", "int4_awq")
+"""Formats that are tried for a checkpoint that is not quantised: those that ready repositories come in."""
+FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
+"""Oldest vLLM for a format (release notes of 0.10.1: gpt-oss)."""
+PYTORCH_DRIVER = 525
+"""Oldest driver branch for PyTorch's builds for CUDA 12 (CUDA compatibility guide: 525.60.13, minor versions)."""
+SPLITS = (1, 2, 4, 8, 16)
+
+
+def candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
+) -> tuple[list[Choice], list[Rejection]]:
+    """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
+    stacks = [one for one in STACKS if wishes.stack in (None, one)]
+    groups = devices(host)
+    if why := _before(host, facts, groups):
+        stored = wishes.quantization or (facts.quantization and facts.quantization.format) or "none"
+        tp, pp = wishes.tp or 1, wishes.pp or 1
+        return [], [Rejection(one, stored, tp, pp, why.code, why.text, why.remedy) for one in stacks]
+    choices: list[Choice] = []
+    rejected: dict[tuple[str, str, str], Rejection] = {}
+    for device in groups:
+        for setup in _setups(facts, device, wishes, stacks):
+            made = _choice(host, facts, device, setup, wishes, past)
+            if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
+                smaller = _choice(host, facts, device, replace(setup, kv_cache_dtype="fp8"), wishes, past)
+                made = smaller if isinstance(smaller, Choice) else made
+            if isinstance(made, Choice):
+                choices.append(made)
+            else:
+                key = (setup.stack, setup.quantization, made.code)
+                rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.text, made.remedy)
+                if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
+                    rejected[key] = rejection
+    return choices, list(rejected.values())
+
+
+def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | None:
+    """What keeps every GPU stack from serving the model here."""
+    if not groups:
+        if host.gpus:
+            name = host.gpus[0].name
+            text = f"NVML does not say memory and compute capability of the {name}."
+            return Obstacle("gpu-unknown", text, "Update the driver; `triton-wizard probe` says what is missing.")
+        why = host.gpu_problem.what if host.gpu_problem else "no NVIDIA GPU is in this machine"
+        text = f"vLLM, TensorRT-LLM and transformers serve on NVIDIA GPUs, and there is none to see: {why}."
+        todo = (
+            "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."
+        )
+        return Obstacle("no-gpu", text, todo)
+    if any(file.format == "gguf" for file in facts.weights):
+        text = "GGUF files are served by llama.cpp on the CPU; GPU stacks load safetensors repositories."
+        return Obstacle("gguf", text, "Give the model's own repository instead of the GGUF file to use the GPU.")
+    if facts.quantization and facts.quantization.format is None:
+        text = f"The checkpoint is quantised by {facts.quantization.method}, which the wizard has no rules for."
+        return Obstacle("format", text, "Give the model's repository that is not quantised, or an AWQ or FP8 one.")
+    if facts.anatomy is None or not facts.anatomy.attention:
+        why = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or "its config does not say its shape"
+        return Obstacle(
+            "shape", f"How much memory {facts.name} takes is unknown: {why}.", "Give a model with its config."
+        )
+    return None
+
+
+def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]) -> Iterator[Setup]:
+    """Everything that is worth a look on ``device``."""
+    stored = facts.quantization
+    there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
+    tps = (wishes.tp,) if wishes.tp else tuple(one for one in SPLITS if one <= max(1, there))
+    apart = device.link != "nvlink" and there >= 8  # where tp 8 waits for PCIe, two stages of tp 4 are the other way
+    names: tuple[str, ...]
+    if stored is not None:
+        names = (stored.format or "none",)
+    elif wishes.as_published:
+        names = (wishes.quantization if wishes.quantization in FORMATS else "none",)
+    else:
+        names = (wishes.quantization,) if wishes.quantization in FORMATS else TRIED
+    kv = wishes.kv_dtype or (stored and stored.kv_dtype) or "auto"
+    for stack in stacks:
+        for name in names if stack != "transformers" or wishes.quantization or stored else ("none",):
+            for tp in tps if stack != "transformers" or wishes.tp else (1,):
+                for pp in (wishes.pp,) if wishes.pp else (1, 2) if apart and tp == 4 else (1,):
+                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
+
+
+def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
+    """What is not quantised runs in: the checkpoint's dtype; float16 before Ampere and for GPTQ."""
+    if name == "int4_gptq" or device.compute_capability < rules.BF16 or facts.dtype == "float16":
+        return "float16"
+    return "bfloat16"
+
+
+def _choice(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes: Wishes, past: calibration.Calibration
+) -> Choice | Obstacle:
+    anatomy = facts.anatomy
+    if anatomy is None:
+        raise AssertionError("checked before")
+    if why := _against_wishes(facts, setup, wishes) or next(rules.obstacles(facts, anatomy, device, setup), None):
+        return why
+    release = _release(host, device, setup)
+    if isinstance(release, Obstacle):
+        return release
+    measured = calibration.latest(
+        past,
+        machine=device.name,
+        stack=setup.stack,
+        engine=calibration.engine(setup.stack, release),
+        model=facts.ref,
+    )
+    plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
+    found = fit(facts, anatomy, device, setup, wishes)
+    if isinstance(found, Obstacle):
+        return found
+    there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
+    choice = Choice(
+        stack=setup.stack,
+        runtime="native" if setup.stack == "transformers" else "docker",
+        dtype=setup.dtype,
+        quantization=setup.quantization,
+        kv_cache_dtype=setup.kv_cache_dtype,
+        tp=setup.tp,
+        pp=setup.pp,
+        max_batch_size=found.users,
+        max_seq_len=found.length,
+        release=release,
+        memory=found.memory,
+        devices=device.indices[: setup.gpus],
+        replicas=max(1, there // setup.gpus),
+        gpu_memory_utilization=found.utilization,
+        speed=estimate(facts, device, setup, load_of(found.users, found.length)),
+        warnings=tuple(_warnings(host, facts, device, setup, found)),
+        reasons=tuple(_reasons(facts, anatomy, device, setup, found)),
+    )
+    if measured is None:
+        return choice
+    users = found.users
+    counted = memory.overhead(anatomy, setup, users) - memory.overhead(anatomy, plain, users)
+    return calibration.corrected(choice, measured, counted)
+
+
+def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle | None:
+    stored = facts.quantization.format if facts.quantization else "none" if wishes.as_published else None
+    if stored and wishes.quantization and wishes.quantization != stored:
+        text = f"The checkpoint is stored as {of(facts, stored).title}, not {wishes.quantization}."
+        return Obstacle("quantization", text, f"--quantization {stored}, or another repository of this model")
+    if wishes.quantization and wishes.quantization != "none" and wishes.quantization not in FORMATS:
+        return Obstacle("quantization", f"There is no format {wishes.quantization}.", f"One of {', '.join(FORMATS)}.")
+    if wishes.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
+        return Obstacle("kv-dtype", f"There is no KV cache in {wishes.kv_dtype}.", "--kv-dtype auto, or fp8")
+    if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
+        text = f"The model was trained for {facts.max_context:,} tokens of context; {wishes.max_len:,} were asked for."
+        return Obstacle("trained-context", text, f"--max-len {facts.max_context}")
+    if wishes.max_gpus and setup.gpus > wishes.max_gpus:
+        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} GPUs, and --max-gpus says {wishes.max_gpus}."
+        return Obstacle("max-gpus", text, f"--max-gpus {setup.gpus}")
+    return None
+
+
+def _release(host: Host, device: Device, setup: Setup) -> str | Obstacle:
+    """The newest image that runs here: its engine knows GPU and format, its CUDA the driver."""
+    driver = int(found.group()) if (found := re.match(r"\d+", host.driver_version or "")) else None
+    if setup.stack not in IMAGES:
+        return "transformers" if driver is None or driver >= PYTORCH_DRIVER else _old_driver(host, PYTORCH_DRIVER)
+    known = images(IMAGES[setup.stack])
+    can = [one for one in known.releases if _suits(one, device, setup)]
+    runs = [one for one in can if driver is None or one.driver <= driver]
+    if runs:
+        return f"{runs[0].tag}-{known.suffix}"
+    if can:
+        return _old_driver(host, min(one.driver for one in can))
+    return _no_image(known, device, setup)
+
+
+def _old_driver(host: Host, oldest: int) -> Obstacle:
+    text = f"This needs an NVIDIA driver of branch {oldest} or newer; here is {host.driver_version}."
+    return Obstacle("driver", text, f"an NVIDIA driver of branch {oldest} or newer")
+
+
+def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
+    have = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
+    text = f"No Triton image has {rules.TITLES[setup.stack]} for compute capability {have} and {setup.quantization}."
+    return Obstacle("image", f"{text} ({known.gpu_source})", "--stack vllm, or a newer GPU")
+
+
+def _suits(release: Release, device: Device, setup: Setup) -> bool:
+    engine = tuple(int(part) for part in re.findall(r"\d+", release.engine)[:3])
+    if setup.stack == "vllm" and engine < FIRST_ENGINE.get(setup.quantization, (0,)):
+        return False
+    if setup.stack == "trtllm-llmapi" and not release.llm_api:
+        return False
+    return release.compute_capability <= device.compute_capability
+
+
+def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
+    yield from rules.warnings(facts, device, setup)
+    if found.cut:
+        text = f"Only {found.users} of them at a time at {found.length:,} tokens: no more KV cache fits."
+        yield Note("few-users", text)
+    if device.holders:
+        yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")
+    if setup.quantization != "none" and facts.quantization is None:
+        yield Note("requantize", *_another(facts, setup.quantization))
+    if not any(one.nvidia_runtime for one in host.engines) and setup.stack in IMAGES and host.source == "this machine":
+        yield Note("no-docker", "No container engine with NVIDIA's runtime answers here; the image needs one.")
+    if facts.gated:
+        yield Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
+    if facts.chat is None and facts.local:
+        yield Note("no-template", "The model has no chat template: it continues text rather than answers.")
+
+
+def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
+    """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
+    title = FORMATS[name].title
+    text = f"This is another checkpoint of the model, in {title}: "
+    for one in ready(facts.location):
+        if one.format == name:
+            return f"{text}take {one.ref}.", one.source
+    return f"{text}search the hub for the model's name and {title.split()[-1]}, or quantise it here first.", None
+
+
+def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
+    bill = found.memory
+    form = of(facts, setup.quantization)
+    kept = "as the checkpoint is stored" if facts.quantization or setup.quantization == "none" else "another checkpoint"
+    text = f"{form.title}, {kept}: {size(bill.weights_bytes)} of weights on each GPU"
+    yield Note("weights", f"{text} for {count(anatomy.parts.total)} parameters.", "parameters × bits ÷ 8 ÷ ranks")
+    if setup.gpus > 1:
+        text = f"tp {setup.tp} × pp {setup.pp}: {setup.gpus} GPUs share the weights, joined by {_link(device)}."
+        yield Note("split", text)
+    cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
+    need = size(bill.kv_bytes_per_token * found.users * found.length)
+    text = f"{found.users} × {found.length:,} tokens need {need} of KV cache and there are {size(cache)}:"
+    text += f" {bill.kv_capacity_tokens:,} tokens, {found.longest:,} for each."
+    yield Note("context", text, "2 × layers × kv heads × head dimension × bytes for each token")
+    left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
+    share = min(1.0, cache / max(1, left))
+    text = f"{size(bill.total_bytes)} of the {size(bill.budget_bytes)} that may be used of {size(device.total_bytes)}:"
+    text += f" gpu_memory_utilization {found.utilization:.2f} in vLLM, which counts of the total;"
+    text += f" kv_cache_free_gpu_mem_fraction {share:.2f} in TensorRT-LLM, of what is free after loading."
+    yield Note("memory", text, "vllm/v1/worker/gpu_worker.py; TensorRT-LLM docs/source/reference/memory.md")
+
+
+def _link(device: Device) -> str:
+    return {"nvlink": "NVLink", "bridge": "NVLink bridges between pairs", "pcie": "PCIe"}[device.link]

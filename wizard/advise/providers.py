@@ -1,0 +1,230 @@
+"""Who says how fast a model answers. The wizard's own roofline always, NVIDIA's aiconfigurator-core when it is asked.
+
+``aiconfigurator-core`` is the optional extra ``perf`` (Linux on x86_64, Python 3.11 to 3.13). It looks its answers up
+in tables of measured kernels, for the GPUs and architectures that it has tables of; its first answer takes seconds and
+hundreds of megabytes of pandas and Arrow. So it is imported only where somebody names it (``--provider
+aiconfigurator``), for one configuration at a time, and never for ranking.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+from typing import Any, Protocol
+
+from wizard.advise import speed
+from wizard.advise.advice import Speed
+from wizard.advise.devices import Device, devices
+from wizard.advise.formats import FORMATS
+from wizard.advise.setup import Setup
+from wizard.advise.speed import Load
+from wizard.catalog.speed import fit
+from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+
+SYSTEMS = {
+    "NVIDIA A100-SXM4-80GB": "a100_sxm",
+    "NVIDIA H100 80GB HBM3": "h100_sxm",
+    "NVIDIA H200": "h200_sxm",
+    "NVIDIA B200": "b200_sxm",
+    "NVIDIA B300 SXM6 AC": "b300_sxm",
+    "NVIDIA GB200": "gb200",
+    "NVIDIA GB300": "gb300",
+    "NVIDIA L40S": "l40s",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx_pro_6000_server",
+}
+"""GPUs that aiconfigurator-core 0.12 has measured tables of, and its names of them (``systems/*.yaml``)."""
+BACKENDS = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm"}
+WEIGHTS = {
+    "none": "bfloat16",
+    "fp8": "fp8",
+    "fp8_block": "fp8_block",
+    "nvfp4": "nvfp4",
+    "int8_wo": "int8_wo",
+    "int4_wo": "int4_wo",
+    "int4_awq": "int4_wo",
+    "int4_gptq": "int4_wo",
+    "mxfp4": "bfloat16",
+}
+"""Our formats in its words; the experts of MXFP4 models have others (`_experts`)."""
+SPREAD = 0.31
+"""Nine in ten of its answers for the held-out dense rows are at most this far off (docs/advice.md, "Speed")."""
+
+
+class SpeedProvider(Protocol):
+    """Says how fast one configuration answers."""
+
+    name: str
+
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
+        """The figures, or why there are none."""
+
+
+class Roofline:
+    """The wizard's own (`wizard.advise.speed`)."""
+
+    name = "roofline"
+
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
+        """The figures, or why there are none."""
+        found = speed.estimate(facts, device, setup, load)
+        if found is not None:
+            return found
+        if facts.anatomy is None:
+            return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or "the model's layers are not known"
+        if device.rates is None:
+            return f"how fast a {device.name} is is not known"
+        if fit(speed.SAME_ENGINE.get(setup.stack, setup.stack)) is None:
+            return f"no server of the stack {setup.stack} was measured"
+        return f"the weights alone exceed the memory of {setup.gpus} × {device.name}"
+
+
+class Aiconfigurator:
+    """NVIDIA's tables of measured kernels, from the installed package."""
+
+    name = "aiconfigurator"
+
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
+        """The figures, or why there are none.
+
+        Raises:
+            UsageError: TW-A09 if the package is not installed.
+        """
+        try:
+            import aiconfigurator_core
+        except ImportError as error:
+            raise UsageError(
+                "TW-A09",
+                f"aiconfigurator-core is not installed ({error})",
+                "Install the extra: `pip install 'triton-wizard[perf]'` (Linux on x86_64, Python 3.11 to 3.13).",
+            ) from error
+        shipped = Path(aiconfigurator_core.__file__ or "").parent / "model_configs"
+        model = _model(facts, shipped)
+        system, backend = SYSTEMS.get(device.name), BACKENDS.get(setup.stack)
+        if model is None:
+            return "it needs the model's config.json on disk"
+        if system is None or backend is None or setup.quantization not in WEIGHTS:
+            return f"it has no tables of {setup.quantization} weights on a {device.name} with {setup.stack}"
+        try:
+            figures, data = _run(model, system, backend, facts, device, setup, load)
+        except Exception as error:  # a missing table, an unknown architecture, a panic in Rust: no answer either way
+            return f"it has no answer: {type(error).__name__}: {str(error)[:200]}"
+        tpot, ttft = float(figures["tpot"]), float(figures["ttft"])
+        if not (math.isfinite(tpot) and tpot > 0):
+            return "it gave no number"
+        return Speed(
+            tpot_ms=tpot,
+            throughput_tokens_per_s=load.users / tpot * 1e3,
+            ttft_ms=ttft if math.isfinite(ttft) else None,
+            low=tpot / (1 + SPREAD),
+            high=tpot * (1 + SPREAD),
+            provider=data,
+            confidence="fair",
+        )
+
+
+def _model(facts: ModelFacts, shipped: Path) -> str | None:
+    """What to call the model: a folder with its config, or a hub id whose config the package has; never the network."""
+    if (Path(facts.location) / "config.json").is_file():
+        return facts.location
+    return facts.location if (shipped / f"{facts.location.replace('/', '--')}_config.json").is_file() else None
+
+
+def _run(
+    model: str, system: str, backend: str, facts: ModelFacts, device: Device, setup: Setup, load: Load
+) -> tuple[dict[str, Any], str]:
+    """Its figures, and the versions of package and tables that they are from."""
+    from importlib.metadata import version
+
+    from aiconfigurator_core.sdk import perf_database
+    from aiconfigurator_core.sdk.backends.factory import get_backend
+    from aiconfigurator_core.sdk.config import RuntimeConfig
+    from aiconfigurator_core.sdk.config_builders import build_model_config
+    from aiconfigurator_core.sdk.models import get_model
+
+    logging.getLogger("aiconfigurator_core").setLevel(logging.ERROR)
+    experts = facts.anatomy is not None and facts.anatomy.experts > 0
+    weights = WEIGHTS[setup.quantization]
+    config = build_model_config(
+        tp_size=setup.tp,
+        pp_size=setup.pp,
+        attention_dp_size=1,
+        moe_tp_size=setup.tp if experts else 1,
+        moe_ep_size=1,
+        gemm_quant_mode=weights,
+        moe_quant_mode=_experts(setup.quantization, device) if experts else None,
+        kvcache_quant_mode="fp8" if setup.kv_bytes == 1 else None,
+    )
+    tables = perf_database.get_latest_database_version(system, backend)
+    database = perf_database.get_database(system, backend, tables)
+    runtime = RuntimeConfig(isl=load.isl, osl=load.osl, batch_size=load.users)
+    summary = get_backend(backend).run_agg(get_model(model, config, backend), database, runtime, ctx_tokens=load.isl)
+    return summary.get_result_dict(), f"aiconfigurator-core {version('aiconfigurator-core')}, {backend} {tables}"
+
+
+def _experts(quantization: str, device: Device) -> str:
+    """The format of experts: MXFP4 with 8-bit activations where the tensor cores take them."""
+    if quantization != "mxfp4":
+        return WEIGHTS[quantization]
+    return "w4a8_mxfp4_mxfp8" if device.compute_capability >= (10, 0) else "w4a16_mxfp4"
+
+
+PROVIDERS: dict[str, type[SpeedProvider]] = {one.name: one for one in (Roofline, Aiconfigurator)}
+"""By the name of ``--provider``."""
+
+
+def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str = Roofline.name) -> Speed:
+    """How fast exactly this configuration answers on the first group of GPUs of ``host`` that is large enough.
+
+    Raises:
+        UsageError: TW-A08 if there is no such format or too few GPUs, TW-A09 if the provider is not installed.
+        InfeasibleError: TW-A10 if the provider has no figure, with its reason.
+    """
+    if setup.quantization not in FORMATS:
+        raise UsageError(
+            "TW-A08", f"there is no weight format {setup.quantization[:40]!r}", f"Give one of {', '.join(FORMATS)}."
+        )
+    groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
+    if not groups:
+        raise UsageError(
+            "TW-A08",
+            f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group",
+            "Name a machine that has them, e.g. --hardware 8xH100, or lower --tp and --pp.",
+        )
+    found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
+    if isinstance(found, str):
+        other = "--provider roofline" if provider != Roofline.name else "another --stack, --hardware or model"
+        raise InfeasibleError("TW-A10", f"{provider} has no figure for this: {found}", f"Try {other}.")
+    return found
+
+
+def text(found: Speed, load: Load) -> str:
+    """The figures for people: a few lines, each with its range and what it means."""
+    tpot, rate = found.tpot_ms or 0.0, found.throughput_tokens_per_s or 0.0
+    served = found.served or load.users
+    together = f" for each user, {rate:,.0f} for all {served} together" if served > 1 else ""
+    lines = [
+        f"{tpot:.1f} ms a token ({found.low or tpot:.1f} to {found.high or tpot:.1f}): "
+        f"{1e3 / tpot:,.0f} tokens/s{together}"
+    ]
+    if served < load.users:
+        lines.append(f"Only {served} of {load.users} users fit into the KV cache at once; the others wait.")
+    if found.ttft_ms is not None:
+        around = ""
+        if served > 1 and found.ttft_low_ms is not None and found.ttft_high_ms is not None:
+            around = f" ({found.ttft_low_ms:,.0f} alone, {found.ttft_high_ms:,.0f} for the last of {served} at once)"
+        lines.append(f"{found.ttft_ms:,.0f} ms to the first token of {load.isl} tokens of prompt{around}")
+    if found.bound is not None:
+        lines.append(f"Most of it goes to {BOUNDS[found.bound]}.")
+    lines.append(f"By {found.provider}; confidence: {found.confidence}.")
+    return "\n".join(lines)
+
+
+BOUNDS = {
+    "memory": "reading weights and KV cache (memory bandwidth)",
+    "compute": "multiplying (tensor cores)",
+    "launch": "starting kernels and scheduling",
+    "interconnect": "adding up between GPUs (links)",
+}

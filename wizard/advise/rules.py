@@ -1,0 +1,216 @@
+"""What a setup may not do on a group of GPUs, and why: one obstacle for each rule that it breaks. Pure.
+
+Sources of the tables: TensorRT-LLM docs/source/features/quantization.md and reference/support-matrix.md; vLLM's
+``get_min_capability`` and ``supported_dtypes`` (0.33) and its quantization pages; heads, groups and blocks:
+vllm/config/model.py, marlin_utils.py; tensorrt_llm/layers/attention.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from wizard.advise.advice import Note
+from wizard.advise.compatibility import Obstacle
+from wizard.advise.devices import Device
+from wizard.advise.formats import of
+from wizard.advise.setup import Setup
+from wizard.model.anatomy import Anatomy
+from wizard.model.facts import ModelFacts
+
+Capability = tuple[int, int]
+
+TITLES = {
+    "vllm": "vLLM",
+    "trtllm-llmapi": "TensorRT-LLM",
+    "trtllm-engine": "TensorRT-LLM engine",
+    "transformers": "Transformers",
+    "llamacpp": "llama.cpp",
+}
+"""Serving stacks as their makers write them."""
+OLDEST: dict[str, Capability] = {
+    "vllm": (7, 0),
+    "trtllm-llmapi": (8, 0),
+    "trtllm-engine": (8, 0),
+    "transformers": (7, 5),
+}
+"""Oldest GPUs: vLLM's kernels begin at Volta; TensorRT-LLM is documented from Ampere on (0.15 removed Volta);
+PyTorch's builds for CUDA 12.8 and later begin at Turing."""
+BF16: Capability = (8, 0)
+
+VLLM_FORMATS: dict[str, Capability] = {
+    "none": (7, 0),
+    "fp8": (8, 9),
+    "fp8_block": (8, 9),
+    "int8_sq": (7, 5),
+    "int4_awq": (7, 5),
+    "int4_gptq": (7, 5),
+    "nvfp4": (10, 0),
+    "mxfp4": (8, 0),
+    "int4_wo": (7, 5),
+    "int8_wo": (7, 5),
+}
+"""Oldest GPU for a format. FP8 and NVFP4 where the tensor cores multiply them: on older ones vLLM only unpacks the
+weights (Marlin), which saves no time in prompts; GPTQ from 7.5 for the Marlin kernels; weight-only: bitsandbytes."""
+TRTLLM_FORMATS: dict[str, tuple[tuple[Capability, Capability], ...]] = {
+    "none": (((8, 0), (12, 1)),),
+    "fp8": (((8, 9), (12, 1)),),
+    "fp8_block": (((9, 0), (10, 3)),),
+    "nvfp4": (((10, 0), (12, 1)),),
+    "mxfp4": (((10, 0), (12, 1)),),
+    "w4a8_awq": (((8, 9), (9, 0)),),
+    "int4_awq": (((8, 0), (9, 0)),),
+    "int4_gptq": (((8, 0), (9, 0)),),
+}
+"""Ranges of GPUs for which the table of the PyTorch backend lists a format."""
+ENGINE_FORMATS = {**TRTLLM_FORMATS, **dict.fromkeys(("int8_sq", "int8_wo", "int4_wo"), (((8, 0), (9, 0)),))}
+"""Engines have the older weight-only formats too (support matrix of 0.10 and 0.13)."""
+
+SIXTEEN_ONLY = ("Phi3ForCausalLM", "PhiForCausalLM")
+"""TensorRT-LLM's precision table (0.17) lists Phi with 16 bits only."""
+NO_INT4 = ("MixtralForCausalLM",)
+"""… and Mixtral without AWQ and GPTQ."""
+
+
+def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
+    """Every rule that ``setup`` breaks on ``device``, the most fundamental first."""
+    yield from _machine(device, setup)
+    yield from _format(facts, anatomy, device, setup)
+    yield from _split(facts, anatomy, setup)
+
+
+def _dotted(capability: Capability) -> str:
+    return f"{capability[0]}.{capability[1]}"
+
+
+def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
+    have, oldest = device.compute_capability, OLDEST[setup.stack]
+    if have < oldest:
+        text = (
+            f"{TITLES[setup.stack]} needs compute capability {_dotted(oldest)}; the {device.name} has {_dotted(have)}."
+        )
+        yield Obstacle("capability", text, f"a GPU of compute capability {_dotted(oldest)} or newer")
+    if setup.gpus > 1 and device.mig:
+        text = "MIG slices reach each other neither by NVLink nor peer to peer, so a model cannot be split over them."
+        yield Obstacle("mig", text, "--tp 1 --pp 1, or a larger slice")
+    elif setup.gpus > len(device.indices):
+        there = len(device.indices)
+        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {device.name}."
+        yield Obstacle(
+            "gpus", text, f"--tp {there}" if there & (there - 1) == 0 else f"--tp {1 << there.bit_length() - 1}"
+        )
+    if setup.dtype == "bfloat16" and have < BF16:
+        text = f"bfloat16 needs compute capability 8.0; the {device.name} has {_dotted(have)}."
+        yield Obstacle("dtype", text, "float16")
+
+
+def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
+    name, have = setup.quantization, device.compute_capability
+    title, stack = of(facts, name).title, TITLES[setup.stack]
+    if setup.stack == "transformers":
+        if name != "none":
+            yield Obstacle("format", f"The transformers baseline runs 16-bit weights, not {title}.", "--stack vllm")
+    elif setup.stack == "vllm":
+        oldest = VLLM_FORMATS.get(name)
+        if oldest is None:
+            yield Obstacle("format", f"vLLM has no kernels for {title}.", "another checkpoint of the model")
+        elif have < oldest:
+            text = f"{title} in vLLM needs compute capability {_dotted(oldest)}; the {device.name} has {_dotted(have)}."
+            yield Obstacle("format", text, f"a GPU of compute capability {_dotted(oldest)} or newer")
+    else:
+        table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
+        if not any(low <= have <= high for low, high in table.get(name, ())):
+            text = f"{stack} does not list {title} for compute capability {_dotted(have)} ({device.name})."
+            later = [low for low, _ in table.get(name, ()) if low > have]
+            todo = f"a GPU of compute capability {_dotted(min(later))} or newer" if later else "--stack vllm"
+            yield Obstacle("format", text, todo)
+        yield from _model_format(facts, anatomy, setup, title)
+    if setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
+        text = f"An FP8 KV cache in {stack} needs a newer GPU than compute capability {_dotted(have)}."
+        yield Obstacle("kv-dtype", text, "--kv-dtype auto")
+    if name in ("int4_gptq",) and setup.dtype != "float16":
+        yield Obstacle("dtype", "GPTQ checkpoints are made for float16.", "float16")
+
+
+def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str) -> Iterator[Obstacle]:
+    name = facts.architecture or ""
+    if setup.quantization in ("none", "fp8"):
+        return
+    # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
+    mixtral = name in NO_INT4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
+    if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
+        yield Obstacle("model", f"TensorRT-LLM's table has no {title} for Mixtral.", "--stack vllm")
+    if name in SIXTEEN_ONLY:
+        yield Obstacle("model", f"TensorRT-LLM's table has Phi in 16 bits only, not {title}.", "--stack vllm")
+
+
+def _split(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
+    """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
+    if setup.pp > anatomy.layers:
+        yield Obstacle("split", f"{anatomy.layers} layers cannot be split into {setup.pp} stages.", "--pp 1")
+    if setup.stack == "transformers" and setup.gpus > 1:
+        yield Obstacle("split", "The transformers baseline runs on one GPU.", "--tp 1 --pp 1")
+    if setup.stack == "trtllm-engine" and anatomy.layers % setup.pp:
+        text = f"Engines want like stages: {anatomy.layers} layers are not divisible by pp {setup.pp}."
+        yield Obstacle("split", text, f"--pp {_divisor(anatomy.layers, setup.pp)}")
+    for code, text in _uneven(facts, anatomy, setup):
+        smaller = (one for one in (8, 4, 2) if one < setup.tp)
+        even = next((one for one in smaller if not any(_uneven(facts, anatomy, replace(setup, tp=one)))), 1)
+        other = {"fp8_block": ", or a per-tensor FP8 repository", "int4_awq": ", or a repository padded for it"}
+        yield Obstacle(code, text, f"--tp {even}{other.get(setup.quantization, '') if code == 'group' else ''}")
+
+
+def _uneven(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[tuple[str, str]]:
+    """Code and text of everything that does not come out even on ``setup.tp`` ranks."""
+    tp = setup.tp
+    if tp == 1:
+        return
+    if anatomy.heads % tp:
+        yield "split", f"{anatomy.heads} attention heads are not divisible by tp {tp}."
+    latent = any(one.latent is not None for one in anatomy.attention)
+    if anatomy.kv_heads and not latent and anatomy.kv_heads % tp and tp % anatomy.kv_heads:
+        yield "split", f"{anatomy.kv_heads} kv heads and tp {tp} do not divide each other."
+    for what, width in _widths(anatomy):
+        if width % tp:
+            yield "split", f"The {what}'s width {width} is not divisible by tp {tp}."
+        elif (unit := _unit(facts, setup)) > 1 and width // tp % unit:
+            title = of(facts, setup.quantization).title
+            yield "group", f"{title}: {width} ÷ tp {tp} = {width // tp} of the {what} is not a multiple of {unit}."
+
+
+def _widths(anatomy: Anatomy) -> list[tuple[str, int]]:
+    widths = [
+        ("feed-forward", anatomy.intermediate),
+        ("experts", anatomy.expert_intermediate),
+        ("shared experts", anatomy.shared_intermediate),
+    ]
+    return [(what, width) for what, width in widths if width]
+
+
+def _unit(facts: ModelFacts, setup: Setup) -> int:
+    """Columns of a rank that must stay together: a group of 4-bit weights, a block of FP8, a tile of the kernels."""
+    name = setup.quantization
+    if name in ("int4_awq", "int4_gptq", "w4a8_awq"):
+        return max(128, of(facts, name).group or 0)  # Marlin's tile is 128 deep
+    return {"fp8_block": 128, "fp8": 16, "nvfp4": 16}.get(name, 1)
+
+
+def _divisor(count: int, most: int) -> int:
+    return max(one for one in range(1, max(2, min(count, most) + 1)) if count % one == 0)
+
+
+def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
+    """What works but should be known."""
+    found: list[Note] = []
+    if setup.tp > 2 and device.link != "nvlink":
+        text = (
+            f"tp {setup.tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Pipeline "
+            "parallel or independent copies serve more people."
+        )
+        source = "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs"
+        found.append(Note("pcie-tp", text, source))
+    if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
+        found.append(Note("desc-act", "GPTQ with desc_act cannot use the fast kernels when it is split over GPUs."))
+    if device.compute_capability < BF16 and facts.dtype == "bfloat16":
+        found.append(Note("float16", "The weights are bfloat16 and this GPU is not: they run as float16 (dtype half)."))
+    return found

@@ -1,0 +1,307 @@
+"""How fast a model answers: a roofline of one engine step with coefficients fitted to measured servers. Pure.
+
+A step reads the weights and the KV cache once and multiplies every token with the weights; of reading and multiplying
+the longer hides the other. On top come what every layer's kernels cost however little they do, the all-reduces of a
+tensor-parallel split, and the scheduler. Some steps also carry a piece of somebody's prompt: where U users get answers
+of N tokens, U/N prompts begin in an average step. Sources of the structure: Williams et al., *Roofline* (2009); Yu et
+al., *Orca* (2022) for steps that mix prompts and answers. Coefficients, rows and errors: ``profiles/speed.toml``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from wizard.advise import formats
+from wizard.advise.advice import Speed
+from wizard.advise.devices import Device, Rates
+from wizard.advise.interconnect import all_reduce
+from wizard.advise.setup import Setup
+from wizard.catalog.speed import Coefficients, Fit, fit
+from wizard.kernel.units import GIB
+from wizard.model.anatomy import Anatomy, Attention
+from wizard.model.facts import ModelFacts
+
+PIECE = 8192
+"""Tokens of prompts that one step takes on at most (``max_num_batched_tokens`` of vLLM and TensorRT-LLM servers)."""
+SHARE = 0.9
+"""Of a GPU's memory, what an engine uses by default."""
+BUFFERS = 3 * GIB
+"""Activations, CUDA graphs and the like of one GPU, roughly; only to know how many users can be served at all."""
+EXPANDED = 320
+"""Elements of a head's query-key and value product when multi-head latent attention reads a prompt (128 + 64 + 128 in
+DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_dim``, ``v_head_dim``)."""
+SAME_ENGINE = {"trtllm-engine": "trtllm-llmapi"}
+"""Stacks that run another's kernels."""
+PROVIDER = "roofline"
+Bound = Literal["memory", "compute", "launch", "interconnect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Who is served: ``users`` at the same time, each with ``isl`` tokens in and ``osl`` tokens out."""
+
+    users: int
+    isl: int = 1024
+    osl: int = 256
+
+
+def load_of(users: int, length: int) -> Load:
+    """What ``users`` are taken to ask who have ``length`` tokens each: 1,024 in and 256 out, less where it is short."""
+    return Load(users, max(1, min(1024, length * 3 // 4)), max(1, min(256, length // 4)))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one rank of one pipeline stage has to do. Bytes, and operations in the sense of `Rates`.
+
+    Attributes:
+        dense_bytes: Weights that every step reads.
+        expert_bytes: Weights of routed experts; a step reads those that a token was sent to.
+        expert_share: Of the routed experts, the share that one token is sent to; 0 without experts.
+        token_ops: Linear layers but for routed experts, for one token.
+        expert_ops: The routed experts that it is sent to, for one token.
+        head_ops: Output projection, for one token that is sampled.
+        attention_ops: Attention over a prompt, for one token and one token before it.
+        cache: KV cache: bytes for one token, and how many tokens are kept (None: all).
+        layers: Transformer blocks.
+        moe_layers: Of them, those with experts.
+        latent_layers: Of them, those with multi-head latent attention.
+        four_bit: Dense layers' weights have 4 bits.
+        four_bit_experts: Experts' weights have 4 bits.
+        eight_bit_cache: The KV cache has 8 bits.
+        row_bytes: One token's row of the residual stream.
+        gain: How much faster than 16 bits the format is multiplied on paper.
+    """
+
+    dense_bytes: float
+    expert_bytes: float
+    expert_share: float
+    token_ops: float
+    expert_ops: float
+    head_ops: float
+    attention_ops: float
+    cache: tuple[tuple[float, int | None], ...]
+    layers: float
+    moe_layers: float
+    latent_layers: float
+    four_bit: bool
+    four_bit_experts: bool
+    eight_bit_cache: bool
+    row_bytes: float
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Seconds of one step of one stage, by what they go to; ``seconds`` is the whole step."""
+
+    memory: float
+    compute: float
+    launch: float
+    interconnect: float
+    seconds: float
+
+    @property
+    def bound(self) -> Bound:
+        """What takes longest."""
+        times: dict[Bound, float] = {
+            "memory": self.memory,
+            "compute": self.compute,
+            "launch": self.launch,
+            "interconnect": self.interconnect,
+        }
+        return max(times, key=lambda one: times[one])
+
+
+def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | None:
+    """How fast ``setup`` answers ``load``.
+
+    None where the GPU's rates, the model's anatomy or the stack are unknown, or the weights alone exceed its memory.
+
+    ``low`` and ``high`` bound ``tpot_ms``: of the held-out rows, nine in ten lie between them. Where not all users fit
+    into the KV cache, the figures are for those who do (``served``), and the time to the first token is unknown: some
+    wait for somebody else's answer to end.
+    """
+    known = fit(SAME_ENGINE.get(setup.stack, setup.stack))
+    if known is None or device.rates is None or facts.anatomy is None:
+        return None
+    k, rates, todo = known.coefficients, device.rates, work(facts, facts.anatomy, device.rates, setup)
+    if todo.dense_bytes + todo.expert_bytes > device.total_bytes:
+        return None
+    users = served(todo, device, load)
+    shown = replace(load, users=users)
+    tpot, typical = decode(todo, k, device, rates, setup, shown)
+    first = first_token(todo, k, device, rates, setup, shown)
+    confidence, spread = certainty(known, facts.anatomy, device, setup)
+    waiting = users < load.users
+    return Speed(
+        tpot_ms=tpot * 1e3,
+        throughput_tokens_per_s=users / tpot,
+        ttft_ms=None if waiting else first[1] * 1e3,
+        low=tpot * 1e3 / (1 + spread),
+        high=tpot * 1e3 * (1 + spread),
+        provider=PROVIDER,
+        confidence=confidence,
+        bound=typical.bound,
+        ttft_low_ms=None if waiting else first[0] * 1e3,
+        ttft_high_ms=None if waiting else first[2] * 1e3,
+        served=users,
+    )
+
+
+def certainty(
+    known: Fit, anatomy: Anatomy, device: Device, setup: Setup
+) -> tuple[Literal["good", "fair", "rough"], float]:
+    """How sure the figure is, and the share of it that it may be off."""
+    near = device.link == "nvlink" or setup.tp == 1
+    if device.rates is None or not device.rates.known or setup.pp > 1 or not near or not known.fitted:
+        return "rough", known.rough
+    generation = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
+    if generation in known.fitted and not anatomy.experts:
+        return "good", known.good
+    return "fair", known.fair
+
+
+def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Work:
+    """What one rank of one stage has to do."""
+    parts, stored = anatomy.parts, formats.weight_bytes(facts, anatomy, setup.quantization)
+    format_ = formats.of(facts, setup.quantization)
+    tp, pp = setup.tp, setup.pp
+    repeats = max(1.0, tp / max(1, anatomy.kv_heads))  # kv heads are repeated where there are more ranks than heads
+    whole = stored.latent + stored.router + stored.norms
+    split = stored.attention + stored.key_value * repeats + stored.mlp + stored.shared
+    share = anatomy.experts_per_token / anatomy.experts if anatomy.experts else 0.0
+    linears = parts.attention + parts.key_value * repeats + parts.mlp + parts.shared
+    rate = getattr(rates, format_.compute)
+    four_bit = format_.bits == 4
+    return Work(
+        dense_bytes=((split + (stored.head or stored.embedding)) / tp + whole) / pp,
+        expert_bytes=stored.experts / tp / pp,
+        expert_share=share,
+        token_ops=2 * (linears / tp + parts.latent + parts.router) / pp,
+        expert_ops=2 * parts.experts * share / tp / pp,
+        head_ops=2 * (parts.head or parts.embedding) / tp / pp,
+        attention_ops=sum(2 * one.layers * anatomy.heads * _head(one) for one in anatomy.attention) / tp / pp,
+        cache=tuple((_cache_bytes(one, setup), one.window) for one in anatomy.attention),
+        layers=anatomy.layers / pp,
+        moe_layers=anatomy.moe_layers / pp,
+        latent_layers=sum(one.layers for one in anatomy.attention if one.latent) / pp,
+        four_bit=four_bit and not format_.experts_only,
+        four_bit_experts=four_bit,
+        eight_bit_cache=setup.kv_bytes == 1,
+        row_bytes=2.0 * anatomy.hidden,
+        gain=rate / rates.fp16 if rate else 1.0,  # without such tensor cores weights are widened first
+    )
+
+
+def _head(group: Attention) -> int:
+    """Elements of a head's keys and values that a prompt's tokens are multiplied with."""
+    return EXPANDED if group.latent else group.key_dim + group.value_dim
+
+
+def _cache_bytes(group: Attention, setup: Setup) -> float:
+    """Bytes of KV cache that a rank of one stage keeps for one token in the layers of ``group``."""
+    if group.latent:
+        elements = float(group.latent)
+    else:
+        heads = max(1.0, group.kv_heads / setup.tp) if group.kv_heads else 0.0
+        elements = heads * (group.key_dim + group.value_dim)
+    return group.layers * elements * setup.kv_bytes / setup.pp
+
+
+def served(todo: Work, device: Device, load: Load) -> int:
+    """How many of the users the KV cache holds at once: all of them, or fewer, at least one."""
+    room = SHARE * device.total_bytes - BUFFERS - todo.dense_bytes - todo.expert_bytes
+    length = load.isl + load.osl
+    sequence = sum(each * min(length, window or length) for each, window in todo.cache)
+    return load.users if sequence * load.users <= room else max(1, min(load.users, int(room / sequence)))
+
+
+def step(
+    todo: Work,
+    k: Coefficients,
+    device: Device,
+    rates: Rates,
+    ranks: int,
+    *,
+    users: float,
+    context: float,
+    prompt: float = 0.0,
+    before: float = 0.0,
+) -> Step:
+    """One step of one stage.
+
+    Args:
+        todo: The rank's work.
+        k: The stack's coefficients.
+        device: Whose links are used.
+        rates: What the GPU can do.
+        ranks: Tensor-parallel ranks.
+        users: Sequences that get a token.
+        context: Tokens before each of them.
+        prompt: Tokens of prompts that are read.
+        before: Tokens before each of those, on average.
+    """
+    tokens = users + prompt
+    touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
+    native = k.experts4 if todo.gain > 1 else k.widened
+    experts = todo.expert_bytes * touched / (native if todo.four_bit_experts else k.experts)
+    weights = (todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) + experts) / rates.bandwidth
+    cache = users * sum(each * min(context, window or context) for each, window in todo.cache)
+    # Before Blackwell, attention kernels widen an 8-bit cache as they read it.
+    narrow = todo.eight_bit_cache and device.compute_capability < (10, 0)
+    cached = cache / rates.bandwidth / (k.cache8 if narrow else k.cache)
+    peak = rates.fp16 * todo.gain**k.narrow
+    linear = (todo.token_ops * tokens + todo.head_ops * users) / (peak * k.compute)
+    linear += todo.expert_ops * tokens / (peak * k.expert_compute)
+    attention = todo.attention_ops * prompt * before / (rates.fp16 * k.attention)
+    widened = k.widened_us if todo.four_bit_experts and todo.gain == 1 else 0.0
+    layers = todo.layers * k.layer_us + todo.moe_layers * (k.moe_us + widened) + todo.latent_layers * k.latent_us
+    launch = (layers + k.step_us + k.request_us * users) * 1e-6
+    added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)
+    reduce = 2 * todo.layers * added
+    seconds = max(weights, linear) + cached + attention + launch + reduce
+    eager = todo.layers * k.eager_us * 1e-6
+    return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
+
+
+def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> tuple[float, Step]:
+    """Seconds between two tokens of one user, and the step that takes most of them.
+
+    A pipeline's stages work on different users at the same time, so each has its share of them, one after the other.
+    """
+    users = load.users / setup.pp
+    context = load.isl + load.osl / 2
+    plain = step(todo, k, device, rates, setup.tp, users=users, context=context)
+    begin = (load.users - 1) / setup.pp / load.osl  # prompts of others that begin in an average step
+    share = min(1.0, max(begin, begin * load.isl / PIECE))
+    if not share:
+        return setup.pp * plain.seconds, plain
+    prompt = begin * load.isl / share
+    mixed = step(todo, k, device, rates, setup.tp, users=users, context=context, prompt=prompt, before=load.isl / 2)
+    seconds = (1 - share) * plain.seconds + share * mixed.seconds
+    return setup.pp * seconds, mixed if share * mixed.seconds > seconds / 2 else plain
+
+
+def first_token(
+    todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load
+) -> tuple[float, float, float]:
+    """Seconds from a request to its first token: of a prompt that nobody is before; as a benchmark measures it that
+    begins with everybody at once and runs for ten answers each; of the last of all users' prompts that come together.
+    """
+    pieces = max(1.0, load.isl / PIECE)
+    one = step(
+        todo,
+        k,
+        device,
+        rates,
+        setup.tp,
+        users=(load.users - 1) / setup.pp,
+        context=load.isl + load.osl / 2,
+        prompt=load.isl / pieces,
+        before=load.isl / 2,
+    )
+    steps = setup.pp * pieces * one.seconds * (k.first_experts if todo.moe_layers else k.first)
+    start = k.first_us * 1e-6
+    return start + steps, start + steps * (1 + k.queue * (load.users - 1)), start + steps * load.users

@@ -1,0 +1,116 @@
+"""What a model is made of: parameters by what becomes of them when it is split or quantised, and its KV cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An amount (parameters, or bytes as they are stored) for each part of a model.
+
+    Attributes:
+        embedding: Input embedding, and learned positions; 16 bits in every format but GGUF.
+        head: Output projection; 0 where it is the embedding (tied).
+        attention: Query and output projections, and MLA's up-projections: split over tensor-parallel ranks by heads.
+        key_value: Key and value projections: split by kv heads, repeated where there are more ranks than kv heads.
+        latent: MLA's down-projections: whole on every rank.
+        mlp: Feed-forward of dense layers: split.
+        experts: Routed experts: split.
+        shared: Shared experts: split.
+        router: Expert routers and their biases: whole on every rank, 16 bits or more.
+        norms: Norms, biases and whatever else is small: whole on every rank, 16 bits.
+        other: Beside the language model (a vision tower): whole on every rank, 16 bits.
+    """
+
+    embedding: int = 0
+    head: int = 0
+    attention: int = 0
+    key_value: int = 0
+    latent: int = 0
+    mlp: int = 0
+    experts: int = 0
+    shared: int = 0
+    router: int = 0
+    norms: int = 0
+    other: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(getattr(self, one.name) for one in fields(self))
+
+    @property
+    def linears(self) -> int:
+        """What quantisation formats quantise: the linear layers of attention and feed-forward."""
+        return self.attention + self.key_value + self.latent + self.mlp + self.experts + self.shared
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Layers that keep alike things for each token. Elements, not bytes.
+
+    Attributes:
+        layers: How many layers.
+        kv_heads: Heads of keys and values; 0 for layers without a KV cache (linear attention, Mamba).
+        key_dim: Elements of a key head.
+        value_dim: Elements of a value head.
+        window: Tokens that a sliding window keeps; None keeps all.
+        latent: Elements of MLA's compressed row (kv_lora_rank + qk_rope_head_dim), which every rank keeps whole; then
+            ``kv_heads``, ``key_dim`` and ``value_dim`` say nothing about the cache.
+    """
+
+    layers: int
+    kv_heads: int
+    key_dim: int
+    value_dim: int
+    window: int | None = None
+    latent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """A model, taken apart.
+
+    Attributes:
+        parts: Parameters.
+        attention: Groups of alike layers; their ``layers`` add up to all layers.
+        layers: Transformer blocks.
+        hidden: Width of the residual stream.
+        heads: Query heads.
+        intermediate: Feed-forward width of dense layers; 0 if every layer has experts.
+        vocabulary: Rows of the embedding.
+        experts: Routed experts of a layer; 0 for dense models.
+        experts_per_token: Of them, how many work on one token.
+        moe_layers: Layers that have experts.
+        expert_intermediate: Feed-forward width of one routed expert.
+        shared_intermediate: Feed-forward width of a layer's shared experts together.
+        gated: Whether the feed-forward has a gate (three matrices) or not (two).
+    """
+
+    parts: Parts
+    attention: tuple[Attention, ...]
+    layers: int
+    hidden: int
+    heads: int
+    intermediate: int
+    vocabulary: int
+    experts: int = 0
+    experts_per_token: int = 0
+    moe_layers: int = 0
+    expert_intermediate: int = 0
+    shared_intermediate: int = 0
+    gated: bool = True
+
+    @property
+    def active(self) -> int:
+        """Parameters that work on one token: all but the routed experts that it is not sent to."""
+        if not self.experts:
+            return self.parts.total
+        idle = self.experts - self.experts_per_token
+        return self.parts.total - self.parts.experts * idle // self.experts
+
+    @property
+    def kv_heads(self) -> int:
+        """Heads of keys and values in the layers that have most."""
+        return max((one.kv_heads for one in self.attention), default=0)

@@ -1,0 +1,337 @@
+"""How the modules of model families differ from Llama's, and what their config.json leaves out.
+
+Facts of ``transformers`` 5.23: module shapes and biases in ``models/FAMILY/modeling_FAMILY.py``, the values of absent
+fields in ``models/FAMILY/configuration_FAMILY.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of decoder-only models.
+
+    Where a bias or norm is a text, the config's field of that name says whether it is there.
+
+    Attributes:
+        qkv_bias: Biases of the query, key and value projections.
+        out_bias: Bias of the output projection of attention.
+        mlp_bias: Biases of the feed-forward.
+        head_bias: Bias of the language-model head.
+        gated: Whether the feed-forward has a gate.
+        layer_norms: Norms of a layer over the hidden width.
+        norm_bias: Whether norms have a bias (LayerNorm) or not (RMSNorm).
+        qk_norm: Norms of queries and keys over the head width.
+        sinks: Whether each head has an attention sink.
+        positions: Whether positions are learned, one vector each.
+        latent: Whether attention is DeepSeek's multi-head latent attention.
+        experts: Which layers have experts: none, all, after Qwen's, DeepSeek's or Llama 4's fields.
+        expert_bias: Whether experts and their router have biases.
+        shared_gate: Whether a gate weighs the shared expert, whose width has a field of its own.
+        router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
+        window: Which layers slide: none, all, every other, by a pattern, or after Qwen's or Llama 4's fields.
+        defaults: What absent fields of the config mean.
+        sizes: What absent sizes mean in a nested config, where transformers leaves out what the class has anyway. At
+            the top it writes them all, and a config without them is damaged.
+    """
+
+    qkv_bias: bool | str = False
+    out_bias: bool | str = False
+    mlp_bias: bool | str = False
+    head_bias: bool | str = False
+    gated: bool = True
+    layer_norms: int = 2
+    norm_bias: bool = False
+    qk_norm: bool | str = False
+    sinks: bool = False
+    positions: bool = False
+    latent: bool = False
+    experts: Literal["none", "all", "qwen", "deepseek", "llama4"] = "none"
+    expert_bias: bool = False
+    shared_gate: bool = False
+    router_bias: bool = False
+    window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4"] = "none"
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _sizes(vocabulary: int, hidden: int, inner: int, layers: int, heads: int, kv_heads: int | None) -> dict[str, Any]:
+    return {
+        "vocab_size": vocabulary,
+        "hidden_size": hidden,
+        "intermediate_size": inner,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+    }
+
+
+_UNTIED = {"tie_word_embeddings": False}
+_TIED = {"tie_word_embeddings": True}
+
+_LLAMA = Family(
+    qkv_bias="attention_bias",
+    out_bias="attention_bias",
+    mlp_bias="mlp_bias",
+    defaults=_UNTIED,
+    sizes=_sizes(32000, 4096, 11008, 32, 32, None),
+)
+_MISTRAL = Family(
+    window="all",
+    defaults={**_UNTIED, "sliding_window": 4096},
+    sizes={**_sizes(32000, 4096, 14336, 32, 32, 8), "max_position_embeddings": 131_072},
+)
+_QWEN2 = Family(
+    qkv_bias=True,
+    window="qwen",
+    defaults={**_UNTIED, "sliding_window": 4096, "max_window_layers": 28},
+    sizes=_sizes(151_936, 4096, 22016, 32, 32, 32),
+)
+_QWEN3 = replace(
+    _QWEN2,
+    qkv_bias="attention_bias",
+    out_bias="attention_bias",
+    qk_norm=True,
+    defaults={**_QWEN2.defaults, "head_dim": 128},
+)
+_QWEN3_MOE = replace(
+    _QWEN3,
+    experts="qwen",
+    window="all",
+    defaults={**_UNTIED, "num_experts": 128, "num_experts_per_tok": 8, "decoder_sparse_step": 1},
+    sizes={**_sizes(151_936, 2048, 6144, 24, 32, 4), "moe_intermediate_size": 768},
+)
+_GEMMA = Family(
+    qkv_bias="attention_bias",
+    out_bias="attention_bias",
+    defaults={**_TIED, "head_dim": 256},
+    sizes=_sizes(256_000, 3072, 24576, 28, 16, 16),
+)
+_GEMMA2 = replace(
+    _GEMMA,
+    layer_norms=4,
+    window="alternate",
+    defaults={**_GEMMA.defaults, "sliding_window": 4096},
+    sizes={**_sizes(256_000, 2304, 9216, 26, 8, 4), "max_position_embeddings": 8192},
+)
+_GEMMA3 = replace(
+    _GEMMA2,
+    qk_norm=True,
+    window="pattern",
+    defaults={**_GEMMA2.defaults, "sliding_window_pattern": 6},
+    sizes={**_sizes(262_208, 2304, 9216, 26, 8, 4), "max_position_embeddings": 131_072},
+)
+_GPT2 = Family(
+    qkv_bias=True,
+    out_bias=True,
+    mlp_bias=True,
+    gated=False,
+    norm_bias=True,
+    positions=True,
+    defaults=_TIED,
+)
+_DEEPSEEK_V2 = Family(
+    qkv_bias="attention_bias",
+    out_bias="attention_bias",
+    latent=True,
+    experts="deepseek",
+    defaults={**_UNTIED, "first_k_dense_replace": 0, "moe_layer_freq": 1},
+    sizes={"qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "kv_lora_rank": 512},
+)
+_DEEPSEEK_V3 = replace(_DEEPSEEK_V2, router_bias=True)
+
+FAMILIES: dict[str, Family] = {
+    "llama": _LLAMA,
+    "mistral": _MISTRAL,
+    "ministral": _MISTRAL,
+    "mixtral": replace(
+        _MISTRAL,
+        experts="all",
+        defaults={**_UNTIED, "sliding_window": None, "num_local_experts": 8, "num_experts_per_tok": 2},
+    ),
+    "qwen2": _QWEN2,
+    "qwen3": _QWEN3,
+    "qwen2_moe": replace(
+        _QWEN2,
+        qkv_bias="qkv_bias",
+        experts="qwen",
+        shared_gate=True,
+        window="qwen2_moe",
+        defaults={**_QWEN2.defaults, "qkv_bias": True, "decoder_sparse_step": 1},
+    ),
+    "qwen3_moe": _QWEN3_MOE,
+    "phi": Family(
+        qkv_bias=True,
+        out_bias=True,
+        mlp_bias=True,
+        head_bias=True,
+        gated=False,
+        layer_norms=1,
+        norm_bias=True,
+        qk_norm="qk_layernorm",
+        defaults=_UNTIED,
+        sizes=_sizes(51200, 2048, 8192, 24, 32, None),
+    ),
+    "phi3": Family(window="all", defaults={**_UNTIED, "sliding_window": None}),
+    "phimoe": Family(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        head_bias="lm_head_bias",
+        norm_bias=True,
+        experts="all",
+        window="all",
+        defaults={**_UNTIED, "sliding_window": None, "num_local_experts": 16, "num_experts_per_tok": 2},
+    ),
+    "gemma": _GEMMA,
+    "gemma2": _GEMMA2,
+    "gemma3_text": _GEMMA3,
+    "falcon": Family(
+        qkv_bias="bias",
+        out_bias="bias",
+        mlp_bias="bias",
+        gated=False,
+        norm_bias=True,
+        defaults={**_TIED, "multi_query": True, "parallel_attn": True, "max_position_embeddings": 2048},
+    ),
+    "gpt2": _GPT2,
+    "gptj": replace(
+        _GPT2, qkv_bias=False, out_bias=False, head_bias=True, layer_norms=1, positions=False, defaults=_UNTIED
+    ),
+    "gpt_neox": replace(
+        _GPT2,
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        positions=False,
+        defaults={**_UNTIED, "attention_bias": True},
+    ),
+    "deepseek_v2": _DEEPSEEK_V2,
+    "deepseek_v3": _DEEPSEEK_V3,
+    "gpt_oss": Family(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        sinks=True,
+        experts="all",
+        expert_bias=True,
+        router_bias=True,
+        window="alternate",
+        defaults={**_UNTIED, "attention_bias": True, "sliding_window": 128, "num_experts_per_tok": 4, "head_dim": 64},
+    ),
+    "llama4_text": Family(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        experts="llama4",
+        window="llama4",
+        defaults={
+            **_UNTIED,
+            "head_dim": 128,
+            "num_local_experts": 16,
+            "num_experts_per_tok": 1,
+            "interleave_moe_layer_step": 1,
+            "no_rope_layer_interval": 4,
+            "attention_chunk_size": 8192,
+        },
+        sizes={**_sizes(202_048, 5120, 8192, 48, 40, 8), "intermediate_size_mlp": 16384},
+    ),
+}
+"""``model_type`` → its family."""
+
+_ALIASES = {
+    "ministral3": "ministral",
+    "kimi_k2": "deepseek_v3",
+    "qwen2_vl": "qwen2",
+    "qwen2_vl_text": "qwen2",
+    "qwen2_5_vl": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "qwen3_vl_text": "qwen3",
+    "qwen3_vl_moe_text": "qwen3_moe",
+    "gemma3": "gemma3_text",
+    "llama4": "llama4_text",
+    "RefinedWeb": "falcon",
+    "RefinedWebModel": "falcon",
+}
+"""``model_type`` of the same modules under another name."""
+
+_ARCHITECTURES = {
+    "LlamaForCausalLM": "llama",
+    "MistralForCausalLM": "mistral",
+    "MixtralForCausalLM": "mixtral",
+    "Qwen2ForCausalLM": "qwen2",
+    "Qwen3ForCausalLM": "qwen3",
+    "Qwen2MoeForCausalLM": "qwen2_moe",
+    "Qwen3MoeForCausalLM": "qwen3_moe",
+    "PhiForCausalLM": "phi",
+    "Phi3ForCausalLM": "phi3",
+    "PhimoeForCausalLM": "phimoe",
+    "PhiMoEForCausalLM": "phimoe",
+    "GemmaForCausalLM": "gemma",
+    "Gemma2ForCausalLM": "gemma2",
+    "Gemma3ForCausalLM": "gemma3_text",
+    "Gemma3ForConditionalGeneration": "gemma3_text",
+    "FalconForCausalLM": "falcon",
+    "RWForCausalLM": "falcon",
+    "GPT2LMHeadModel": "gpt2",
+    "GPTJForCausalLM": "gptj",
+    "GPTNeoXForCausalLM": "gpt_neox",
+    "DeepseekV2ForCausalLM": "deepseek_v2",
+    "DeepseekV3ForCausalLM": "deepseek_v3",
+    "GptOssForCausalLM": "gpt_oss",
+    "Llama4ForCausalLM": "llama4_text",
+    "Llama4ForConditionalGeneration": "llama4_text",
+}
+"""Architecture → ``model_type``, for configs without one."""
+
+
+def named(model_type: object, architecture: str | None) -> str | None:
+    """The key of `FAMILIES`; None for a family that the wizard does not know.
+
+    Args:
+        model_type: The config's ``model_type``, which decides where it is there.
+        architecture: The first of ``architectures``.
+    """
+    found = model_type if isinstance(model_type, str) and model_type else _ARCHITECTURES.get(architecture or "")
+    found = _ALIASES.get(found or "", found)
+    return found if found in FAMILIES else None
+
+
+def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Family, dict[str, Any]]:
+    """The family, and ``config`` with what it leaves out and with Llama's names for what is called otherwise.
+
+    Args:
+        name: A key of `FAMILIES`.
+        config: The language model's fields.
+        nested: Whether they stand in a multimodal config.
+    """
+    family = FAMILIES[name]
+    whole = {**(family.sizes if nested else {}), **family.defaults, **config}
+    if name == "falcon":
+        family = _complete_falcon(family, whole)
+    if name in ("falcon", "gpt2", "gptj") and _first(whole, "n_inner", "intermediate_size") is None:
+        hidden = _first(whole, "hidden_size", "n_embd", "n_embed")
+        if type(hidden) is int:
+            whole["intermediate_size"] = 4 * hidden  # configuration_{gpt2,gptj,falcon}.py
+    if family.latent:  # these files say qk_rope_head_dim, if anything, which is not the width of a head
+        widths = (whole.get("qk_nope_head_dim"), whole.get("qk_rope_head_dim"))
+        whole["head_dim"] = sum(widths) if all(type(width) is int for width in widths) else None
+    return family, whole
+
+
+def _first(config: Mapping[str, Any], *names: str) -> Any:
+    """The first of these fields that says anything."""
+    return next((config[name] for name in names if config.get(name) is not None), None)
+
+
+def _complete_falcon(family: Family, config: dict[str, Any]) -> Family:
+    """Falcon's own names (modeling_falcon.py, ``FalconAttention``); the first releases had BLOOM's."""
+    heads = _first(config, "num_attention_heads", "n_head")
+    wide = config.get("new_decoder_architecture") or config.get("n_head_kv") is not None
+    several = _first(config, "num_kv_heads", "n_head_kv") or heads
+    config["num_key_value_heads"] = several if wide else 1 if config["multi_query"] else heads
+    config["head_dim"] = None
+    if config.get("ffn_hidden_size") is not None:
+        config["intermediate_size"] = config["ffn_hidden_size"]
+    norms = config.get("num_ln_in_parallel_attn") or (2 if wide else 1)
+    return replace(family, layer_norms=2 if not config["parallel_attn"] or norms == 2 else 1)

@@ -1,0 +1,94 @@
+"""What the headers of a model's weight files add to what its config.json says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wizard.model import config, safetensors, stored
+from wizard.model.anatomy import Parts
+from wizard.model.facts import ModelFacts
+
+TOLERANCE = 0.0005
+"""By how much a count from config.json may differ from the files' before it is said."""
+_PACKED = ("I32", "U32", "I8", "U8", "F8_E4M3", "F8_E5M2", "F4")
+"""Dtypes that hold quantised weights, or several in one element."""
+
+
+def with_tensors(
+    facts: ModelFacts, tensors: Sequence[safetensors.Tensor], settings: Mapping[str, Any], where: str
+) -> ModelFacts:
+    """``facts`` with bytes and parameters by part, and the quantisation that the files show.
+
+    What the files hold wins over what the config promises, where the weights are not quantised.
+
+    Args:
+        facts: What config.json says.
+        tensors: All tensors of all files.
+        settings: config.json.
+        where: Its name for error messages.
+
+    Raises:
+        ModelError: TW-M05 if a value in the config cannot be true.
+    """
+    tied = facts.anatomy is not None and not facts.anatomy.parts.head
+    kept = stored.loaded(tensors, facts.layers, tied=tied)
+    if not kept:
+        return facts
+    facts = replace(facts, quantization=facts.quantization or stored.quantization(kept))
+    sizes = {"heads": facts.heads, "kv_heads": facts.kv_heads}
+    counted = stored.parameters_by_part(kept, sizes, facts.quantization)
+    facts = replace(
+        _with_dtype(facts, safetensors.elements(kept)),
+        stored=stored.bytes_by_part(kept, sizes, facts.quantization),
+        weight_bytes=sum(tensor.bytes for tensor in kept),
+    )
+    return _with_counts(facts, counted, settings, where)
+
+
+def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any], where: str) -> ModelFacts:
+    """Weigh the files' count against the config's."""
+    unknown = dict(facts.unknown)
+    anatomy = facts.anatomy
+    if anatomy is None:
+        anatomy = config.anatomy_of_headers(facts, counted, settings, where)
+        unknown.pop("parameters", None)
+        if anatomy is not None:
+            unknown["anatomy"] = (
+                f"the wizard does not know {facts.architecture or 'this architecture'}: its weights are counted from "
+                "the files' headers, and its KV cache from the fields that most models have"
+            )
+        return replace(facts, anatomy=anatomy, parameters=counted.total, unknown=unknown)
+    vision = counted.other if unknown.pop("vision", None) else 0
+    promised, found = anatomy.parts.total, counted.total - vision
+    parts = replace(anatomy.parts, other=vision)
+    if facts.quantization is None and found != promised:
+        parts = counted
+        if abs(found - promised) > TOLERANCE * promised:
+            unknown["config"] = (
+                f"config.json promises {promised:,} parameters and the files hold {found:,}, which count"
+            )
+    return replace(facts, anatomy=replace(anatomy, parts=parts), parameters=parts.total, unknown=unknown)
+
+
+def with_elements(facts: ModelFacts, elements: Mapping[str, int]) -> ModelFacts:
+    """``facts`` with what a count of elements for each dtype tells, where nobody says which tensor has them.
+
+    Args:
+        facts: What config.json says.
+        elements: Safetensors dtype → number of elements over all files.
+    """
+    if not elements:
+        return facts
+    facts = _with_dtype(facts, elements)
+    if facts.quantization is not None or any(dtype in _PACKED for dtype in elements):
+        return facts  # several weights may share one stored element
+    unknown = {key: why for key, why in facts.unknown.items() if key not in ("parameters", "vision")}
+    return replace(facts, parameters=sum(elements.values()), unknown=unknown)
+
+
+def _with_dtype(facts: ModelFacts, elements: Mapping[str, int]) -> ModelFacts:
+    main = max(elements, key=lambda dtype: elements[dtype])
+    name = safetensors.DTYPES.get(main, main.lower())
+    return replace(facts, dtype=(facts.dtype or name) if facts.quantization else name)

@@ -1,0 +1,65 @@
+"""Keep what was measured: ``calibration.jsonl`` in the workspace, one line for each start, only appended to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement, engine
+from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_json, to_json
+from wizard.plan.plan import Plan
+
+
+def measurement(plan: Plan, measured: Measured) -> Measurement:
+    """The line for a start of ``plan`` just now."""
+    choice = replace(plan.choice, speed=None, reasons=(), warnings=())
+    return Measurement(
+        at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        server=plan.name,
+        machine=plan.machine,
+        engine=engine(choice.stack, choice.release),
+        formulas=FORMULAS,
+        model=plan.facts.ref,
+        choice=choice,
+        measured=measured,
+    )
+
+
+def keep(workspace: Workspace, one: Measurement) -> None:
+    """Append ``one``.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    with workspace.calibration.open("a+b") as file:
+        end = file.seek(0, 2)
+        file.seek(max(0, end - 1))
+        broken = file.read(1) not in (b"", b"\n")  # a killed writer left half a line
+        file.write(b"\n" * broken + to_json(one).encode() + b"\n")
+
+
+def kept(workspace: Workspace) -> Calibration:
+    """All lines that can be read; ``damage`` says how many cannot. Nothing is ever removed from the file."""
+    path = workspace.calibration
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return Calibration()
+    except OSError as error:
+        return Calibration(damage=f"{path} cannot be read ({error.strerror}): what was measured here is not used.")
+    found: list[Measurement] = []
+    for line in lines:
+        try:
+            found.append(from_json(Measurement, line, where=str(path)))
+        except UsageError:
+            continue
+    bad = len(lines) - len(found)
+    damage = f"{bad} of the {len(lines)} lines of {path} cannot be read and are left out." if bad else None
+    return Calibration(tuple(found), damage)
+
+
+def latest_of(calibration: Calibration, server: str) -> Measurement | None:
+    """The measurement of the last start of ``server``."""
+    return next((one for one in reversed(calibration.measurements) if one.server == server), None)

@@ -1,0 +1,87 @@
+"""What if: the wishes that can be changed in place, and what a step up or down makes of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from wizard.advise import report
+from wizard.advise.advice import Choice, Wishes
+from wizard.advise.gpu import SPLITS, TRIED
+from wizard.model.facts import ModelFacts
+
+CONTEXTS = tuple(1 << power for power in range(8, 21))
+USERS = tuple(1 << power for power in range(11))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One wish.
+
+    Attributes:
+        name: Of the field of `Wishes`.
+        title: For people.
+        values: From the first to the last; numbers ascend.
+        now: What a choice has.
+    """
+
+    name: str
+    title: str
+    values: tuple[str | int, ...]
+    now: Callable[[Choice], str | int]
+
+    def value(self, wishes: Wishes, choice: Choice | None) -> str | int | None:
+        """What is wished, else what ``choice`` has; None without either."""
+        wished: str | int | None = getattr(wishes, self.name)
+        return wished if wished is not None else self.now(choice) if choice else None
+
+    def stepped(self, wishes: Wishes, choice: Choice | None, by: int) -> Wishes:
+        """The wishes with the next value, or the one before; the same at the end."""
+        now = self.value(wishes, choice)
+        if isinstance(now, int):
+            others = [one for one in self.values if isinstance(one, int) and (one > now if by > 0 else one < now)]
+            value: str | int | None = (min(others) if by > 0 else max(others)) if others else None
+        else:
+            at = (self.values.index(now) if now in self.values else -1) + by
+            value = self.values[at] if 0 <= at < len(self.values) else None
+        return wishes if value is None else replace(wishes, **{self.name: value})  # type: ignore[arg-type]  # as declared
+
+    def words(self, wishes: Wishes, choice: Choice | None) -> str:
+        """The value for people, with a star if it is wished."""
+        now = self.value(wishes, choice)
+        if self.name == "quantization" and now is not None:
+            text = report.format_title(str(now), choice.dtype if choice else "16 bits")
+        else:
+            text = f"{now:,}" if isinstance(now, int) else str(now or "?")
+        return text + ("" if getattr(wishes, self.name) is None else "*")
+
+
+def fields(facts: ModelFacts) -> Sequence[Field]:
+    """What can be changed for this model: a checkpoint that is quantised keeps its format, a GGUF its KV cache too."""
+    stored = facts.quantization
+    gguf = bool(stored and stored.method == "gguf")
+    longest = facts.max_context or CONTEXTS[-1]
+    return (
+        Field("quantization", "format", () if stored else TRIED, lambda one: one.quantization or "none"),
+        Field("tp", "tp", (1,) if gguf else SPLITS, lambda one: one.tp),
+        Field("kv_dtype", "KV", () if gguf else ("auto", "fp8"), lambda one: one.kv_cache_dtype),
+        Field(
+            "max_len",
+            "context",
+            (*(one for one in CONTEXTS if one < longest), longest),
+            lambda one: one.max_seq_len,
+        ),
+        Field("users", "users", USERS, lambda one: one.max_batch_size),
+    )
+
+
+def nearest(choices: Sequence[Choice], to: Choice | None) -> int:
+    """Where ``to`` is, or the choice that is most like it; the first if nothing is known."""
+    if to is None or to in choices:
+        return choices.index(to) if to else 0
+
+    def likeness(one: Choice) -> tuple[bool, ...]:
+        same = (one.stack == to.stack, one.quantization == to.quantization, one.tp == to.tp, one.pp == to.pp)
+        return (*same, one.kv_cache_dtype == to.kv_cache_dtype)
+
+    return max(range(len(choices)), key=lambda at: (likeness(choices[at]), -at), default=0)
