@@ -21,7 +21,8 @@ from pathlib import Path
 from wizard.advise import formats
 from wizard.advise.devices import Device, devices
 from wizard.advise.setup import Setup
-from wizard.advise.speed import Load, served, work
+from wizard.advise.speed import Load, work
+from wizard.kernel.units import GIB
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
@@ -169,11 +170,14 @@ def _stored(facts: ModelFacts, format_: str) -> ModelFacts:
 
 
 def _crowded(row: Row) -> bool:
+    """Whether some users waited: a rough bill, of 0.9 of the memory and 3 GiB beside weights and KV cache."""
     assert row.facts.anatomy is not None
     assert row.device.rates is not None
-    return (
-        served(work(row.facts, row.facts.anatomy, row.device.rates, row.setup), row.device, row.load) < row.load.users
-    )
+    todo = work(row.facts, row.facts.anatomy, row.device.rates, row.setup)
+    room = 0.9 * row.device.total_bytes - 3 * GIB - todo.dense_bytes - todo.expert_bytes
+    length = row.load.isl + row.load.osl
+    sequence = sum(each * min(length, window or length) for each, window in todo.cache)
+    return row.load.users > max(1, int(room / sequence))
 
 
 def few_users(row: Row) -> bool:

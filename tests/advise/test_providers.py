@@ -210,3 +210,28 @@ def test_the_text_says_range_meaning_and_source() -> None:
 def test_the_text_of_a_crowd_says_who_waits() -> None:
     found = Speed(10.0, 800.0, None, 8.0, 12.0, "roofline", "rough", "memory", served=8)
     assert "Only 8 of 20 users fit into the KV cache at once; the others wait." in text(found, Load(20)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("hardware", "setup", "load"),
+    [
+        ("8xH100", replace(SETUP, tp=3), LOAD),
+        ("H100", replace(SETUP, quantization="nvfp4"), LOAD),
+        ("2xH100", replace(SETUP, stack="transformers", tp=2), LOAD),
+        ("H100", SETUP, replace(LOAD, isl=200_000)),
+    ],
+    ids=["heads", "format", "one GPU", "context"],
+)
+def test_no_figure_for_what_the_advice_refuses(facts: ModelFacts, hardware: str, setup: Setup, load: Load) -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        ask(host(hardware), facts, setup, load)
+    assert caught.value.code == "TW-A11"
+    assert caught.value.todo
+
+
+def test_who_waits_is_counted_from_the_bill_that_was_made(facts: ModelFacts) -> None:
+    """The advice and the speed must not disagree on how many people the KV cache holds."""
+    load = replace(LOAD, users=4, isl=1024, osl=256)
+    device = devices(host("H100"))[0]
+    held = [estimate(facts, device, SETUP, load, capacity) for capacity in (3 * 1280, 4 * 1280)]
+    assert [one and one.served for one in held] == [3, 4]

@@ -174,7 +174,8 @@ def test_many_ways_are_folded_and_none_is_lost() -> None:
     words = " ".join(tags.words.split())
     assert tags.words.count("Or: ") == len(advice.choices) - 1
     assert f"{len(advice.choices) - SHOWN} more ways" in words
-    assert f"Runner-up: {report.choice_title(advice.choices[1])}. It " in words
+    second = report.ordered(advice.choices)[1]
+    assert f"Runner-up: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in words
     assert report.speed_sentence(advice.choices[0].speed) in words
     assert report.reason(advice.choices[0], report.LIMIT) in words
     assert "What does not work here" in words

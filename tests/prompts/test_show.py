@@ -284,7 +284,8 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     text = advice_text(advice, facts)
     said = " ".join(text.split())
     assert f"Recommended: {report.choice_title(advice.choices[0])} · " in said
-    assert f"Runner-up: {report.choice_title(advice.choices[1])}. It " in said
+    second = report.ordered(advice.choices)[1]
+    assert f"Runner-up: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in said
     assert report.reason(advice.choices[0], report.LIMIT) in said
     assert [f"Or {number}: " in said for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
     assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from wizard.advise import memory
@@ -88,8 +89,8 @@ _STEPS = tuple(1 << power for power in range(11, 24))
 """Lengths that are offered: powers of two from `LEAST` on."""
 
 
-def _longest(lengths: list[int], most: int, fits: object) -> int:
-    found = [one for one in lengths if one <= most and fits(one)]  # type: ignore[operator]  # a predicate
+def _longest(lengths: list[int], most: int, fits: Callable[[int], bool]) -> int:
+    found = [one for one in lengths if one <= most and fits(one)]
     return max(found, default=min(lengths))
 
 
@@ -137,21 +138,25 @@ def _too_large(
         return Obstacle("context", text, f"--max-len {max(fits)}")
     if wishes.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         return Obstacle("users", text, f"--users {room // memory.sequence_bytes(anatomy, setup, length, step)}")
-    return Obstacle("memory", text, _more(facts, anatomy, device, setup, fixed + cache, length))
+    return Obstacle("memory", text, _more(facts, anatomy, device, setup, wishes, fixed + cache, length))
 
 
-def _more(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, need: int, length: int) -> str:
-    """How many GPUs of the kind, or how large a one."""
-    large = f"a GPU of ≥ {-(-int(need / UTILIZATION) // GIB)} GB"
+def _more(
+    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes, need: int, length: int
+) -> str:
+    """How many GPUs of the kind, or how large a one, would do what is wished; the former is tried out."""
+    share = wishes.gpu_memory_utilization or UTILIZATION
+    large = f"a GPU of ≥ {-(-int(need / share) // GIB)} GB"
     if device.mig or setup.stack == "transformers":
         return large
-    free = replace(device, free_bytes=device.total_bytes)  # others would be asked to make room
-    for tp in (2, 4, 8, 16):
+    idle = replace(device, free_bytes=device.total_bytes, holders=())  # others would be asked to make room
+    for tp in (2, 4, 8):
         wide = replace(setup, tp=tp, pp=1)
         if tp <= setup.gpus or anatomy.heads % tp:
             continue
-        budget = int(UTILIZATION * device.total_bytes) + memory.outside(anatomy, wide, 1)
-        bill = memory.bill(facts, anatomy, free, wide, 1, length, budget)
-        if budget <= device.total_bytes and bill.kv_capacity_tokens >= length:
+        users = wishes.users or 1
+        budget = int(share * device.total_bytes) + memory.outside(anatomy, wide, users)
+        bill = memory.bill(facts, anatomy, idle, wide, users, length, budget)
+        if budget <= device.total_bytes and bill.kv_capacity_tokens >= users * length:
             return f"{tp} × {device.name} (tp {tp}), or {large}"
     return large

@@ -49,7 +49,8 @@ def candidates(
             made = _choice(host, facts, device, setup, wishes, past)
             if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
                 smaller = _choice(host, facts, device, replace(setup, kv_cache_dtype="fp8"), wishes, past)
-                made = smaller if isinstance(smaller, Choice) else made
+                # With half the bytes for each token more fits, so its refusal knows better how much.
+                made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
             if isinstance(made, Choice):
                 choices.append(made)
             else:
@@ -82,7 +83,9 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
     if facts.anatomy is None or not facts.anatomy.attention:
         why = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or "its config does not say its shape"
         return Obstacle(
-            "shape", f"How much memory {facts.name} takes is unknown: {why}.", "Give a model with its config."
+            "shape",
+            f"How much memory {facts.name} takes is unknown: {why}.",
+            "Give the whole repository: the headers of its safetensors files are counted.",
         )
     return None
 
@@ -153,7 +156,7 @@ def _choice(
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
         gpu_memory_utilization=found.utilization,
-        speed=estimate(facts, device, setup, load_of(found.users, found.length)),
+        speed=estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens),
         warnings=tuple(_warnings(host, facts, device, setup, found)),
         reasons=tuple(_reasons(facts, anatomy, device, setup, found)),
     )
@@ -220,7 +223,8 @@ def _suits(release: Release, device: Device, setup: Setup) -> bool:
 def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if found.cut:
-        text = f"Only {found.users} of them at a time at {found.length:,} tokens: no more KV cache fits."
+        people = "one person is" if found.users == 1 else f"{found.users} people are"
+        text = f"Only {people} served at a time with {found.length:,} tokens each: no more KV cache fits."
         yield Note("few-users", text)
     if device.holders:
         yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")

@@ -17,6 +17,7 @@ from wizard.advise import speed
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import FORMATS
+from wizard.advise.rules import OLDEST, obstacles
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.speed import fit
@@ -180,7 +181,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
 
     Raises:
         UsageError: TW-A08 if there is no such format or too few GPUs, TW-A09 if the provider is not installed.
-        InfeasibleError: TW-A10 if the provider has no figure, with its reason.
+        InfeasibleError: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
     """
     if setup.quantization not in FORMATS:
         raise UsageError(
@@ -193,11 +194,24 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
             f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group",
             "Name a machine that has them, e.g. --hardware 8xH100, or lower --tp and --pp.",
         )
+    _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
     if isinstance(found, str):
         other = "--provider roofline" if provider != Roofline.name else "another --stack, --hardware or model"
         raise InfeasibleError("TW-A10", f"{provider} has no figure for this: {found}", f"Try {other}.")
     return found
+
+
+def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> None:
+    """Refuse what the advice would refuse, so that no figure is given for what cannot run."""
+    length = load.isl + load.osl
+    if facts.max_context and length > facts.max_context:
+        text = f"the model was trained for {facts.max_context:,} tokens of context; {length:,} are asked about"
+        raise InfeasibleError("TW-A11", text, "Lower --isl and --osl.")
+    if facts.anatomy is None or setup.stack not in OLDEST:
+        return
+    if why := next(obstacles(facts, facts.anatomy, device, setup), None):
+        raise InfeasibleError("TW-A11", why.text.rstrip("."), f"What would help: {why.remedy}.")
 
 
 def text(found: Speed, load: Load) -> str:

@@ -177,10 +177,25 @@ WISHED = (
 """Wishes in the order in which giving one up costs least."""
 
 
+CAUSES = {
+    "max_len": ("context", "trained-context", "memory"),
+    "users": ("users", "memory"),
+    "tp": ("gpus", "max-gpus", "split", "group", "mig", "tp", "memory"),
+    "pp": ("gpus", "max-gpus", "split", "mig", "pp"),
+    "quantization": ("quantization", "format", "model", "dtype", "memory", "image"),
+    "kv_dtype": ("kv-dtype",),
+    "gpu_memory_utilization": ("busy", "memory", "context", "users"),
+    "max_gpus": ("max-gpus", "gpus", "memory"),
+    "stack": ("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split"),
+    "as_published": ("memory", "format", "quantization", "capability"),
+}
+"""Wish → codes of rejections that giving it up cures."""
+
+
 def _with_nearest(
     host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection], past: Calibration
 ) -> list[Rejection]:
-    """With explicit wishes: the first whose giving up makes it possible becomes the first rejection's remedy."""
+    """With explicit wishes: first of all which single one has to be given up, and what it would have to be."""
     nothing = Wishes()
     for name in WISHED:
         if getattr(wishes, name) == getattr(nothing, name):
@@ -188,8 +203,16 @@ def _with_nearest(
         without = replace(wishes, **{name: getattr(nothing, name)})
         choices, _ = _candidates(host, facts, without, past)
         if choices:
-            first, *others = rejections
-            return [replace(first, remedy=_instead(name, wishes, without, facts, choices, rejections)), *others]
+            remedy = _instead(name, wishes, without, facts, choices, rejections)
+            cause = next((one for one in rejections if one.code in CAUSES[name]), None)
+            if cause is not None:
+                return [replace(cause, remedy=remedy), *(one for one in rejections if one is not cause)]
+            best = min(choices, key=_key(facts, without))
+            text = (
+                f"Not all that is asked for can be had at once; without --{name.replace('_', '-')} it could be served."
+            )
+            shape = (best.stack, best.quantization or "none", best.tp, best.pp)
+            return [Rejection(*shape, "wishes", text, remedy), *rejections]
     return rejections
 
 

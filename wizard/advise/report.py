@@ -158,7 +158,8 @@ def speed_sentence(speed: Speed | None) -> str:
     if speed.throughput_tokens_per_s:
         parts.append(f"{_rate(speed.throughput_tokens_per_s)} in all")
     if first := speed.ttft_low_ms or speed.ttft_ms:
-        all_at_once = f", {_seconds(speed.ttft_high_ms)} if all ask at once" if speed.ttft_high_ms else ""
+        several = speed.ttft_high_ms and speed.served != 1
+        all_at_once = f", {_seconds(speed.ttft_high_ms or 0)} if all ask at once" if several else ""
         parts.append(f"first token after {_seconds(first)}{all_at_once}")
     who = PROVIDERS.get(speed.provider, one_line(speed.provider))
     return f"{', '.join(parts)}. Confidence {CONFIDENCE.get(speed.confidence, speed.confidence)} (by {who})."

@@ -76,6 +76,7 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     """Every rule that ``setup`` breaks on ``device``, the most fundamental first."""
     yield from _machine(device, setup)
     yield from _format(facts, anatomy, device, setup)
+    yield from _cache(device, setup)
     yield from _split(facts, anatomy, setup)
 
 
@@ -96,9 +97,8 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
         text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {device.name}."
-        yield Obstacle(
-            "gpus", text, f"--tp {there}" if there & (there - 1) == 0 else f"--tp {1 << there.bit_length() - 1}"
-        )
+        most = there // setup.pp
+        yield Obstacle("gpus", text, f"--tp {1 << most.bit_length() - 1}" if most else f"--pp {there}")
     if setup.dtype == "bfloat16" and have < BF16:
         text = f"bfloat16 needs compute capability 8.0; the {device.name} has {_dotted(have)}."
         yield Obstacle("dtype", text, "float16")
@@ -109,27 +109,43 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
     title, stack = of(facts, name).title, TITLES[setup.stack]
     if setup.stack == "transformers":
         if name != "none":
-            yield Obstacle("format", f"The transformers baseline runs 16-bit weights, not {title}.", "--stack vllm")
+            text = f"The transformers baseline runs 16-bit weights, not {title}."
+            yield Obstacle("format", text, "the model's 16-bit repository, or another stack")
     elif setup.stack == "vllm":
         oldest = VLLM_FORMATS.get(name)
         if oldest is None:
             yield Obstacle("format", f"vLLM has no kernels for {title}.", "another checkpoint of the model")
         elif have < oldest:
-            text = f"{title} in vLLM needs compute capability {_dotted(oldest)}; the {device.name} has {_dotted(have)}."
-            yield Obstacle("format", text, f"a GPU of compute capability {_dotted(oldest)} or newer")
+            yield Obstacle("format", _too_old(title, oldest, device), _newer(oldest))
     else:
         table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
         if not any(low <= have <= high for low, high in table.get(name, ())):
-            text = f"{stack} does not list {title} for compute capability {_dotted(have)} ({device.name})."
-            later = [low for low, _ in table.get(name, ()) if low > have]
-            todo = f"a GPU of compute capability {_dotted(min(later))} or newer" if later else "--stack vllm"
-            yield Obstacle("format", text, todo)
+            if later := [low for low, _ in table.get(name, ()) if low > have]:
+                yield Obstacle("format", _too_old(title, min(later), device), _newer(min(later)))
+            else:
+                text = f"{stack} does not list {title} for compute capability {_dotted(have)} ({device.name})."
+                yield Obstacle("format", text, "another checkpoint of the model")
         yield from _model_format(facts, anatomy, setup, title)
-    if setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
+
+
+def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
+    have, stack = device.compute_capability, TITLES[setup.stack]
+    if setup.kv_cache_dtype == "fp8" and setup.stack == "transformers":
+        yield Obstacle("kv-dtype", "The transformers baseline keeps its KV cache in 16 bits.", "--kv-dtype auto")
+    elif setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
         text = f"An FP8 KV cache in {stack} needs a newer GPU than compute capability {_dotted(have)}."
         yield Obstacle("kv-dtype", text, "--kv-dtype auto")
-    if name in ("int4_gptq",) and setup.dtype != "float16":
+    if setup.quantization == "int4_gptq" and setup.dtype != "float16":
         yield Obstacle("dtype", "GPTQ checkpoints are made for float16.", "float16")
+
+
+def _too_old(title: str, oldest: Capability, device: Device) -> str:
+    have = _dotted(device.compute_capability)
+    return f"Tensor cores multiply {title} from compute capability {_dotted(oldest)} on; the {device.name} has {have}."
+
+
+def _newer(oldest: Capability) -> str:
+    return f"a GPU of compute capability {_dotted(oldest)} or newer, or another checkpoint of the model"
 
 
 def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str) -> Iterator[Obstacle]:

@@ -75,11 +75,13 @@ def _add_wishes(one: argparse.ArgumentParser) -> None:
     wishes.add_argument(
         "--gpu-memory-utilization", type=_share, metavar="F", help="share of a GPU's memory, as in vLLM"
     )
-    wishes.add_argument("--stack", metavar="S", help="serving stack, e.g. vllm, trtllm-llmapi, llamacpp")
-    wishes.add_argument("--quantization", metavar="Q", help="weight format, e.g. none, fp8, int4_awq, nvfp4")
+    wishes.add_argument("--stack", choices=STACKS, metavar="S", help=f"serving stack: {', '.join(STACKS)}")
+    wishes.add_argument("--quantization", type=_format, metavar="Q", help="weight format: none, fp8, int4_awq, nvfp4 …")
     wishes.add_argument("--tp", type=_whole, metavar="N", help="tensor parallel size")
     wishes.add_argument("--pp", type=_whole, metavar="N", help="pipeline parallel size")
-    wishes.add_argument("--kv-dtype", metavar="D", help="dtype of the KV cache: auto, fp8")
+    wishes.add_argument(
+        "--kv-dtype", choices=("auto", "fp8", "f16", "float16", "bfloat16"), metavar="D", help="KV cache: auto, fp8"
+    )
     wishes.add_argument(
         "--as-published", action="store_true", help="only these very files, no other quantisation of them"
     )
@@ -93,6 +95,22 @@ def _add_plan(one: argparse.ArgumentParser) -> None:
 
 def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
     one.add_argument("--answers", metavar="FILE", default=default, help="answers from a TOML file; they are not asked")
+
+
+STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp")
+
+
+def _format(text: str) -> str:
+    """A weight format's name, as the advice knows it; those of GGUF files are many and named by the files."""
+    from wizard.advise.formats import FORMATS
+
+    name = text.lower()
+    if name not in FORMATS and not name.startswith("gguf_"):
+        import difflib
+
+        near = difflib.get_close_matches(name, FORMATS, 2, 0.4)
+        raise argparse.ArgumentTypeError(f"there is no format {text!r}; did you mean {' or '.join(near or FORMATS)}?")
+    return name
 
 
 def _whole(text: str) -> int:
@@ -156,7 +174,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         "speed ./my-model --hardware 8xH100 --stack vllm --tp 4 --concurrency 32 --quantization fp8",
     )
     speed.add_argument("ref", metavar="MODEL", help=ref_help)
-    speed.add_argument("--stack", metavar="S", default="vllm", help="serving stack (vllm)")
+    speed.add_argument("--stack", choices=STACKS, metavar="S", default="vllm", help="serving stack (vllm)")
     speed.add_argument("--tp", type=_whole, default=1, metavar="N", help="tensor parallel size (1)")
     speed.add_argument("--pp", type=_whole, default=1, metavar="N", help="pipeline parallel size (1)")
     speed.add_argument("--concurrency", type=_whole, default=1, metavar="N", help="users served at the same time (1)")

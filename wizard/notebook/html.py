@@ -69,8 +69,8 @@ def advice_html(advice: Advice) -> str:
     """The recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
     choices = report.ordered(advice.choices)
     parts = [_choice(choice, best=not number) for number, choice in enumerate(choices[:SHOWN])]
-    if len(choices) > 1 and (why := report.reason(advice.choices[1], report.BEHIND)):
-        runner = f"<div><b>Runner-up:</b> {text(report.choice_title(advice.choices[1]))}. {text(why)}</div>"
+    if len(choices) > 1 and (why := report.reason(choices[1], report.BEHIND)):
+        runner = f"<div><b>Runner-up:</b> {text(report.choice_title(choices[1]))}. {text(why)}</div>"
         parts.insert(1, runner)
     if rest := choices[SHOWN:]:
         more = "".join(_choice(choice, best=False) for choice in rest)

@@ -235,9 +235,10 @@ def _row(choice: Choice) -> str:
 
 
 def _runner_up(advice: Advice) -> list[str]:
-    if len(advice.choices) < 2 or not (why := report.reason(advice.choices[1], report.BEHIND)):
+    second = next(iter(report.ordered(advice.choices)[1:]), None)
+    if second is None or not (why := report.reason(second, report.BEHIND)):
         return []
-    return [wrapped(f"Runner-up: {report.choice_title(advice.choices[1])}. {why}", "  ", first="")]
+    return [wrapped(f"Runner-up: {report.choice_title(second)}. {why}", "  ", first="")]
 
 
 def choice_text(choice: Choice) -> str:
