@@ -10,11 +10,10 @@ import statistics
 import sys
 from pathlib import Path
 
+from memory import asked
+
 from wizard.advise.devices import devices
-from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, estimate
-from wizard.model.config import describe
-from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host
 
 MEASURED = Path(__file__).parent / "measured_h200.json"
@@ -31,14 +30,7 @@ def main() -> int:
         options = one["options"]
         if options.get("enforce_eager") or "gptq" in one["shape"]:
             continue  # eager mode is no way to serve
-        facts = describe(ModelFacts(one["shape"], "folder", one["shape"], one["shape"], None, None), one["config"])
-        stored = facts.quantization.format if facts.quantization else None
-        setup = Setup(
-            "vllm",
-            facts.dtype or "bfloat16",
-            options.get("quantization") or stored or "none",
-            options.get("kv_cache_dtype", "auto"),
-        )
+        facts, setup = asked(one)
         for users, rate in one["tokens_per_s"].items():
             speed = estimate(facts, device, setup, Load(int(users), TOKENS_IN, TOKENS_OUT))
             if speed is None or speed.tpot_ms is None:

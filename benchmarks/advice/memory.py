@@ -23,20 +23,25 @@ RESERVED = 615 * MIB
 """What the driver keeps of an H200 (NVML v2)."""
 
 
-def predicted(one: dict[str, Any]) -> dict[str, float]:
-    """What the wizard says of one measured shape, in the units of the measurement."""
+def asked(one: dict[str, Any]) -> tuple[ModelFacts, Setup]:
+    """The model and the configuration of a measured shape."""
     options = one["options"]
     facts = describe(ModelFacts(one["shape"], "folder", one["shape"], one["shape"], None, None), one["config"])
     stored = facts.quantization.format if facts.quantization else None
-    setup = Setup(
+    return facts, Setup(
         "vllm",
         facts.dtype or "bfloat16",
         options.get("quantization") or stored or "none",
         options.get("kv_cache_dtype", "auto"),
         options.get("tensor_parallel_size", 1),
     )
-    total = one["nvml_total_mib"] * MIB - RESERVED
 
+
+def predicted(one: dict[str, Any]) -> dict[str, float]:
+    """What the wizard says of one measured shape, in the units of the measurement."""
+    options = one["options"]
+    facts, setup = asked(one)
+    total = one["nvml_total_mib"] * MIB - RESERVED
     if facts.anatomy is None:
         raise SystemExit(f"{one['shape']}: {facts.unknown}")
     users, step = options["max_num_seqs"], options["max_num_batched_tokens"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
@@ -19,9 +21,9 @@ class Lines(Widget):
         self._made: tuple[int, list[Content]] | None = None
         """The lines for a width."""
 
+    @abstractmethod
     def lines(self, width: int) -> list[Content]:
         """The lines in ``width`` cells."""
-        raise NotImplementedError
 
     def changed(self) -> None:
         """Show what there is to show now."""

@@ -3,45 +3,34 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.geometry import Size
-from textual.widget import Widget
 
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.run.events import Progress
+from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
 
-class ProgressLines(Widget):
+class ProgressLines(Lines):
     """The bar, while it is known how far the step is, and the words; at least two lines, so that nothing jumps."""
 
-    DEFAULT_CSS = "ProgressLines { height: auto; min-height: 2; }"
-
     def __init__(self) -> None:
-        super().__init__(id="progress")
+        super().__init__()
+        self.id = "progress"
         self._progress: Progress | None = None
         self._elapsed = 0.0
         self._stopping = False
 
     def show(self, progress: Progress | None, elapsed: float, *, stopping: bool) -> None:
         """Show how far the step is after ``elapsed`` seconds, or that it was asked to stop."""
-        before = len(self._lines(self.size.width))
         self._progress, self._elapsed, self._stopping = progress, elapsed, stopping
-        self.refresh(layout=len(self._lines(self.size.width)) != before)
+        self.changed()
 
-    def get_content_width(self, container: Size, _viewport: Size) -> int:
-        """As wide as there is room."""
-        return container.width
+    def lines(self, width: int) -> list[Content]:
+        """The bar and the words below it."""
+        found = self._words(max(width, LEAST_WIDTH))
+        return [*found, *[Content("")] * (2 - len(found))]
 
-    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """As high as the words need at this width."""
-        return len(self._lines(width))
-
-    def render(self) -> Content:
-        """The bar and the lines below it."""
-        return Content("\n").join(self._lines(self.size.width))
-
-    def _lines(self, width: int) -> list[Content]:
-        width = max(width, 8)
+    def _words(self, width: int) -> list[Content]:
         if self._stopping:
             return Content.assemble(("◌ ", "$warning"), "the running step is asked to end").wrap(width)
         progress = self._progress
