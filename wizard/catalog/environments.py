@@ -25,6 +25,8 @@ class Environment:
     download_bytes: int
     disk_bytes: int
     server_bytes: int
+    check: str
+    """Python code that must run in it once it is made."""
 
 
 def environment(stack: str) -> Environment:

@@ -13,19 +13,22 @@ from wizard.advise.compatibility import obstacles
 from wizard.advise.report import stack as stack_title
 from wizard.catalog.environments import environment
 from wizard.kernel.errors import HostError, InfeasibleError, UsageError, WorkspaceError
-from wizard.kernel.paths import Workspace, suggest_name
+from wizard.kernel.paths import ServerFolder, Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
 from wizard.plan.runtimes.native import Native
+from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.stacks import llamacpp
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
 
 FIRST_QUESTION = "What is Triton?"
 _UNSAFE = re.compile(r"[^\w./+@%=:,-]")
-BUILT = ("llamacpp",)
+STACKS = {"llamacpp": llamacpp.steps}
+BUILT = tuple(STACKS)
 """Serving stacks that the wizard sets up; the advice knows more."""
 HEADROOM_BYTES = 200 * 1024**2
 """Disk that must stay free beside what the plan needs, for logs and temporary files."""
@@ -41,6 +44,7 @@ def build(
     http_port: int | None = None,
     keep_ports: Ports | None = None,
     question: str = FIRST_QUESTION,
+    options: Options | None = None,
 ) -> Plan:
     """Plan to serve ``facts`` as ``choice``.
 
@@ -53,6 +57,7 @@ def build(
         http_port: First port to try for HTTP; gRPC and metrics follow it.
         keep_ports: Ports of this same server if it runs already; they are held by it, so they count as free.
         question: The first question.
+        options: What a journey settles beyond the choice.
 
     Raises:
         UsageError: TW-U01 if ``name`` cannot be used.
@@ -63,30 +68,34 @@ def build(
     """
     if choice.stack not in BUILT:
         raise _not_built(choice)
-    env = environment(choice.stack)
-    interpreter = usable_interpreter(host)
-    problems = obstacles(host, env)
-    if interpreter is None or problems:
-        raise HostError("TW-L01", problems[0].text, problems[0].remedy)
     _check_path(workspace)
     server = workspace.server(name or suggest_name(facts.ref))
     ports, moved = _ports(http_port, keep_ports)
-    runtime = Native(workspace, server, env, interpreter)
-    notes = [f"Python {'.'.join(map(str, interpreter.version))} at {interpreter.path} runs the server's models."]
+    runtime = _runtime(host, choice, workspace, server)
+    steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options or Options())
     plan = Plan(
         name=server.name,
         workspace=str(workspace.root),
         model=server.name,
         facts=facts,
         choice=choice,
-        steps=tuple(map(_remaining, llamacpp.steps(choice, host, facts, runtime, ports, question))),
-        notes=(*notes, *moved),
+        steps=tuple(map(_remaining, steps)),
+        notes=(*runtime.notes, *moved),
         host=host.source,
         machine=machine(host, choice),
     )
     if host.source == "this machine":
-        _check_disk(plan, runtime)
+        _check_disk(plan, workspace.root)
     return plan
+
+
+def _runtime(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Runtime:
+    env = environment(choice.stack)
+    interpreter = usable_interpreter(host)
+    problems = obstacles(host, env)
+    if interpreter is None or problems:
+        raise HostError("TW-L01", problems[0].text, problems[0].remedy)
+    return Native(workspace, server, env, interpreter)
 
 
 def _not_built(choice: Choice) -> InfeasibleError:
@@ -123,16 +132,15 @@ def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]
     return free(Ports(first, first + 1, first + 2))
 
 
-def _check_disk(plan: Plan, runtime: Native) -> None:
+def _check_disk(plan: Plan, folder: Path) -> None:
     """The workspace's disk must hold what is not there yet."""
     needed = plan.estimate.disk_bytes
-    folder = runtime.workspace.root
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     if needed and free < needed + HEADROOM_BYTES:
         raise WorkspaceError(
             "TW-L02",
-            f"{size(needed)} are needed in {runtime.workspace.root} and {size(free)} are free",
+            f"{size(needed)} are needed in {plan.workspace} and {size(free)} are free",
             "Free some space, or choose another folder with --workspace DIR.",
         )

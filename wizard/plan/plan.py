@@ -34,12 +34,15 @@ class Command:
         env: Variables added to the wizard's own environment.
         secrets: Names of environment variables that the program needs; their values are never in the plan.
         cwd: Working directory, or None for the server's folder.
+        cleanup: Program and arguments that remove what outlives the program's own processes (a container of a step
+            that was stopped); run before the program too, for what a killed wizard left.
     """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     cwd: str | None = None
+    cleanup: tuple[str, ...] = ()
     kind: Literal["command"] = "command"
 
     def shell(self) -> str:
@@ -69,6 +72,21 @@ MADE_FROM = "TRITON_WIZARD_MADE_FROM"
 
 
 @dataclass(frozen=True, slots=True)
+class Container:
+    """The container that a server runs in; its client process stands for it in the process table.
+
+    Attributes:
+        run: Engine and options up to the image: ``docker run --rm --name …``.
+        image: With its tag.
+        remove: Program and arguments that remove the container, whatever state it is in.
+    """
+
+    run: tuple[str, ...]
+    image: str
+    remove: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Start the server in the background.
 
@@ -78,6 +96,7 @@ class Start:
         ports: The ports to use if they are still free.
         model: The model that it serves.
         host: The address to listen on.
+        container: Where it runs if that is not this machine itself; it listens on Triton's own ports in there.
     """
 
     argv: tuple[str, ...]
@@ -85,11 +104,18 @@ class Start:
     ports: Ports
     model: str
     host: str = "127.0.0.1"
+    container: Container | None = None
     kind: Literal["start"] = "start"
 
     def command(self, ports: Ports | None = None) -> Command:
         """The whole command with ``ports``, or the planned ones."""
         ports = ports or self.ports
+        if self.container:
+            inside = Ports()
+            pairs = ((ports.http, inside.http), (ports.grpc, inside.grpc), (ports.metrics, inside.metrics))
+            published = tuple(f"--publish={self.host}:{ours}:{theirs}" for ours, theirs in pairs)
+            argv = (*self.container.run, *published, self.container.image, *self.argv)
+            return Command(argv, self.env, cleanup=self.container.remove)
         flags = (
             f"--http-address={self.host}",
             f"--http-port={ports.http}",

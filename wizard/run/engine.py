@@ -169,11 +169,13 @@ class _Run:
         environment = environment_for(command.secrets) | dict(command.env)
         environment[proctable.STEP_MARK] = str(self.workspace.root)
         environment.setdefault("PYTHONUNBUFFERED", "1")
+        await _clean_up(command, environment)
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
             raise self._failed(step, command, f"it cannot be started: {error.strerror}") from error
         kept: list[str] = []
+        status: int | None = None
         try:
             async for lines in child.output():
                 log.writelines(redact(line.text).encode() + b"\n" for line in lines)
@@ -184,6 +186,8 @@ class _Run:
             status = await child.wait()
         finally:
             await child.stop()
+            if status != 0:
+                await _clean_up(command, environment)
         if status:
             raise self._failed(step, command, _why(status, kept))
 
@@ -246,6 +250,15 @@ def _unwritable(path: object, error: OSError) -> WorkspaceError:
         f"{path} cannot be written: {error.strerror}",
         "Free some space or mend its rights, then run `up` again.",
     )
+
+
+async def _clean_up(command: Command, environment: dict[str, str]) -> None:
+    """Remove what the command's own processes left, or an earlier wizard's; what fails here fails the command too."""
+    if command.cleanup:
+        child = await Child.start(command.cleanup, env=environment)
+        async for _ in child.output():
+            pass
+        await child.wait()
 
 
 def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:

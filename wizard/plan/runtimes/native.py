@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,9 +45,9 @@ class Native:
         return self.workspace.environments / f"{Path(self.environment.pins).stem}-{mark}"
 
     @property
-    def python(self) -> Path:
+    def python(self) -> str:
         """The environment's interpreter."""
-        return self.root / "bin" / "python"
+        return str(self.root / "bin" / "python")
 
     @property
     def site_packages(self) -> Path:
@@ -59,15 +60,21 @@ class Native:
         """Triton's backend directory."""
         return self.root / "backends"
 
-    def create(self, check: str) -> Step:
-        """The step that makes the environment; ``check`` is Python code that must run in it afterwards."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know before accepting the plan."""
+        version = ".".join(map(str, self.interpreter.version))
+        return (f"Python {version} at {self.interpreter.path} runs the server's models.",)
+
+    def prepare(self) -> tuple[Step, ...]:
+        """Make the environment, see `Runtime.prepare`."""
         triton = self.site_packages / "pytriton" / "tritonserver"
         major, minor, _ = self.interpreter.version
         stub = triton / "python_backend_stubs" / f"{major}.{minor}" / "triton_python_backend_stub"
         backend = triton / "backends" / "python"
         target = self.backends / "python"
         parts = (backend / "libtriton_python.so", backend / "triton_python_backend_utils.py", stub)
-        return Step(
+        step = Step(
             id="environment",
             title="Make the server environment",
             why=(
@@ -79,19 +86,35 @@ class Native:
                 *self._install(),
                 Command(("mkdir", "-p", str(target))),
                 Command(("cp", "--", *map(str, parts), str(target))),
-                Command((str(self.python), "-c", check)),
+                Command((self.python, "-c", self.environment.check)),
             ),
-            done=Done(files=(str(self.python), str(triton / "bin" / "tritonserver"), str(target / stub.name))),
+            done=Done(files=(self.python, str(triton / "bin" / "tritonserver"), str(target / stub.name))),
             estimate=Estimate(20, self.environment.download_bytes, self.environment.disk_bytes),
             identity=str(self.root),
         )
+        return (step,)
+
+    def command(
+        self,
+        step: str,
+        argv: Sequence[str],
+        *,
+        env: Sequence[tuple[str, str]] = (),
+        secrets: Sequence[str] = (),
+        reads: Sequence[Path] = (),
+        writes: Sequence[Path] = (),
+        gpus: int = 0,
+        cwd: Path | None = None,
+    ) -> Command:
+        """``argv`` as it is, see `Runtime.command`."""
+        return Command(tuple(argv), tuple(env), tuple(secrets), str(cwd) if cwd else None)
 
     def _install(self) -> tuple[Command, ...]:
         requirements = ("--no-deps", "--require-hashes", "-r", str(pins(self.environment)))
         if uv := shutil.which("uv"):
             return (
                 Command((uv, "venv", "--clear", "--no-project", "--python", self.interpreter.path, str(self.root))),
-                Command((uv, "pip", "install", "--python", str(self.python), *requirements)),
+                Command((uv, "pip", "install", "--python", self.python, *requirements)),
             )
         options = ("install", "--no-compile", "--no-input", "--disable-pip-version-check", *requirements)
         if importlib.util.find_spec("pip"):
@@ -99,31 +122,43 @@ class Native:
             # comes without ensurepip, will do.
             return (
                 Command((self.interpreter.path, "-m", "venv", "--clear", "--without-pip", str(self.root))),
-                Command((sys.executable, "-m", "pip", "--python", str(self.python), *options)),
+                Command((sys.executable, "-m", "pip", "--python", self.python, *options)),
             )
         return (
             Command((self.interpreter.path, "-m", "venv", "--clear", str(self.root))),
-            Command((str(self.python), "-m", "pip", *options)),
+            Command((self.python, "-m", "pip", *options)),
         )
 
-    def start(self, model: str, ports: Ports, made: str) -> Start:
-        """The action that starts Triton; ``made`` changes when anything that it was made from changes."""
+    def start(
+        self,
+        model: str,
+        ports: Ports,
+        made: str,
+        *,
+        argv: Sequence[str] | None = None,
+        env: Sequence[tuple[str, str]] = (),
+        reads: Sequence[Path] = (),
+        auto_complete: bool = False,
+    ) -> Start:
+        """Triton as a process of this machine, see `Runtime.start`."""
         libraries = [str(self.site_packages / "nvidia_pytriton.libs")]
         if self.interpreter.libpython:
             libraries.append(self.interpreter.libpython)
+        server = (
+            str(self.site_packages / "pytriton" / "tritonserver" / "bin" / "tritonserver"),
+            f"--model-repository={self.server.repository}",
+            f"--backend-directory={self.backends}",
+            f"--backend-config=python,shm-region-prefix-name={shm_prefix(self.server)}",
+            *(() if auto_complete else ("--disable-auto-complete-config",)),
+            f"--exit-timeout-secs={EXIT_TIMEOUT_S}",
+        )
         return Start(
-            argv=(
-                str(self.site_packages / "pytriton" / "tritonserver" / "bin" / "tritonserver"),
-                f"--model-repository={self.server.repository}",
-                f"--backend-directory={self.backends}",
-                f"--backend-config=python,shm-region-prefix-name={shm_prefix(self.server)}",
-                "--disable-auto-complete-config",
-                f"--exit-timeout-secs={EXIT_TIMEOUT_S}",
-            ),
+            argv=tuple(argv) if argv else server,
             env=(
                 ("LD_LIBRARY_PATH", ":".join(libraries)),
                 ("PATH", f"{self.root / 'bin'}:{SYSTEM_PATH}"),
                 ("PYTHONNOUSERSITE", "1"),
+                *env,
                 (MADE_FROM, made),
             ),
             ports=ports,

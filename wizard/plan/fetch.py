@@ -1,0 +1,70 @@
+"""The step that gets the model: from the hub into the workspace, or used where it is on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.kernel.paths import Workspace, suggest_name
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Command, Done, Estimate, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The step that gets a model.
+
+    Attributes:
+        step: The step.
+        path: Where the engine finds the model then: a GGUF file, or a folder with weights, config and tokenizer.
+        reads: What must be readable beside the workspace, because ``path`` is a link to it.
+    """
+
+    step: Step
+    path: Path
+    reads: tuple[Path, ...] = ()
+
+
+def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
+    """How to get the model ``facts``."""
+    gguf = next((file.name for file in facts.weights if file.format == "gguf"), None)
+    if gguf is None and facts.quantization and facts.quantization.method == "gguf":
+        gguf = f"{suggest_name(facts.name)}.gguf"
+    mark = fingerprint([facts.location, facts.revision])[:8]  # two models may have the same short name
+    folder = workspace.models / f"{suggest_name(facts.ref)}-{mark}"
+    if facts.local:
+        return _link(Path(facts.location).absolute(), folder / Path(gguf).name if gguf else folder)
+    from wizard.model.hub import download_command
+
+    argv = download_command(facts.location, gguf, facts.revision, str(folder))
+    target = folder / gguf if gguf else folder
+    size = facts.weight_bytes or 0
+    what = (
+        "one GGUF file with tokenizer and chat template inside"
+        if gguf
+        else "safetensors, configuration and tokenizer, without the pickle files that could run code"
+    )
+    step = Step(
+        "model",
+        "Get the model",
+        f"The weights come from the Hugging Face hub, {what}.",
+        (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
+        Done(files=(str(target if gguf else folder / "config.json"),)),
+        Estimate(5 + size / 20e6, size, size),
+    )
+    return Fetched(step, target)
+
+
+def _link(source: Path, target: Path) -> Fetched:
+    # A link, not a copy: the weights may be many GiB, and the files are the user's.
+    step = Step(
+        "model",
+        "Get the model",
+        "The weights are on this machine already; the server gets a link to "
+        + ("them." if source.is_dir() else "the file."),
+        (Command(("mkdir", "-p", str(target.parent))), Command(("ln", "-sfn", str(source), str(target)))),
+        Done(files=(str(target),)),
+        Estimate(0.1),
+    )
+    return Fetched(step, target, (source,))

@@ -1,0 +1,166 @@
+"""The runtime `docker`: each step and the server are a container of one image; docker or podman, by command line.
+
+Containers see the workspace under the path that it has here. They publish their ports on one address of this machine
+instead of sharing its network, belong to whoever runs the wizard, and bear labels by which they are found again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.values import fingerprint
+from wizard.plan.plan import MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
+
+LABEL = "triton-wizard"
+"""Labels of ours begin with this; nothing without them is ever touched."""
+EXIT_TIMEOUT_S = 30
+"""Seconds that Triton waits for running requests when it is told to stop."""
+_PULL = 'docker image inspect "$0" >/dev/null 2>&1 || exec docker pull "$0"'
+
+
+@dataclass(frozen=True, slots=True)
+class Docker:
+    """One image and one server.
+
+    Attributes:
+        workspace: Where everything is made.
+        server: The server's folder.
+        image: With its registry and tag.
+        engine: ``docker`` or ``podman``.
+        devices: Indices of the GPUs that the server gets; empty: none.
+        download_bytes: What a pull fetches, where it is known.
+        disk_bytes: What the image takes on disk, where it is known.
+    """
+
+    workspace: Workspace
+    server: ServerFolder
+    image: str
+    engine: str = "docker"
+    devices: tuple[int, ...] = ()
+    download_bytes: int = 0
+    disk_bytes: int = 0
+
+    @property
+    def python(self) -> str:
+        """The image's own interpreter."""
+        return "python3"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know before accepting the plan."""
+        return (f"Everything runs in containers of {self.image}.",)
+
+    def prepare(self) -> tuple[Step, ...]:
+        """Pull the image unless it is there."""
+        return (
+            Step(
+                id="image",
+                title="Get the serving image",
+                why=(
+                    "NVIDIA's image holds Triton, the engine and all libraries in versions that fit each other. The "
+                    "engine is built in the very image that serves it, because an engine loads only in the version "
+                    "that built it."
+                ),
+                actions=(Command(("sh", "-c", _PULL.replace("docker", self.engine), self.image)),),
+                done=Done(),
+                estimate=Estimate(self.download_bytes / 20e6 + 5, self.download_bytes, self.disk_bytes),
+            ),
+        )
+
+    def command(
+        self,
+        step: str,
+        argv: Sequence[str],
+        *,
+        env: Sequence[tuple[str, str]] = (),
+        secrets: Sequence[str] = (),
+        reads: Sequence[Path] = (),
+        writes: Sequence[Path] = (),
+        gpus: int = 0,
+        cwd: Path | None = None,
+    ) -> Command:
+        """``argv`` in a container of its own, see `Runtime.command`."""
+        options = [
+            *self._options(f"{self._name}-{step}", {"step": step}),
+            *self._gpus(self.devices[:gpus] if gpus else ()),
+            *self._mounts((self.workspace.models, *reads), (self.server.root, *writes)),
+            *(f"--env={name}={value}" for name, value in env),
+            *(f"--env={name}" for name in secrets),  # the value is taken from the client's environment, not its argv
+            f"--workdir={cwd or self.server.root}",
+        ]
+        return Command((*options, self.image, *argv), secrets=tuple(secrets), cleanup=self._remove({"step": step}))
+
+    def start(
+        self,
+        model: str,
+        ports: Ports,
+        made: str,
+        *,
+        argv: Sequence[str] | None = None,
+        env: Sequence[tuple[str, str]] = (),
+        reads: Sequence[Path] = (),
+        auto_complete: bool = False,
+    ) -> Start:
+        """``tritonserver`` in a container, see `Runtime.start`."""
+        run = (
+            *self._options(self._name, {"role": "server"}),
+            *self._gpus(self.devices),
+            *self._mounts((self.workspace.models, self.server.root, *reads), ()),
+            *(f"--env={name}={value}" for name, value in env),
+        )
+        default = ("tritonserver", f"--model-repository={self.server.repository}")
+        strict = () if auto_complete else ("--disable-auto-complete-config",)
+        return Start(
+            argv=tuple(argv) if argv else (*default, *strict, f"--exit-timeout-secs={EXIT_TIMEOUT_S}"),
+            env=((MADE_FROM, made),),
+            ports=ports,
+            model=model,
+            container=Container(run, self.image, self._remove({"role": "server"})),
+        )
+
+    @property
+    def _name(self) -> str:
+        return f"{LABEL}-{self.server.name}-{self._mark}"
+
+    @property
+    def _mark(self) -> str:
+        """Tells servers of the same name in two workspaces apart."""
+        return fingerprint(str(self.server.root))[:8]
+
+    def _options(self, name: str, labels: dict[str, str]) -> tuple[str, ...]:
+        return (
+            self.engine,
+            "run",
+            "--rm",
+            "--init",
+            f"--name={name}",
+            f"--label={LABEL}.server={self._mark}",
+            *(f"--label={LABEL}.{key}={value}" for key, value in labels.items()),
+            f"--user={os.getuid()}:{os.getgid()}",
+            "--env=HOME=/tmp",
+            "--shm-size=1g",
+            "--ulimit=stack=67108864",
+        )
+
+    def _gpus(self, devices: Sequence[int]) -> tuple[str, ...]:
+        if not devices:
+            return ()
+        if self.engine == "podman":  # it ignores --gpus without a word
+            return tuple(f"--device=nvidia.com/gpu={one}" for one in devices)
+        return (f'--gpus="device={",".join(map(str, devices))}"',)
+
+    def _mounts(self, reads: Sequence[Path], writes: Sequence[Path]) -> tuple[str, ...]:
+        """Bind mounts that fail where the source is missing (``--volume`` would make an empty folder of root's)."""
+        options = {path: ",readonly" for path in reads} | dict.fromkeys(writes, "")
+        return tuple(f"--mount=type=bind,source={path},target={path}{mode}" for path, mode in options.items())
+
+    def _remove(self, labels: dict[str, str]) -> tuple[str, ...]:
+        """Removes our containers with ``labels``, in whatever state."""
+        wanted = {"server": self._mark} | labels
+        filters = " ".join(f"--filter=label={LABEL}.{key}={value}" for key, value in wanted.items())
+        find = f"{self.engine} ps --all --quiet {filters}"
+        return ("sh", "-c", f"{find} | xargs --no-run-if-empty {self.engine} rm --force")

@@ -1,0 +1,92 @@
+"""What a serving stack may ask of a runtime. A stack never knows which one it is on beyond the paths it is given.
+
+Every path is the same on both sides: a container sees the workspace where this machine has it, so that the commands
+which are shown, the files that are written and the messages that an engine prints name the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.plan.plan import Command, Ports, Start, Step
+
+
+class Runtime(Protocol):
+    """Carries out a stack's commands and its server."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where everything is made."""
+        ...
+
+    @property
+    def server(self) -> ServerFolder:
+        """The server's folder."""
+        ...
+
+    @property
+    def python(self) -> str:
+        """The interpreter that has the engine's packages, as an argv's first word."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know before accepting the plan."""
+        ...
+
+    def prepare(self) -> tuple[Step, ...]:
+        """The steps that make or fetch what runs the commands: an environment, an image."""
+        ...
+
+    def command(
+        self,
+        step: str,
+        argv: Sequence[str],
+        *,
+        env: Sequence[tuple[str, str]] = (),
+        secrets: Sequence[str] = (),
+        reads: Sequence[Path] = (),
+        writes: Sequence[Path] = (),
+        gpus: int = 0,
+        cwd: Path | None = None,
+    ) -> Command:
+        """``argv`` as a command of the step ``step``.
+
+        Args:
+            step: The step's id.
+            argv: Program and arguments, as the serving image has them.
+            env: Variables.
+            secrets: Names of variables whose values the program needs.
+            reads: Folders or files outside the workspace's models that it reads.
+            writes: Folders that it writes; they exist.
+            gpus: GPUs that it uses; 0: none.
+            cwd: Working directory.
+        """
+        ...
+
+    def start(
+        self,
+        model: str,
+        ports: Ports,
+        made: str,
+        *,
+        argv: Sequence[str] | None = None,
+        env: Sequence[tuple[str, str]] = (),
+        reads: Sequence[Path] = (),
+        auto_complete: bool = False,
+    ) -> Start:
+        """The action that starts Triton.
+
+        Args:
+            model: Whose readiness counts.
+            ports: Ports that are free now.
+            made: Changes when anything that the server is made from changes.
+            argv: Instead of ``tritonserver`` with the repository: what starts it under MPI.
+            env: Variables of the server.
+            reads: Folders outside the workspace that it reads.
+            auto_complete: Let backends fill in their configuration (vLLM's and the LLM API's need it).
+        """
+        ...

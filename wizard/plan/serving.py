@@ -1,0 +1,67 @@
+"""The steps at the end of every plan: write the repository, start Triton, wait for it, ask a first question."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from wizard.plan.plan import Command, Done, Estimate, Start, Step, Wait, Write
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.repository.repository import Repository
+
+
+def repository_step(runtime: Runtime, repository: Repository, why: str, *before: Command) -> Step:
+    """The step that writes the model repository, whole; ``before`` brings what is not ours to write."""
+    files = tuple(Write(str(runtime.server.repository / file.path), file.text) for file in repository.files)
+    return Step(
+        id="repository",
+        title="Write the model repository",
+        why=(
+            "Triton serves what it finds in a model repository: a folder for each model with config.pbtxt (its inputs, "
+            f"outputs and settings) and numbered version folders. {why}"
+        ),
+        actions=(*before, *files),
+        done=Done(files=tuple(file.path for file in files)),
+        estimate=Estimate(0.1, disk_bytes=sum(len(file.text) for file in files)),
+    )
+
+
+def serve_steps(start: Start, ready_seconds: float) -> tuple[Step, ...]:
+    """Start the server and wait until it is ready, at most ``ready_seconds``."""
+    return (
+        Step(
+            id="start",
+            title="Start Triton",
+            why=(
+                "tritonserver loads the repository and listens on 127.0.0.1 only: HTTP, gRPC and Prometheus metrics on "
+                "three ports. It keeps running when you close the wizard; `triton-wizard down` stops it."
+            ),
+            actions=(start,),
+            done=Done(server=True),
+            estimate=Estimate(0.5),
+        ),
+        Step(
+            id="ready",
+            title="Wait until the model is ready",
+            why="Triton opens its ports when every model is loaded; then /v2/models/NAME/ready answers 200.",
+            actions=(Wait(start.model, start.ports, ready_seconds),),
+            done=Done(),
+            estimate=Estimate(2),
+        ),
+    )
+
+
+def question_step(runtime: Runtime, question: str) -> Step:
+    """Ask the served model one question, as a user would."""
+    argv: Sequence[str] = (
+        *(sys.executable, "-m", "wizard", "chat", runtime.server.name),
+        *("--workspace", str(runtime.workspace.root), "--max-tokens", "128", "--message", question),
+    )
+    return Step(
+        id="question",
+        title="Ask a first question",
+        why="Ready means loaded; only an answer proves that prompt, template, engine and streaming work together.",
+        actions=(Command(tuple(argv)),),
+        done=Done(),
+        estimate=Estimate(2),
+    )
