@@ -106,6 +106,7 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
     ready = [
         _suggestion(host, one.name, one.title, one.about, None, silent if one.needs_network and not online else None)
         for one in journeys()
+        if one.model_in_profiles
     ]
     usable = [one for one in real if one.usable]
     return [*usable, *ready, *(one for one in real if not one.usable)]

@@ -23,6 +23,12 @@ class Journey:
     """Where the journey comes from: a tutorial, the wizard itself."""
     answers: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Name of a question → its answer."""
+    options: dict[str, object] = field(default_factory=dict)
+    """How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`."""
+    repaired: tuple[str, ...] = ()
+    """What is wrong in the tutorial that the journey replaces, and what is done instead; a sentence each."""
+    later: tuple[str, ...] = ()
+    """What the tutorial does afterwards and the journey does not; a sentence each."""
     first_question: str | None = None
     """Asked as soon as the model is ready."""
     needs_network: bool = True

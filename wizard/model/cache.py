@@ -16,6 +16,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.values import from_json, to_json
 from wizard.model import local
 from wizard.model.facts import ModelFacts
+from wizard.model.known import known
 from wizard.model.refs import HubRef
 
 
@@ -56,7 +57,7 @@ def complete(ref: HubRef) -> ModelFacts | None:
 
 
 def kept(ref: HubRef, why: str) -> ModelFacts | None:
-    """The best that is known without the hub; None if nothing is.
+    """The best that is known without the hub, a configuration that is shipped last of all; None if nothing is.
 
     Args:
         ref: The repository.
@@ -67,7 +68,7 @@ def kept(ref: HubRef, why: str) -> ModelFacts | None:
         return replace(noted, unknown={**noted.unknown, "hub": f"{why}; this is what it said on {day}"})
     if facts := _of_snapshot(ref):
         return replace(facts, unknown={**facts.unknown, "hub": f"{why}; this is from the files in the cache"})
-    return None
+    return known(ref, why)
 
 
 def keep(ref: HubRef, facts: ModelFacts) -> None:

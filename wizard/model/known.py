@@ -1,0 +1,67 @@
+"""Models whose configuration is shipped, so that they can be planned for where the hub does not answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wizard.catalog import profiles
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_json
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
+from wizard.model.refs import HubRef
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One file of ``profiles/configs``: what a repository's config.json says, as far as it matters here."""
+
+    repo: str
+    licence: str
+    gated: bool
+    source: str
+    config: dict[str, Any]
+
+
+def known(ref: HubRef, why: str) -> ModelFacts | None:
+    """The facts of ``ref`` from the shipped configuration, or None if there is none.
+
+    Args:
+        ref: The repository.
+        why: Why the hub was not heard, for people.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if the file is damaged.
+    """
+    try:
+        path = profiles.find(f"configs/{ref.repo.replace('/', '--')}.json")
+    except UsageError:
+        return None
+    one = from_json(Known, path.read_text(encoding="utf-8"), where=str(path))
+    facts = ModelFacts(
+        str(ref),
+        "hub",
+        ref.repo,
+        ref.repo.split("/")[1],
+        None,
+        None,
+        revision=ref.revision,
+        licence=one.licence,
+        gated=one.gated,
+    )
+    shipped = f"{why}; architecture and sizes are from the configuration that is shipped with the wizard"
+    found = describe(replace(facts, unknown={"hub": shipped}), one.config, str(path))
+    return replace(found, weight_bytes=_bytes(found))
+
+
+def _bytes(facts: ModelFacts) -> int | None:
+    """Weights as published: the parameters in their dtype, or packed as the quantisation packs them."""
+    if facts.anatomy is None:
+        return None
+    bits = facts.quantization.bits if facts.quantization else None
+    parts = facts.anatomy.parts
+    sixteen = 2
+    if bits is None:
+        return parts.total * sixteen
+    return round(parts.linears * bits / 8 + (parts.total - parts.linears) * sixteen)
