@@ -112,6 +112,20 @@ class Child:
         await stop_group(self.pid)
 
 
+async def finish(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run ``argv`` to its end, throw its output away, and return its exit status (127: it cannot be executed)."""
+    try:
+        child = await Child.start(argv, env=env)
+    except OSError:
+        return 127
+    try:
+        async for _ in child.output():
+            pass
+        return await child.wait()
+    finally:
+        await child.stop()
+
+
 async def stop_group(
     group: int, ladder: Sequence[tuple[signal.Signals, float]] = STOP_LADDER, *, leader_only: bool = False
 ) -> bool:

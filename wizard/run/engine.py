@@ -16,7 +16,7 @@ from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, StepError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
-from wizard.kernel.process import Child, Line, stop_group
+from wizard.kernel.process import Child, Line, finish, stop_group
 from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
@@ -169,7 +169,7 @@ class _Run:
         environment = environment_for(command.secrets) | dict(command.env)
         environment[proctable.STEP_MARK] = str(self.workspace.root)
         environment.setdefault("PYTHONUNBUFFERED", "1")
-        await _clean_up(command, environment)
+        await _clean_up(command)
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
@@ -187,7 +187,7 @@ class _Run:
         finally:
             await child.stop()
             if status != 0:
-                await _clean_up(command, environment)
+                await _clean_up(command)
         if status:
             raise self._failed(step, command, _why(status, kept))
 
@@ -203,6 +203,7 @@ class _Run:
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
             yield Output(step.id, ("Stopped the server that ran with older settings.",), time.time())
+        await _clean_up(start.command())
         self.started, said = launch.launch(start, self.server)
         endpoint = self.started
         what = f"tritonserver runs as process {endpoint.pid}; HTTP {endpoint.http}, gRPC {endpoint.grpc}"
@@ -252,13 +253,10 @@ def _unwritable(path: object, error: OSError) -> WorkspaceError:
     )
 
 
-async def _clean_up(command: Command, environment: dict[str, str]) -> None:
-    """Remove what the command's own processes left, or an earlier wizard's; what fails here fails the command too."""
+async def _clean_up(command: Command) -> None:
+    """Remove what the command's own processes left, or an earlier wizard's; if that fails, so does the command."""
     if command.cleanup:
-        child = await Child.start(command.cleanup, env=environment)
-        async for _ in child.output():
-            pass
-        await child.wait()
+        await finish(command.cleanup, environment_for())
 
 
 def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:

@@ -23,6 +23,8 @@ class Endpoint:
     """The process's start time as the kernel counts it, so that a re-used process id is not taken for the server."""
     log: str
     protocol: str = "triton"
+    remove: tuple[str, ...] = ()
+    """Program and arguments that remove its container, if it runs in one; ``pid`` is the container's client then."""
 
     @property
     def http(self) -> str:

@@ -52,6 +52,7 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
         pid=process.pid,
         started=row.started if row else "",
         log=str(log),
+        remove=command.cleanup,
     )
     find.write(server, endpoint)
     return endpoint, said

@@ -8,8 +8,10 @@ from pathlib import Path
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import ServerFolder
-from wizard.kernel.process import stop_group
-from wizard.plan.runtimes.native import EXIT_TIMEOUT_S, shm_prefix
+from wizard.kernel.process import finish, stop_group
+from wizard.kernel.secrets import environment_for
+from wizard.plan.runtimes.native import shm_prefix
+from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.serve import find
 
 ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
@@ -27,6 +29,7 @@ async def stop(server: ServerFolder) -> bool:
         ServerError: TW-S07 if a process outlives SIGKILL.
     """
     groups = {row.group for row in proctable.marked(proctable.SERVER_MARK, str(server.root))}
+    noted = find.note(server)
     if endpoint := find.running(server):
         groups.add(endpoint.pid)
     for group in groups:
@@ -37,6 +40,8 @@ async def stop(server: ServerFolder) -> bool:
                 f"process group {group} of server {server.name} cannot be stopped",
                 "It may belong to another user; stop it by hand and run `down` again.",
             )
+    if noted and noted.remove:  # its client is gone; a container that was killed with it, or hangs, is not
+        await finish(noted.remove, environment_for())
     server.endpoint.unlink(missing_ok=True)
     for leftover in Path("/dev/shm").glob(shm_prefix(server) + "*"):  # noqa: S108 -- the kernel's own path
         leftover.unlink(missing_ok=True)

@@ -14,11 +14,10 @@ from pathlib import Path
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
+from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
 LABEL = "triton-wizard"
 """Labels of ours begin with this; nothing without them is ever touched."""
-EXIT_TIMEOUT_S = 30
-"""Seconds that Triton waits for running requests when it is told to stop."""
 _PULL = 'docker image inspect "$0" >/dev/null 2>&1 || exec docker pull "$0"'
 
 

@@ -22,11 +22,10 @@ from wizard.catalog.environments import Environment, pins
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Ports, Start, Step
+from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.probe.host import Interpreter
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-EXIT_TIMEOUT_S = 5
-"""Seconds that Triton waits for running requests when it is told to stop."""
 
 
 @dataclass(frozen=True, slots=True)

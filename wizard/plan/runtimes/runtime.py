@@ -13,6 +13,9 @@ from typing import Protocol
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.plan.plan import Command, Ports, Start, Step
 
+EXIT_TIMEOUT_S = 5
+"""Seconds that Triton waits for running requests when it is told to stop."""
+
 
 class Runtime(Protocol):
     """Carries out a stack's commands and its server."""
