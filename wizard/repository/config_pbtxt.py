@@ -6,20 +6,69 @@ Nothing is ever pasted into text, so a quote, a newline or a ``${x}`` in a value
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
-DataType: TypeAlias = Literal["STRING", "BOOL", "INT32", "INT64", "UINT64", "FP32"]
+DataType: TypeAlias = Literal[
+    "BOOL", "UINT8", "UINT32", "UINT64", "INT32", "INT64", "FP16", "BF16", "FP32", "STRING"
+]  # fmt: skip
+InstanceKind: TypeAlias = Literal["KIND_AUTO", "KIND_CPU", "KIND_GPU", "KIND_MODEL"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An input or output. ``dims`` without the batch dimension; -1 is any size; outputs are never ``optional``."""
+    """An input or output.
+
+    Attributes:
+        name: As in requests.
+        type: Triton's name of the type, without ``TYPE_``.
+        dims: Without the batch dimension; -1 is any size.
+        optional: A request may leave it out; never said of an output.
+        reshape: What the backend sees instead of ``dims``; ``()`` is a scalar, None says nothing.
+        ragged: Requests of different sizes may share a batch.
+    """
 
     name: str
     type: DataType
     dims: tuple[int, ...] = (1,)
     optional: bool = False
+    reshape: tuple[int, ...] | None = None
+    ragged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceGroup:
+    """Copies of the model: ``count`` on each of ``gpus``, or on every GPU if there are none named (KIND_GPU)."""
+
+    count: int = 1
+    kind: InstanceKind = "KIND_CPU"
+    gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicBatching:
+    """Requests that Triton puts together.
+
+    Attributes:
+        preferred: Batch sizes worth waiting for.
+        max_queue_delay_microseconds: How long a request may wait for others.
+        max_queue_size: Requests that may wait; 0 is any number, None says nothing.
+        preserve_ordering: Responses leave in the order in which requests came.
+    """
+
+    preferred: tuple[int, ...] = ()
+    max_queue_delay_microseconds: int = 0
+    max_queue_size: int | None = None
+    preserve_ordering: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleStep:
+    """One member of an ensemble. The maps go from the member's names to the ensemble's."""
+
+    model: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
 
 def config_pbtxt(
@@ -31,7 +80,8 @@ def config_pbtxt(
     backend: str = "python",
     decoupled: bool = False,
     max_batch_size: int = 0,
-    instances: int = 1,
+    instances: int | Sequence[InstanceGroup] = 1,
+    batching: DynamicBatching | None = None,
 ) -> str:
     """The text of one model's ``config.pbtxt`` (schema: ``model_config.proto`` of triton-inference-server/common).
 
@@ -43,7 +93,9 @@ def config_pbtxt(
         backend: Triton backend that runs it.
         decoupled: Whether one request may have any number of responses (streaming).
         max_batch_size: 0 means that requests have no batch dimension.
-        instances: Copies of the model, on the CPU as far as Triton is concerned (a backend's engine decides by itself).
+        instances: Copies of the model. A number is as many on the CPU as far as Triton is concerned (a backend's
+            engine decides by itself).
+        batching: Dynamic batching; None is none.
 
     Returns:
         Protobuf text in UTF-8, the same for the same arguments.
@@ -51,19 +103,86 @@ def config_pbtxt(
     Raises:
         ValueError: A text holds a lone surrogate, which no protobuf string can.
     """
-    from google.protobuf import text_format
     from tritonclient.grpc import model_config_pb2 as pb
 
     config = pb.ModelConfig(name=name, backend=backend, max_batch_size=max_batch_size)
     config.model_transaction_policy.decoupled = decoupled
-    for tensor in inputs:
-        kind = pb.DataType.Value(f"TYPE_{tensor.type}")
-        config.input.add(name=tensor.name, data_type=kind, dims=tensor.dims, optional=tensor.optional)
-    for tensor in outputs:
-        kind = pb.DataType.Value(f"TYPE_{tensor.type}")
-        config.output.add(name=tensor.name, data_type=kind, dims=tensor.dims)
-    config.instance_group.add(kind=pb.ModelInstanceGroup.KIND_CPU, count=instances)
+    _add_tensors(config, inputs, outputs)
+    for group in (InstanceGroup(instances),) if isinstance(instances, int) else instances:
+        kind = pb.ModelInstanceGroup.Kind.Value(group.kind)
+        config.instance_group.add(kind=kind, count=group.count, gpus=group.gpus)
+    if batching:
+        _add_batching(config, batching)
     for key, value in parameters.items():
         config.parameters[key].string_value = value
+    return _text(config)
+
+
+def ensemble_pbtxt(
+    name: str,
+    *,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    steps: Sequence[EnsembleStep],
+    max_batch_size: int = 0,
+) -> str:
+    """The text of an ensemble's ``config.pbtxt``.
+
+    It says nothing of instances, batching and decoupling: Triton refuses the first two for an ensemble, and takes the
+    last from its members.
+
+    Args:
+        name: The ensemble's name; its folder must have the same.
+        inputs: What a request may hold.
+        outputs: What each response holds.
+        steps: The members, each with the newest version of its model.
+        max_batch_size: No larger than that of any member.
+
+    Returns:
+        Protobuf text in UTF-8, the same for the same arguments.
+    """
+    from tritonclient.grpc import model_config_pb2 as pb
+
+    config = pb.ModelConfig(name=name, platform="ensemble", max_batch_size=max_batch_size)
+    _add_tensors(config, inputs, outputs)
+    for step in steps:
+        made = config.ensemble_scheduling.step.add(model_name=step.model, model_version=-1)
+        made.input_map.update(step.inputs)
+        made.output_map.update(step.outputs)
+    return _text(config)
+
+
+def _add_tensors(config: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    from tritonclient.grpc import model_config_pb2 as pb
+
+    for tensor in inputs:
+        kind = pb.DataType.Value(f"TYPE_{tensor.type}")
+        made = config.input.add(name=tensor.name, data_type=kind, dims=tensor.dims, optional=tensor.optional)
+        made.allow_ragged_batch = tensor.ragged
+        _reshape(made, tensor)
+    for tensor in outputs:
+        kind = pb.DataType.Value(f"TYPE_{tensor.type}")
+        _reshape(config.output.add(name=tensor.name, data_type=kind, dims=tensor.dims), tensor)
+
+
+def _reshape(made: Any, tensor: Tensor) -> None:
+    if tensor.reshape is not None:
+        made.reshape.SetInParent()  # an empty shape, a scalar, is something else than none
+        made.reshape.shape.extend(tensor.reshape)
+
+
+def _add_batching(config: Any, batching: DynamicBatching) -> None:
+    made = config.dynamic_batching
+    made.SetInParent()
+    made.preferred_batch_size.extend(batching.preferred)
+    made.max_queue_delay_microseconds = batching.max_queue_delay_microseconds
+    made.preserve_ordering = batching.preserve_ordering
+    if batching.max_queue_size is not None:
+        made.default_queue_policy.max_queue_size = batching.max_queue_size
+
+
+def _text(config: Any) -> str:
+    from google.protobuf import text_format
+
     text: str = text_format.MessageToString(config, as_utf8=True)
     return text

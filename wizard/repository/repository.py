@@ -15,6 +15,12 @@ class RepositoryFile:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """All files of a model repository (docs.nvidia.com, Triton user guide, "Model Repository")."""
+    """A model repository (docs.nvidia.com, Triton user guide, "Model Repository").
+
+    Attributes:
+        files: What the wizard writes.
+        copied: Folders that come from elsewhere: from a backend's checkout or image, where they have the same names.
+    """
 
     files: tuple[RepositoryFile, ...]
+    copied: tuple[str, ...] = ()
