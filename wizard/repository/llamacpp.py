@@ -63,11 +63,9 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
     )
 
 
-def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> dict[str, str]:
+def described(facts: ModelFacts, choice: Choice) -> dict[str, str]:
+    """The parameters by which a served model tells a chat client what it is."""
     parameters = {
-        "gguf": gguf_path,
-        "threads": str(threads),
-        "slots": str(choice.max_batch_size),
         "max_seq_len": str(choice.max_seq_len),
         "default_temperature": str(0.0 if facts.gate else DEFAULT_TEMPERATURE),
         "questions": json.dumps(facts.questions, ensure_ascii=False),
@@ -80,6 +78,12 @@ def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int)
             parameters["bos_token"] = facts.chat.bos_token
         if facts.chat.eos_token is not None:
             parameters["eos_token"] = facts.chat.eos_token
+    return parameters
+
+
+def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> dict[str, str]:
+    parameters = {"gguf": gguf_path, "threads": str(threads), "slots": str(choice.max_batch_size)}
+    parameters.update(described(facts, choice))
     if facts.gate:
         parameters["gate_min_probability"] = str(facts.gate.min_token_probability)
         parameters["gate_refusal"] = facts.gate.refusal

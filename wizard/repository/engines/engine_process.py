@@ -1,0 +1,217 @@
+"""What the engine programs share: the socket to the front, prompts, stop words, and the end of the process.
+
+The engine environment's Python runs the programs of this folder (3.9 or newer); the wizard never imports them. The
+messages are described in ``front_model.py``, which starts them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+LENGTH = struct.Struct(">I")
+LEAVE_SECONDS = 2.0
+"""For the engine's own children to end by themselves."""
+
+
+class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
+    """The request cannot be served; the text is for the person who asked."""
+
+
+class Front:
+    """The model inside Triton, at the other end of standard input. When it is gone, this process ends."""
+
+    def __init__(self, take: Callable[[dict[str, Any]], object]) -> None:
+        """Listen from now on; ``take`` is called, in a thread of its own, with every message."""
+        self._socket = socket.socket(fileno=os.dup(0))
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)  # children must not inherit the socket
+        os.close(empty)
+        self._sending = threading.Lock()
+        signal.signal(signal.SIGTERM, lambda *_: leave())
+        threading.Thread(target=self._listen, args=(take,), daemon=True).start()
+
+    def ready(self) -> None:
+        """Requests may come."""
+        self._send({"ready": True})
+
+    def say(self, deltas: Sequence[tuple[int, str, int, str]]) -> None:
+        """What one step made: for each request its id, new text, tokens so far, and at the end the finish reason."""
+        self._send({"deltas": deltas})
+
+    def refuse(self, number: int, error: Exception) -> None:
+        """End a request with an error, the client's if it is a `Refused`."""
+        who = "client" if isinstance(error, Refused) else "engine"
+        text = str(error) if who == "client" else f"the engine could not answer: {error!r}"
+        self._send({"errors": [(number, text, who)]})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps(message).encode()
+        with self._sending:
+            try:
+                self._socket.sendall(LENGTH.pack(len(data)) + data)
+            except OSError:
+                leave()
+
+    def _listen(self, take: Callable[[dict[str, Any]], object]) -> None:
+        with self._socket.makefile("rb") as stream:
+            while head := stream.read(LENGTH.size):
+                body = stream.read(LENGTH.unpack(head)[0])
+                take(json.loads(body))
+        leave()
+
+
+def leave() -> NoReturn:
+    """End this process and its children, which share its session; those that can end in order get time for it."""
+    children = _members()
+    for pid in children:
+        _signal(pid, signal.SIGTERM)
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while _members() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(0, signal.SIGKILL)
+    raise SystemExit(1)  # never reached
+
+
+def die(reason: str) -> NoReturn:
+    """End because the engine cannot go on; the front says so to everybody who waits."""
+    print(reason, file=sys.stderr, flush=True)
+    for pid in _members():
+        _signal(pid, signal.SIGKILL)
+    os._exit(1)
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _members() -> list[int]:
+    """The other processes of this one's group (field 5 of ``/proc/PID/stat``) that live."""
+    own, found = os.getpgrp(), []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _parent, group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        pid = int(path.parent.name)
+        if int(group) == own and state != "Z" and pid != os.getpid():
+            found.append(pid)
+    return found
+
+
+def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
+    """The tokens of a request's prompt; its special tokens count as such.
+
+    Args:
+        tokenizer: A tokenizer of transformers.
+        ask: The request: ``text``, and ``chat`` where the tokenizer's chat template makes the prompt of it.
+        context: Tokens of prompt plus answer.
+
+    Raises:
+        Refused: There is no room for an answer, or no template.
+    """
+    text = ask["text"]
+    if ask["chat"]:
+        if not tokenizer.chat_template:
+            raise Refused("this model has no chat template: send the prompt itself, with apply_chat_template false")
+        messages = [{"role": "user", "content": text}]
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    ids = list(tokenizer(text)["input_ids"])
+    if len(ids) > 1 and ids[0] == ids[1] == tokenizer.bos_token_id:
+        ids = ids[1:]  # a rendered template has the begin token, and the tokenizer puts one before every text
+    if not ids:
+        raise Refused("text_input has no token")
+    if len(ids) >= context:
+        raise Refused(f"prompt too long: {len(ids)} tokens, and a request may have {context}")
+    return ids
+
+
+def stop_ids(tokenizer: Any, words: Sequence[str]) -> list[int]:
+    """The tokens among the stop words: a special token never appears in the text of an answer."""
+    special = tokenizer.get_added_vocab()
+    return [special[word] for word in words if word in special]
+
+
+class StopWords:
+    """Cuts an answer at the first stop word, and holds back what may be the beginning of one."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        self._held = ""
+
+    def take(self, text: str) -> tuple[str, bool]:
+        """The text that is sure to be before any stop word, and whether one has come."""
+        text = self._held + text
+        found = [text.index(word) for word in self._words if word in text]
+        if found:
+            self._held = ""
+            return text[: min(found)], True
+        held = max((size for word in self._words for size in range(len(word)) if text.endswith(word[:size])), default=0)
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held], False
+
+    def rest(self) -> str:
+        """What was held back, at the end of an answer."""
+        return self._held
+
+
+class Detokenizer:
+    """Tokens to text, piece by piece; never a part of a character."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer.backend_tokenizer
+        self._stream = self._new()
+
+    def take(self, token: int) -> str:
+        """The text that is complete with ``token``."""
+        try:
+            return self._stream.step(self._tokenizer, token) or ""
+        except Exception:  # bytes that are no UTF-8 upset tokenizers' stream: go on after them
+            self._stream = self._new()
+            return self._stream.step(self._tokenizer, token) or ""
+
+    @staticmethod
+    def _new() -> Any:
+        from tokenizers.decoders import DecodeStream
+
+        return DecodeStream(skip_special_tokens=True)
+
+
+class Answer:
+    """The answer to one request, from tokens to text."""
+
+    def __init__(self, tokenizer: Any, ask: dict[str, Any], ends: Sequence[int], max_tokens: int) -> None:
+        """Begin it; ``ends`` are the tokens that end any answer of this model."""
+        self._ends = {*ends, *stop_ids(tokenizer, ask["stop"])}
+        self._stop = StopWords(ask["stop"])
+        self._text = Detokenizer(tokenizer)
+        self._max_tokens = max_tokens
+        self.tokens = 0
+        self.finish = ""
+
+    def take(self, tokens: Sequence[int]) -> str:
+        """The text that is sure with these tokens more; the rest of them if `finish` says that it is over."""
+        pieces = []
+        for token in tokens:
+            self.tokens += 1
+            if token in self._ends:
+                self.finish = "stop"
+                break
+            pieces.append(self._text.take(token))
+        text, stopped = self._stop.take("".join(pieces))
+        if stopped:
+            self.finish = "stop"
+        elif self.tokens >= self._max_tokens and not self.finish:
+            self.finish = "length"
+        return text + self._stop.rest() if self.finish and not stopped else text

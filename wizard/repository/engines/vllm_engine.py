@@ -1,0 +1,103 @@
+"""vLLM (0.9 or newer) as an engine behind ``front_model.py``.
+
+    python vllm_engine.py '{"model": "/models/x", "max_model_len": 4096}'
+
+The argument is JSON: the fields of vLLM's ``AsyncEngineArgs``. vLLM batches continuously; this program only carries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import sys
+import traceback
+from typing import Any
+
+from engine_process import Front, Refused, die, prompt_ids, stop_ids
+
+
+class Server:
+    """All running requests. Everything here runs in the one event loop, which vLLM's frontend shares."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.front = Front(lambda message: loop.call_soon_threadsafe(self._take, message))
+        self._loop = loop
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._deltas: list[tuple[int, str, int, str]] = []
+
+    async def load(self, settings: dict[str, Any]) -> None:
+        """Load the model; takes a minute or more."""
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+
+        self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
+        tokenizer = self._engine.get_tokenizer()  # before 0.12 it had to be awaited
+        self._tokenizer: Any = await tokenizer if inspect.isawaitable(tokenizer) else tokenizer
+        self._context = int(self._engine.model_config.max_model_len)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if ask := message.get("ask"):
+            self._tasks[ask["id"]] = self._loop.create_task(self._answer(ask))
+        elif task := self._tasks.get(message.get("cancel", -1)):
+            task.cancel()  # vLLM aborts a request whose reader is cancelled
+
+    async def _answer(self, ask: dict[str, Any]) -> None:
+        number, tokens = ask["id"], 0
+        try:
+            ids = prompt_ids(self._tokenizer, ask, self._context)
+            prompt = {"prompt_token_ids": ids}
+            async for output in self._engine.generate(prompt, self._sampling(ask, len(ids)), str(number)):
+                (one,) = output.outputs
+                tokens += len(one.token_ids)
+                self._say(number, one.text, tokens, one.finish_reason or "")
+        except (Refused, ValueError) as error:  # vLLM's own checks of a request are ValueErrors
+            self.front.refuse(number, Refused(str(error)))
+        except Exception as error:
+            traceback.print_exc()
+            if self._engine.errored:
+                die(f"vLLM cannot go on: {error!r}")
+            self.front.refuse(number, error)
+        finally:
+            self._tasks.pop(number, None)
+
+    def _sampling(self, ask: dict[str, Any], prompt: int) -> Any:
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+        return SamplingParams(
+            max_tokens=min(ask["max_tokens"], self._context - prompt),
+            temperature=ask["temperature"],
+            top_p=ask["top_p"],
+            top_k=ask["top_k"],
+            seed=ask["seed"],
+            stop=ask["stop"],
+            stop_token_ids=stop_ids(self._tokenizer, ask["stop"]),
+            output_kind=RequestOutputKind.DELTA,
+        )
+
+    def _say(self, *delta: Any) -> None:
+        # The readers of one step all run in the same turn of the loop, so one message has what it made for all.
+        if not self._deltas:
+            self._loop.call_soon(self._flush)
+        self._deltas.append(delta)
+
+    def _flush(self) -> None:
+        self.front.say(self._deltas)
+        self._deltas = []
+
+
+async def serve(settings: dict[str, Any]) -> None:
+    """Load, then answer until the front is gone."""
+    server = Server(asyncio.get_running_loop())
+    await server.load(settings)
+    server.front.ready()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    # vLLM starts its workers by spawn where CUDA is in use already, and they import this file.
+    try:
+        asyncio.run(serve(json.loads(sys.argv[1])))
+    except Exception:
+        traceback.print_exc()
+        die("vLLM could not be loaded")

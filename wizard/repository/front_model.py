@@ -1,0 +1,417 @@
+"""A thin model of Triton's Python backend in front of an engine that has a process and an environment of its own.
+
+The wizard copies this file to ``REPOSITORY/MODEL/1/model.py`` and the engine programs to ``engines/`` beside it. It
+runs in Triton's Python stub (3.9 or newer, numpy < 2) and never imports the wizard. What must not live in the stub's
+interpreter (vLLM and PyTorch want numpy 2) runs in the engine, which this model starts, waits for, and ends.
+
+Inputs (all but the first may be left out):
+
+===================== ======= ================================================================================
+text_input            STRING  One user message, or a ready prompt (see ``apply_chat_template``).
+max_tokens            INT32   Longest answer in tokens, 512; the end of the context ends it earlier.
+temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
+top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
+top_k                 INT32   Choose among this many, 0 for all (40).
+random_seed           UINT64  The same seed, prompt and settings give the same answer where the engine can do that.
+stop_words            STRING  Texts that end the answer, beside the model's own.
+stream                BOOL    True (default): responses as the text comes; what comes faster than it can be sent is
+                              joined. False: one response with all of it.
+apply_chat_template   BOOL    True (default if the model has a template): the engine makes the prompt of it.
+                              False: ``text_input`` is the prompt, its special tokens count as such.
+===================== ======= ================================================================================
+
+Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop`` or
+``length``), ``completion_tokens`` (so far, counted by the engine).
+
+The engine's standard input is one end of a Unix socket pair, so each notices when the other dies. A message is its
+length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it: ``{"ready":
+true}`` once, then ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with what one step of the engine made for all
+requests, and ``{"errors": [[ID, TEXT, WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import json
+import math
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+LENGTH = struct.Struct(">I")
+LOG_LINES = 40
+"""As many of the engine's last lines are shown when it cannot start."""
+CANCEL_SECONDS = 0.2
+"""Between two looks at which clients went away; a look asks the server about each request."""
+FINALIZE_SECONDS = 4.0
+SEND_SECONDS = 30
+"""An engine that takes no message for so long hangs."""
+
+
+class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
+    """The request cannot be served; the text is for the person who asked."""
+
+
+class EngineEnded(Exception):  # noqa: N818
+    """There is no engine any more; the text says how it ended."""
+
+
+class Engine:
+    """The engine process, what it prints, and the messages to and from it."""
+
+    def __init__(self, argv: list[str], changes: dict[str, str | None], folder: Path) -> None:
+        environment = {**os.environ, **{name: value for name, value in changes.items() if value is not None}}
+        for name in (name for name, value in changes.items() if value is None):
+            environment.pop(name, None)
+        self._socket, theirs = socket.socketpair()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
+        with theirs:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=folder,
+                env=environment,
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._sending = threading.Lock()
+        self._lines: collections.deque[str] = collections.deque([""], LOG_LINES)
+        self._printing = threading.Thread(target=self._copy_log, daemon=True)
+        self._printing.start()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send one message.
+
+        Raises:
+            EngineEnded: Nobody takes it.
+        """
+        data = json.dumps(message).encode()
+        try:
+            with self._sending:
+                self._socket.sendall(LENGTH.pack(len(data)) + data, socket.MSG_NOSIGNAL)
+        except OSError as error:
+            self.kill()  # part of the message may have gone out, so the next one would not be understood
+            raise EngineEnded(self.end()) from error
+
+    def receive(self) -> dict[str, Any] | None:
+        """Wait for the next message; None when the engine has ended."""
+        try:
+            head = self._read(LENGTH.size)
+            body = head and self._read(LENGTH.unpack(head)[0])
+        except OSError:
+            return None
+        return json.loads(body) if body else None
+
+    def end(self) -> str:
+        """Wait for its end, or bring it about, and say how it ended."""
+        try:
+            status = self._process.wait(FINALIZE_SECONDS)
+            self._printing.join(FINALIZE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            status = self._process.wait()
+        how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        return f"the engine process has ended ({how})"
+
+    def last_lines(self) -> str:
+        """What it printed last."""
+        return "\n".join(line for line in self._lines if line.strip())
+
+    def stop(self) -> None:
+        """End it; closing the socket asks it to, and it ends its own children."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(FINALIZE_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill it and all that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _read(self, size: int) -> bytes:
+        """Exactly ``size`` bytes; none at the end."""
+        parts = []
+        while size:
+            part = self._socket.recv(min(size, 1 << 20))
+            if not part:
+                return b""
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _watch(self) -> None:
+        self._process.wait()
+        self.kill()  # children that outlive it hold the GPU's memory, and the socket, whose end is waited for
+
+    def _copy_log(self) -> None:
+        """What the engine prints goes where the stub's own goes: into the server's log."""
+        while data := os.read(self._process.stdout.fileno(), 1 << 16):  # type: ignore[union-attr]  # it is a pipe
+            with contextlib.suppress(OSError):
+                os.write(2, data)
+            first, *more = re.split(r"[\r\n]+", data.decode(errors="replace"))
+            self._lines[-1] += first
+            self._lines.extend(more)
+
+
+class Answer:
+    """The responses to one request.
+
+    Only the delivering thread touches the sender, and never after the last response: that kills the whole server.
+    """
+
+    def __init__(self, sender: Any, stream: bool) -> None:
+        self.sender = sender
+        self.stream = stream
+        self.pieces: list[str] = []
+        self.tokens = 0
+        self.finish = ""
+        self.error: tuple[str, int] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether all of the answer is there."""
+        return bool(self.finish or self.error)
+
+
+class Delivery:
+    """All running answers, and the one thread that sends them.
+
+    The text of a request whose turn to send has not come grows in the meantime: a slow server gets fewer, longer
+    responses, and the engine never waits.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._changed = threading.Condition()
+        self._answers: dict[int, Answer] = {}
+        self._due: dict[int, Answer] = {}  # those with something to send
+        self._closed = False
+        self._thread = threading.Thread(target=self._deliver, daemon=True)
+        self._thread.start()
+
+    def begin(self, number: int, answer: Answer) -> None:
+        """Take up a request, before the engine hears of it."""
+        with self._changed:
+            self._answers[number] = answer
+            self._changed.notify()  # it may be cancelled before the engine says anything
+
+    def add(self, deltas: list[tuple[int, str, int, str]]) -> None:
+        """Take in what one step of the engine made."""
+        with self._changed:
+            for number, text, tokens, finish in deltas:
+                answer = self._answers.get(number)
+                if answer is None or answer.over:  # cancelled in the meantime
+                    continue
+                answer.pieces.append(text)
+                answer.tokens, answer.finish = tokens, finish
+                if (answer.stream and text) or finish:
+                    self._due[number] = answer
+            self._changed.notify()
+
+    def fail(self, number: int, text: str, code: int) -> None:
+        """End one request with an error."""
+        with self._changed:
+            answer = self._answers.get(number)
+            if answer is not None and not answer.over:
+                answer.error = (text, code)
+                self._due[number] = answer
+            self._changed.notify()
+
+    def fail_all(self, text: str) -> None:
+        """End every request with an error."""
+        for number in tuple(self._answers):
+            self.fail(number, text, pb_utils.TritonError.UNAVAILABLE)
+
+    def close(self) -> None:
+        """Send what is due and end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(FINALIZE_SECONDS)
+
+    def _deliver(self) -> None:
+        look = 0.0
+        while True:
+            with self._changed:
+                if not self._due and not self._closed:
+                    self._changed.wait(CANCEL_SECONDS if self._answers else None)
+                due, self._due = self._due, {}
+                if self._closed and not due:
+                    return
+            for number, answer in due.items():
+                self._send(number, answer)
+            if time.monotonic() >= look:
+                self._drop_cancelled()
+                look = time.monotonic() + CANCEL_SECONDS
+
+    def _send(self, number: int, answer: Answer) -> None:
+        with self._changed:
+            text, answer.pieces = "".join(answer.pieces), []
+            tokens, finish, error = answer.tokens, answer.finish, answer.error
+            self._due.pop(number, None)
+            if answer.over:
+                del self._answers[number]
+        if error:
+            response = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
+        else:
+            response = _response(text, finish, tokens)
+        last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
+        try:
+            answer.sender.send(response, flags=last)
+        except Exception as failure:  # this thread serves everybody
+            pb_utils.Logger.log_error(f"a response could not be sent: {failure!r}")
+
+    def _drop_cancelled(self) -> None:
+        with self._changed:
+            running = [(number, answer) for number, answer in self._answers.items() if not answer.over]
+        for number, answer in running:
+            if not answer.sender.is_cancelled():
+                continue
+            with self._changed:
+                del self._answers[number]
+                self._due.pop(number, None)
+            answer.sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            pb_utils.Logger.log_info(f"cancelled after {answer.tokens} tokens")
+            with contextlib.suppress(EngineEnded):
+                self._engine.send({"cancel": number})
+
+
+def _response(text: str, reason: str, tokens: int) -> Any:
+    return pb_utils.InferenceResponse(
+        [
+            pb_utils.Tensor("text_output", np.array([text.encode()], dtype=np.object_)),
+            pb_utils.Tensor("finish_reason", np.array([reason.encode()], dtype=np.object_)),
+            pb_utils.Tensor("completion_tokens", np.array([tokens], dtype=np.int32)),
+        ]
+    )
+
+
+class Questions:
+    """Checks requests, with what ``config.pbtxt`` says of the model."""
+
+    def __init__(self, parameters: dict[str, str]) -> None:
+        self._default_temperature = float(parameters["default_temperature"])
+        self._has_template = "chat_template" in parameters
+        self._special_tokens = re.compile(parameters["special_tokens"])
+        self._stop = json.loads(parameters.get("stop", "[]"))
+
+    def read(self, request: Any) -> dict[str, Any]:
+        """The message that asks the engine.
+
+        Raises:
+            Refused: A value is out of its range.
+        """
+
+        def one(name: str, default: Any) -> Any:
+            tensor = pb_utils.get_input_tensor_by_name(request, name)
+            return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
+
+        def number(name: str, value: Any, good: Any, wanted: str) -> Any:
+            if not good(value):
+                raise Refused(f"{name} must be {wanted}, not {value}")
+            return value
+
+        text = _text(one("text_input", b""), "text_input")
+        if not text:
+            raise Refused("text_input must be a text, not empty")
+        words = pb_utils.get_input_tensor_by_name(request, "stop_words")
+        extra = () if words is None else (_text(word, "stop_words") for word in words.as_numpy().reshape(-1))
+        seed = one("random_seed", None)
+        chat = bool(one("apply_chat_template", self._has_template))
+        if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
+            text = self._special_tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+        heat = float(one("temperature", self._default_temperature))
+        return {
+            "text": text,
+            "chat": chat,
+            "max_tokens": number("max_tokens", int(one("max_tokens", 512)), lambda n: n >= 1, "1 or more"),
+            "temperature": number("temperature", heat, lambda n: 0 <= n < math.inf, "0 or more"),
+            "top_p": number("top_p", float(one("top_p", 0.95)), lambda n: 0 < n <= 1, "over 0 and at most 1"),
+            "top_k": number("top_k", int(one("top_k", 40)), lambda n: n >= 0, "0 (all tokens) or more"),
+            "seed": None if seed is None else int(seed),
+            "stop": [word for word in (*self._stop, *extra) if word],
+            "stream": bool(one("stream", True)),
+        }
+
+
+def _text(value: Any, name: str) -> str:
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError as error:
+        raise Refused(f"{name} is not UTF-8 (byte {error.start})") from error
+
+
+class TritonPythonModel:
+    """What Triton calls."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        """Start the engine and wait until it is ready, as long as it lives.
+
+        Raises:
+            pb_utils.TritonModelException: It ended instead; the text has the last lines that it printed.
+        """
+        given = json.loads(args["model_config"])["parameters"]
+        parameters = {key: item["string_value"] for key, item in given.items()}
+        self._questions = Questions(parameters)
+        self._numbers = itertools.count()
+        folder = Path(args["model_repository"], args["model_version"])
+        argv = json.loads(parameters["engine_argv"])
+        try:
+            self._engine = Engine(argv, json.loads(parameters["engine_env"]), folder)
+        except OSError as error:
+            raise pb_utils.TritonModelException(f"{args['model_name']}: cannot start {argv[0]}: {error}") from error
+        if self._engine.receive() is None:
+            end, lines = self._engine.end(), self._engine.last_lines()
+            raise pb_utils.TritonModelException(f"{args['model_name']}: {end}; its last lines:\n{lines}")
+        self._delivery = Delivery(self._engine)
+        threading.Thread(target=self._listen, daemon=True).start()
+        pb_utils.Logger.log_info(f"{args['model_name']}: the engine is ready")
+
+    def execute(self, requests: list[Any]) -> None:
+        """Pass requests on to the engine; the answers go through their senders."""
+        for request in requests:
+            number = next(self._numbers)
+            try:
+                question = self._questions.read(request)
+            except Refused as error:
+                self._delivery.begin(number, Answer(request.get_response_sender(), stream=False))
+                self._delivery.fail(number, str(error), pb_utils.TritonError.INVALID_ARG)
+                continue
+            self._delivery.begin(number, Answer(request.get_response_sender(), question.pop("stream")))
+            try:
+                self._engine.send({"ask": {"id": number, **question}})
+            except EngineEnded as error:
+                self._delivery.fail(number, str(error), pb_utils.TritonError.UNAVAILABLE)
+
+    def finalize(self) -> None:
+        """End the engine."""
+        self._delivery.fail_all("the server is stopping")
+        self._delivery.close()
+        self._engine.stop()
+
+    def _listen(self) -> None:
+        """Take in the engine's messages until it ends."""
+        whose = {"client": pb_utils.TritonError.INVALID_ARG, "engine": pb_utils.TritonError.INTERNAL}
+        while message := self._engine.receive():
+            self._delivery.add(message.get("deltas", ()))
+            for number, text, who in message.get("errors", ()):
+                self._delivery.fail(number, text, whose[who])
+        end = self._engine.end()
+        pb_utils.Logger.log_error(end)
+        self._delivery.fail_all(end)
