@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,18 +61,27 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
 @contextlib.contextmanager
-def engine(folder: Path) -> Iterator[str]:
-    """Start dockerd with everything of its own under ``folder``; yields what ``DOCKER_HOST`` must be."""
+def engine(*, gpus: bool = True) -> Iterator[str]:
+    """Start dockerd with everything of its own; yields what ``DOCKER_HOST`` must be.
+
+    Without ``gpus`` it knows no NVIDIA runtime, and has no network: a second engine would take the first one's bridge.
+    """
+    # not pytest's folder: its path is longer than that of a socket may be
+    folder = Path(tempfile.mkdtemp(prefix="tw-docker-"))
     hooks = folder / "hooks"
-    hooks.mkdir(parents=True)
-    hook = hooks / "nvidia-container-runtime-hook"
-    hook.write_text(FAKE_HOOK)
-    hook.chmod(0o755)
+    hooks.mkdir()
+    if gpus:
+        hook = hooks / "nvidia-container-runtime-hook"
+        hook.write_text(FAKE_HOOK)
+        hook.chmod(0o755)
+    alone = () if gpus else ("--bridge=none", "--iptables=false", "--ip6tables=false")
     address = f"unix://{folder}/docker.sock"
     with (folder / "dockerd.log").open("wb") as log:
         process = subprocess.Popen(
             [
+                *(() if gpus else ("unshare", "--net")),
                 "dockerd",
+                *alone,
                 f"--data-root={folder}/data",
                 f"--exec-root={folder}/exec",
                 f"--pidfile={folder}/docker.pid",
@@ -95,6 +105,7 @@ def engine(folder: Path) -> Iterator[str]:
                 docker(address, "rm", "--force", *left)
             process.terminate()
             process.wait(30)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def docker(address: str, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:

@@ -272,10 +272,14 @@ def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
     return events
 
 
+_ERRORS = ("error", "fatal", "tw-", "docker: ", "cannot connect")
+"""How lines begin in which tools name the cause (docker prints a hint at its help after it)."""
+
+
 def _why(status: int, lines: list[str]) -> str:
     """One sentence on why a command failed: what it printed last, in its own words."""
     said = [line.strip() for line in lines if line.strip()]
-    errors = [line for line in said if line.lower().startswith(("error", "fatal", "tw-"))]
+    errors = [line for line in said if line.lower().startswith(_ERRORS)]
     last = (errors or said or ["it printed nothing"])[-1]
     how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
     return f"{how}: {last}"

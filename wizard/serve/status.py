@@ -36,7 +36,8 @@ def status(server: ServerFolder) -> Status:
         return _dead(server, endpoint, f"its process {endpoint.pid} is gone")
     if not health.is_ready(endpoint):
         return Status(server.name, "starting", endpoint, f"process {endpoint.pid} runs, the model is not ready")
-    if find.model_process(endpoint) is None:
+    contained = bool(endpoint.remove)  # a container's processes cannot be told apart from here
+    if not contained and find.model_process(endpoint) is None:
         return _dead(server, endpoint, "its model's process is gone, so it answers no more")
     return Status(server.name, "ready", endpoint, f"{endpoint.http} (gRPC {endpoint.grpc}), process {endpoint.pid}")
 

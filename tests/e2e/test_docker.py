@@ -1,0 +1,234 @@
+"""Containers for real: an engine of the tests' own runs steps and a real tritonserver from an image made here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import urllib.request
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.docker_engine import docker, engine, standin_image, why_not
+from tests.values import CHOICE, plan_of
+from wizard.kernel.errors import ServerError, StepError
+from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step
+from wizard.plan.ports import free
+from wizard.plan.runtimes.docker import Docker
+from wizard.plan.serving import repository_step, serve_steps
+from wizard.repository.config_pbtxt import Tensor, config_pbtxt
+from wizard.repository.repository import Repository, RepositoryFile
+from wizard.run.engine import run
+from wizard.run.events import Event, Output, Ready, StepFinished
+from wizard.serve.status import status
+from wizard.serve.stop import stop
+
+IMAGE = "nvcr.io/nvidia/tritonserver:24.09-trtllm-python-py3"
+FAKE_MODEL = """
+import numpy
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:  # FakeModel: says what it is asked
+    def execute(self, requests):
+        asked = [pb_utils.get_input_tensor_by_name(one, "text_input").as_numpy() for one in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("text_output", one)]) for one in asked]
+"""
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("docker"),
+    pytest.mark.skipif(why_not() is not None, reason=why_not() or ""),
+]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("docker")
+    with engine() as found:
+        standin_image(found, folder, IMAGE)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(address: str) -> Iterator[None]:
+    yield
+    if left := docker(address, "ps", "--all", "--quiet").stdout.split():
+        docker(address, "rm", "--force", *left)
+
+
+@pytest.fixture
+def runtime(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    workspace = Workspace.at(tmp_path / "work")
+    workspace.models.mkdir(parents=True)
+    server = workspace.server("test")
+    server.root.mkdir(parents=True)
+    return Docker(workspace, server, IMAGE, devices=(0,))
+
+
+def python(runtime: Docker, step: str, code: str, *files: Path) -> Step:
+    command = runtime.command(step, ("python3", "-c", code), gpus=1)
+    return Step(step, step, "For a test.", (command,), Done(files=tuple(map(str, files))), Estimate(1))
+
+
+def plan(runtime: Docker, *steps: Step) -> Plan:
+    return replace(plan_of(runtime.workspace.root, *steps), choice=replace(CHOICE, runtime="docker"))
+
+
+async def events(made: Plan) -> list[Event]:
+    async with aclosing(run(made)) as found:
+        return [event async for event in found]
+
+
+def said(found: list[Event]) -> str:
+    return "\n".join(line for event in found if isinstance(event, Output) for line in event.lines)
+
+
+def ours(address: str) -> list[str]:
+    return docker(address, "ps", "--all", "--quiet", "--filter=label=triton-wizard.server").stdout.split()
+
+
+def serving(runtime: Docker, tmp_path: Path) -> tuple[Step, ...]:
+    text = Tensor("text_input", "STRING"), Tensor("text_output", "STRING")
+    config = config_pbtxt("test", inputs=text[:1], outputs=text[1:], parameters={})
+    files = (RepositoryFile("test/config.pbtxt", config), RepositoryFile("test/1/model.py", FAKE_MODEL))
+    write = repository_step(runtime, Repository(files), "A stand-in.")
+    ports, _ = free(Ports())
+    return (*runtime.prepare(), write, *serve_steps(runtime.start("test", ports, "made"), 60))
+
+
+async def test_a_whole_journey(address: str, runtime: Docker, tmp_path: Path) -> None:
+    engine_file = runtime.server.root / "engine" / "config.json"
+    code = f"import os; os.makedirs({str(engine_file.parent)!r}); open({str(engine_file)!r}, 'w').write('{{}}')"
+    image, *rest = serving(runtime, tmp_path)
+    made = plan(runtime, image, python(runtime, "build", code, engine_file), *rest)
+    found = await events(made)
+    assert isinstance(found[-1], Ready)
+    assert "Pull" not in said(found)
+    endpoint = found[-1].endpoint
+    published = docker(address, "port", *ours(address)).stdout.splitlines()
+    assert f"8000/tcp -> 127.0.0.1:{endpoint.ports.http}" in published
+    assert all("-> 127.0.0.1:" in line for line in published)
+    request = urllib.request.Request(
+        f"{endpoint.http}/v2/models/test/generate", data=json.dumps({"text_input": "hello"}).encode()
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert json.load(answer)["text_output"] == "hello"
+    assert engine_file.stat().st_uid == os.getuid()
+    again = await events(made)
+    outcomes = {event.step: event.outcome for event in again if isinstance(event, StepFinished)}
+    assert outcomes["build"] == outcomes["start"] == "skipped"
+    assert await stop(runtime.server)
+    assert ours(address) == []
+    assert status(runtime.server).state == "stopped"
+
+
+async def test_a_server_whose_client_is_killed_is_stopped_all_the_same(
+    address: str, runtime: Docker, tmp_path: Path
+) -> None:
+    found = await events(plan(runtime, *serving(runtime, tmp_path)))
+    assert isinstance(found[-1], Ready)
+    os.kill(found[-1].endpoint.pid, signal.SIGKILL)
+    assert len(ours(address)) == 1
+    await stop(runtime.server)
+    assert ours(address) == []
+
+
+async def test_a_step_that_is_stopped_leaves_no_container(address: str, runtime: Docker) -> None:
+    long = python(runtime, "build", "import time; print('begun', flush=True); time.sleep(600)")
+    async with aclosing(run(plan(runtime, long))) as found:
+        async for event in found:
+            if isinstance(event, Output) and "begun" in event.lines:
+                break
+    assert ours(address) == []
+
+
+async def test_a_container_that_is_killed_fails_its_step(address: str, runtime: Docker) -> None:
+    long = python(runtime, "build", "import time; print('begun', flush=True); time.sleep(600)")
+    with pytest.raises(StepError) as caught:
+        async with aclosing(run(plan(runtime, long))) as found:
+            async for event in found:
+                if isinstance(event, Output) and "begun" in event.lines:
+                    docker(address, "kill", *ours(address))
+    assert caught.value.code == "TW-R03"
+    assert "137" in caught.value.what
+    assert ours(address) == []
+
+
+async def test_what_a_killed_wizard_left_is_removed_before_the_step_runs_again(address: str, runtime: Docker) -> None:
+    command = runtime.command("build", ("python3", "-c", "import time; time.sleep(600)"))
+    client = await asyncio.create_subprocess_exec(*command.argv)
+    while not ours(address):
+        await asyncio.sleep(0.05)
+    client.kill()
+    await client.wait()
+    assert len(ours(address)) == 1
+    await events_until_failure(plan(runtime, python(runtime, "build", "print('done')")))
+    assert ours(address) == []
+
+
+async def events_until_failure(made: Plan) -> list[Event]:
+    """The events of a plan that starts no server: after its steps the engine looks for one and says so."""
+    found: list[Event] = []
+    with pytest.raises(ServerError, match="not running"):
+        async with aclosing(run(made)) as stream:
+            async for event in stream:
+                found.append(event)
+    return found
+
+
+async def test_somebody_elses_container_of_that_name_is_left_alone(address: str, runtime: Docker) -> None:
+    command = runtime.command("build", ("python3", "-c", "print(1)"))
+    name = next(one for one in command.argv if one.startswith("--name="))
+    made = docker(address, "create", name, IMAGE, "python3").stdout.strip()
+    with pytest.raises(StepError, match="already in use"):
+        await events(plan(runtime, python(runtime, "build", "print(1)")))
+    assert docker(address, "inspect", made).returncode == 0
+
+
+async def test_an_image_that_cannot_be_had(runtime: Docker) -> None:
+    missing = replace(runtime, image="127.0.0.1:9/nobody/nothing:1")
+    with pytest.raises(StepError) as caught:
+        await events(plan(missing, *missing.prepare()))
+    assert caught.value.code == "TW-R03"
+    assert "refused" in caught.value.what
+
+
+async def test_an_engine_that_does_not_run(runtime: Docker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nothing.sock")
+    with pytest.raises(StepError, match="Cannot connect to the Docker daemon"):
+        await events(plan(runtime, python(runtime, "build", "print(1)")))
+
+
+async def test_an_engine_without_the_nvidia_runtime(
+    runtime: Docker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine(gpus=False) as plain:
+        standin_image(plain, tmp_path, IMAGE)
+        monkeypatch.setenv("DOCKER_HOST", plain)
+        with pytest.raises(StepError, match="could not select device driver"):
+            await events(plan(runtime, python(runtime, "build", "print(1)")))
+        assert ours(plain) == []
+
+
+async def test_a_missing_folder_is_not_made_by_docker(runtime: Docker, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    command = runtime.command("build", ("python3", "-c", "print(1)"), reads=(gone,))
+    step = Step("build", "build", "For a test.", (command,), Done(), Estimate(1))
+    with pytest.raises(StepError, match="does not exist"):
+        await events(plan(runtime, step))
+    assert not gone.exists()
+
+
+def test_commands_are_arguments_not_text(runtime: Docker) -> None:
+    command = runtime.command("build", ("python3", "-c", "print('a b')"), env=(("A", "b c"),), secrets=("HF_TOKEN",))
+    assert isinstance(command, Command)
+    assert "--env=A=b c" in command.argv
+    assert "--env=HF_TOKEN" in command.argv
+    assert command.argv[-1] == "print('a b')"
