@@ -86,6 +86,12 @@ async def events(made: Plan) -> list[Event]:
         return [event async for event in found]
 
 
+def fetched(request: urllib.request.Request) -> dict[str, str]:
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        data: dict[str, str] = json.load(answer)
+    return data
+
+
 def said(found: list[Event]) -> str:
     return "\n".join(line for event in found if isinstance(event, Output) for line in event.lines)
 
@@ -118,8 +124,7 @@ async def test_a_whole_journey(address: str, runtime: Docker, tmp_path: Path) ->
     request = urllib.request.Request(
         f"{endpoint.http}/v2/models/test/generate", data=json.dumps({"text_input": "hello"}).encode()
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        assert json.load(answer)["text_output"] == "hello"
+    assert (await asyncio.to_thread(fetched, request))["text_output"] == "hello"
     assert engine_file.stat().st_uid == os.getuid()
     again = await events(made)
     outcomes = {event.step: event.outcome for event in again if isinstance(event, StepFinished)}
@@ -149,38 +154,34 @@ async def test_a_step_that_is_stopped_leaves_no_container(address: str, runtime:
     assert ours(address) == []
 
 
+async def killed_when_begun(address: str, made: Plan) -> None:
+    async with aclosing(run(made)) as found:
+        async for event in found:
+            if isinstance(event, Output) and "begun" in event.lines:
+                docker(address, "kill", *ours(address))
+
+
 async def test_a_container_that_is_killed_fails_its_step(address: str, runtime: Docker) -> None:
     long = python(runtime, "build", "import time; print('begun', flush=True); time.sleep(600)")
     with pytest.raises(StepError) as caught:
-        async with aclosing(run(plan(runtime, long))) as found:
-            async for event in found:
-                if isinstance(event, Output) and "begun" in event.lines:
-                    docker(address, "kill", *ours(address))
+        await killed_when_begun(address, plan(runtime, long))
     assert caught.value.code == "TW-R03"
     assert "137" in caught.value.what
     assert ours(address) == []
 
 
 async def test_what_a_killed_wizard_left_is_removed_before_the_step_runs_again(address: str, runtime: Docker) -> None:
-    command = runtime.command("build", ("python3", "-c", "import time; time.sleep(600)"))
-    client = await asyncio.create_subprocess_exec(*command.argv)
-    while not ours(address):
-        await asyncio.sleep(0.05)
+    command = runtime.command("build", ("python3", "-c", "import time; print('begun', flush=True); time.sleep(600)"))
+    client = await asyncio.create_subprocess_exec(*command.argv, stdout=asyncio.subprocess.PIPE)
+    assert client.stdout is not None
+    await client.stdout.readline()
     client.kill()
     await client.wait()
     assert len(ours(address)) == 1
-    await events_until_failure(plan(runtime, python(runtime, "build", "print('done')")))
-    assert ours(address) == []
-
-
-async def events_until_failure(made: Plan) -> list[Event]:
-    """The events of a plan that starts no server: after its steps the engine looks for one and says so."""
-    found: list[Event] = []
+    # The plan starts no server, and the engine says so after the step.
     with pytest.raises(ServerError, match="not running"):
-        async with aclosing(run(made)) as stream:
-            async for event in stream:
-                found.append(event)
-    return found
+        await events(plan(runtime, python(runtime, "build", "print('done')")))
+    assert ours(address) == []
 
 
 async def test_somebody_elses_container_of_that_name_is_left_alone(address: str, runtime: Docker) -> None:
