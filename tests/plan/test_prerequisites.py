@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.values import CPU_HOST
+from wizard.plan.prerequisites import prerequisites, usable_engine
+from wizard.probe.host import ContainerEngine, Problem, System
+
+DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
+
+
+def at(system: str, *engines: ContainerEngine, driver: str | None = None) -> dict[str, tuple[bool, str]]:
+    host = replace(
+        CPU_HOST,
+        system=System(system, "6.1", "glibc 2.36"),
+        engines=engines,
+        driver_version=driver,
+        gpu_problem=None if driver else Problem("TW-P01", "no NVIDIA driver", "install one"),
+    )
+    return {one.name: (one.met, "\n".join(one.commands)) for one in prerequisites(host)}
+
+
+def test_a_machine_that_has_everything() -> None:
+    found = at("Ubuntu 24.04 LTS", DOCKER, driver="580.95")
+    assert found == dict.fromkeys(("driver", "engine", "toolkit"), (True, ""))
+
+
+@pytest.mark.parametrize(
+    ("system", "driver", "docker", "toolkit"),
+    [
+        ("Ubuntu 24.04 LTS", "ubuntu-drivers", "apt-get install -y docker.io", "apt-get install -y nvidia-container"),
+        ("Debian GNU/Linux 12 (bookworm)", "nvidia-driver", "docker.io", "apt-get install -y nvidia-container-toolkit"),
+        ("Fedora Linux 42", "", "moby-engine", "dnf install -y nvidia-container-toolkit"),
+        ("Rocky Linux 9.5", "", "moby-engine", "dnf install -y nvidia-container-toolkit"),
+    ],
+)
+def test_commands_are_those_of_the_distribution(system: str, driver: str, docker: str, toolkit: str) -> None:
+    found = at(system)
+    for name, text in (("driver", driver), ("engine", docker), ("toolkit", toolkit)):
+        assert not found[name][0]
+        assert text in found[name][1]
+    assert "nvidia-ctk runtime configure --runtime=docker" in found["toolkit"][1]
+
+
+def test_an_unknown_distribution_gets_no_commands_that_may_be_wrong() -> None:
+    found = at("Some Linux 1")
+    assert found["driver"] == (False, "")
+    assert found["toolkit"] == (False, "")
+
+
+def test_a_daemon_that_does_not_answer_is_started_and_rights_are_given() -> None:
+    stopped = ContainerEngine("docker", "28", None, None, "the Docker daemon does not answer")
+    assert "systemctl enable --now docker" in at("Debian", stopped)["engine"][1]
+    forbidden = ContainerEngine("docker", "28", None, None, "permission denied on Docker's socket")
+    assert "usermod -aG docker" in at("Debian", forbidden)["engine"][1]
+
+
+def test_podman_gets_a_cdi_specification() -> None:
+    podman = ContainerEngine("podman", "5", "5.4", nvidia_runtime=False)
+    found = at("Fedora Linux 42", podman)
+    assert found["engine"][0]
+    assert "nvidia-ctk cdi generate" in found["toolkit"][1]
+
+
+def test_the_engine_that_gives_gpus_goes_first() -> None:
+    plain = ContainerEngine("docker", "28", "28", nvidia_runtime=False)
+    podman = ContainerEngine("podman", "5", "5", nvidia_runtime=True)
+    host = replace(CPU_HOST, engines=(plain, podman))
+    assert usable_engine(host) == podman
+    assert usable_engine(replace(CPU_HOST, engines=(plain,))) == plain
+    assert usable_engine(CPU_HOST) is None

@@ -1,0 +1,85 @@
+"""What a machine lacks before GPU containers run on it, and the commands that bring it. Nothing here runs anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wizard.catalog.prerequisites import Commands, DistributionCommands, commands
+from wizard.probe.host import ContainerEngine, Host
+
+GUIDE = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
+
+
+@dataclass(frozen=True, slots=True)
+class Prerequisite:
+    """One thing that has to be there.
+
+    Attributes:
+        name: ``driver``, ``engine``, ``toolkit``.
+        title: For people.
+        met: Whether it is there.
+        found: What was found, or what is missing, in words.
+        why: What it is for.
+        commands: Shell lines that bring it on this distribution; empty if it is there, or if none are known.
+        source: Where the commands are from.
+    """
+
+    name: str
+    title: str
+    met: bool
+    found: str
+    why: str
+    commands: tuple[str, ...] = ()
+    source: str | None = None
+
+
+def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
+    """What `host` must have, in the order in which it has to be installed."""
+    known = commands()
+    family = known.of(host.system.name)
+    engine = usable_engine(host) or next(iter(host.engines), None)
+    return (_driver(host, family), _engine(engine, known, family), _toolkit(engine, known, family))
+
+
+def usable_engine(host: Host) -> ContainerEngine | None:
+    """The container engine to use: one that answers and gives GPUs to containers, else one that answers."""
+    answering = [one for one in host.engines if one.server_version]
+    return next((one for one in answering if one.nvidia_runtime), next(iter(answering), None))
+
+
+def _driver(host: Host, family: DistributionCommands | None) -> Prerequisite:
+    why = "The driver belongs to this machine; CUDA and all other libraries are in the image."
+    title = "NVIDIA driver"
+    if host.driver_version:
+        return Prerequisite("driver", title, True, f"driver {host.driver_version}", why)
+    said = host.gpu_problem.what if host.gpu_problem else "no driver answers"
+    lines, source = (family.driver, family.driver_source) if family else ((), GUIDE)
+    return Prerequisite("driver", title, False, said, why, lines, source)
+
+
+def _engine(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
+    why = "Triton's images run in containers, so that their versions never meet yours."
+    title = "Container engine"
+    if engine is None:
+        lines, source = (family.docker, family.docker_source) if family else ((), "docs.docker.com/engine/install")
+        found = "neither docker nor podman is installed"
+        return Prerequisite("engine", title, False, found, why, (*lines, *known.common.group[:1]), source)
+    if engine.server_version:
+        return Prerequisite("engine", title, True, f"{engine.name} {engine.server_version}", why)
+    problem = engine.problem or f"{engine.name} does not answer"
+    rights = "permission" in problem.lower()
+    lines = known.common.group if rights else known.common.start if engine.name == "docker" else ()
+    return Prerequisite("engine", title, False, problem, why, lines, "docs.docker.com/engine/install/linux-postinstall")
+
+
+def _toolkit(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
+    why = "It lends GPUs and the driver's libraries to containers."
+    title = "NVIDIA Container Toolkit"
+    if engine and engine.nvidia_runtime:
+        return Prerequisite("toolkit", title, True, f"{engine.name} gives GPUs to containers", why)
+    podman = bool(engine and engine.name == "podman")
+    configure = known.common.podman_runtime if podman else known.common.docker_runtime
+    lines = (*family.toolkit, *configure) if family else ()
+    name = engine.name if engine else "the engine"
+    found = f"{name} knows no NVIDIA runtime"
+    return Prerequisite("toolkit", title, False, found, why, lines, known.common.toolkit_source)
