@@ -1,0 +1,1 @@
+"""TensorRT-LLM engines, a file for each thing done: sources, check, convert, quantize, build, run, launch."""

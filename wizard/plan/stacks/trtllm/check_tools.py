@@ -1,0 +1,91 @@
+"""Runs in the serving image: asks each tool for its --help and compares it with the flags that the plan will use.
+
+    python3 check_tools.py EXPECTED.json
+
+EXPECTED.json: {"image": …, "tools": [{"tool": …, "program": [word, …], "arguments": [[flag, value or null], …]}, …],
+"programs": [name, …]}. Only the standard library is used. Exit status 1 if anything is missing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REMEDY = (
+    "What to do: choose another release with --release, or correct profiles/releases/trtllm-tools.toml in a folder of "
+    "your own that --profiles names. Nothing long was started."
+)
+
+
+def flags_in(text: str) -> dict[str, list[str] | None]:
+    """Flag → choices (None: any value) of what argparse prints: options are the lines that two blanks begin."""
+    found: dict[str, list[str] | None] = {}
+    for line in re.findall(r"^ {2}(-.*)$", text, re.MULTILINE):
+        shown = re.split(r" {2,}", line)[0]
+        choices = re.search(r"\{(.*?)\}", shown)
+        for flag in re.findall(r"(?:^|, )(-[\w-]+)", shown):
+            found[flag] = choices.group(1).split(",") if choices else None
+    return found
+
+
+def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> list[str]:
+    """What ``tool``, whose help is ``text``, would not understand of ``arguments``."""
+    known = flags_in(text)
+    if not known:
+        return [f"{tool} --help shows no options; its last line: {(text.strip().splitlines() or [''])[-1]}"]
+    found: list[str] = []
+    for flag, value in arguments:
+        if flag not in known:
+            near = difflib.get_close_matches(flag, known, n=2)
+            hint = f"; it has {' and '.join(near)}" if near else ""
+            found.append(f"{tool} knows no {flag}{hint}")
+        else:
+            choices = known[flag]
+            if choices and value is not None and value not in choices:
+                found.append(f"{tool} takes {', '.join(choices)} for {flag}, not {value}")
+    return found
+
+
+def helped(program: list[str]) -> tuple[int, str]:
+    """Exit status and text of ``program --help``."""
+    try:
+        done = subprocess.run(
+            [*program, "--help"],
+            check=False,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except OSError as error:
+        return 127, str(error)
+    return done.returncode, done.stdout
+
+
+def main(path: str) -> int:
+    """Check everything that the file ``path`` expects."""
+    expected = json.loads(Path(path).read_text(encoding="utf-8"))
+    found = [f"{name} is not there" for name in expected["programs"] if not shutil.which(name)]
+    for each in expected["tools"]:
+        status, text = helped(each["program"])
+        if status:
+            print(text, flush=True)
+            wrong = [f"{each['tool']} --help ends with status {status}; what it said is above"]
+        else:
+            wrong = problems(each["tool"], text, each["arguments"])
+        found += wrong
+        print(f"{each['tool']}: {'not as planned' if wrong else str(len(each['arguments'])) + ' flags, all known'}")
+    for problem in found:
+        print(f"{expected['image']}: {problem}", file=sys.stderr)
+    if found:
+        print(REMEDY, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

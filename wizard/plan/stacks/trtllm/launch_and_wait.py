@@ -1,0 +1,42 @@
+"""Runs in the serving image: starts Triton's ranks by NVIDIA's launch script and lives as long as they do.
+
+    python3 launch_and_wait.py launch_triton_server.py --world_size=2 --model_repo=…
+
+launch_triton_server.py starts ``mpirun`` and returns at once, which would end a container. It is run here inside this
+very process, so that ``mpirun`` becomes our own child: we wait for it, and hand a stop signal on to it. Only ``mpirun``
+is in our process group; it passes the signal to the ranks, which it gave groups of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+from types import FrameType
+
+
+def _pass_on(number: int, _: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # the group includes ourselves, who wait for the others' end
+    os.killpg(0, number)
+
+
+def main(argv: list[str]) -> int:
+    """Run the script ``argv`` and wait for what it started; the first status that is not 0 is ours."""
+    # Handlers, unlike SIG_IGN, are not inherited by what is started: mpirun must still hear these signals.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _pass_on)
+    sys.argv = argv
+    runpy.run_path(argv[0], run_name="__main__")
+    found = 0
+    while True:
+        try:
+            _, status = os.wait()
+        except ChildProcessError:  # none is left
+            return found
+        code = os.waitstatus_to_exitcode(status)
+        found = found or (code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""The stack `trtllm-engine`: an engine built by TensorRT-LLM's own tools, served by its C++ backend as an ensemble."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wizard.advise.advice import Choice
+from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Action, Command, Ports, Step
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stacks.trtllm import build, check, convert, feasible, launch, quantize, run, sources
+from wizard.plan.stacks.trtllm.job import Call, Job
+from wizard.probe.host import Host
+from wizard.repository import trtllm
+
+READY_SECONDS = 900.0
+"""All ranks read their engine, and the tokenizers start; large engines on slow disks take minutes."""
+MODELS = "inflight_batcher_llm"
+"""The folder of the backend's ``all_models`` whose Python models are used."""
+MODEL = "ensemble"
+"""The model that text is sent to, whose readiness counts: it is ready when all that it is made of is."""
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: ``max_input_len``, ``max_output_len`` and ``bls`` mean something here.
+
+    Raises:
+        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine.
+    """
+    version = feasible.version_in(choice)
+    get = fetch(facts, runtime.workspace)
+    job = Job(
+        choice,
+        facts,
+        version,
+        feasible.family_of(facts, version),
+        tools(),
+        runtime,
+        options,
+        get.path,
+        get.reads,
+    )
+    feasible.check(job, host)
+    prepared = (
+        *runtime.prepare(),
+        _sources(job),
+        check.step(job, calls(job, question), ("mpirun",) if job.world > 1 else ()),
+        get.step,
+        *_checkpoint(job),
+        build.step(job),
+        run.step(job, question),
+        _repository(job),
+    )
+    start = runtime.start(
+        MODEL,
+        ports,
+        fingerprint([step.fingerprint for step in prepared]),
+        argv=launch.argv(job),
+        env=launch.ENVIRONMENT if job.world > 1 else (),
+        reads=get.reads,
+    )
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def calls(job: Job, question: str) -> tuple[Call, ...]:
+    """Every tool that the plan calls, as it calls it."""
+    checkpoint = (quantize.call(job) if job.calibrated else convert.call(job),) if build.from_checkpoint(job) else ()
+    ranks = (launch.call(job),) if job.world > 1 else ()
+    return (*checkpoint, build.call(job), run.call(job, question), *ranks)
+
+
+def _checkpoint(job: Job) -> tuple[Step, ...]:
+    if not build.from_checkpoint(job):
+        return ()
+    return (quantize.step(job) if job.calibrated else convert.step(job),)
+
+
+def _sources(job: Job) -> Step:
+    parts = {"examples": run.TOOL, "all_models": f"{MODELS}/preprocessing/1/model.py"}
+    if job.world > 1:
+        parts["scripts"] = launch.TOOL
+    more: tuple[Action, ...] = (check.script(job.runtime), *launch.script(job), *_library(job))
+    return sources.step(job.runtime, job.version, parts, *more)
+
+
+def _library(job: Job) -> tuple[Command, ...]:
+    """``quantize.py``'s library where the image lacks it, beside the scripts and without what the image has."""
+    library = job.tools.library(job.version)
+    if library is None or not job.needs_library:
+        return ()
+    target = str(job.scripts / "python")
+    pip = (job.runtime.python, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--upgrade")
+    argv = (*pip, "--target", target, "--extra-index-url", library.index, library.requirement)
+    return (job.command("sources", argv, gpus=0),)
+
+
+def _repository(job: Job) -> Step:
+    made = trtllm.repository(
+        job.version,
+        engine_dir=str(job.engine),
+        tokenizer_dir=str(job.model),
+        max_batch_size=job.choice.max_batch_size,
+        decoupled=True,
+        bls=job.options.bls,
+    )
+    target = job.runtime.server.repository
+    return repository_step(
+        job.runtime,
+        made,
+        "Text is sent to the ensemble: preprocessing makes token ids of it, tensorrt_llm (the C++ backend with the "
+        "engine) continues them, postprocessing makes text of them again. The Python models are the backend's own; the "
+        "configurations are written whole, which is the same as tools/fill_template.py with every variable given. "
+        "'decoupled' lets one request have many responses, so that answers stream.",
+        # What an earlier plan left there would be served too.
+        Command(("rm", "-rf", str(target))),
+        *(command for folder in made.copied for command in _copy(job, target, folder)),
+    )
+
+
+def _copy(job: Job, target: Path, folder: str) -> tuple[Command, ...]:
+    source = job.scripts / "all_models" / MODELS / folder
+    return (
+        Command(("mkdir", "-p", str((target / folder).parent))),
+        Command(("cp", "-rT", str(source), str(target / folder))),
+    )
