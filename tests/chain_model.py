@@ -41,8 +41,7 @@ UINT32, FLOAT32, BOOL, STRING, ARRAY, INT32 = 4, 6, 7, 8, 9, 5
 
 def write_chain_model(path: Path, *, context: int = 131072, add_bos: bool = False) -> Path:
     """Write the model to ``path`` and return it."""
-    alphabet = _alphabet()
-    tokens = [*alphabet, "<|endoftext|>", BOS, END, "Ġt"]
+    tokens = [*alphabet(), "<|endoftext|>", BOS, END, "Ġt"]
     end = tokens.index(END)
     follows = _follows(end)
     embedding = np.zeros((len(tokens), HIDDEN), np.float32)
@@ -112,7 +111,7 @@ def _follows(end: int) -> list[tuple[int, int]]:
     ]
 
 
-def _alphabet() -> list[str]:
+def alphabet() -> list[str]:
     """The 256 bytes as the printable characters by which byte-level BPE writes them, in the order of the bytes."""
     plain = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(256, 512))

@@ -284,9 +284,20 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
 
 def served(endpoint: Endpoint) -> ServedModel:
     """What the served model says of itself: the questions that it knows, its context, its settings (≤ 5 s)."""
-    from wizard.chat.template import served_model
+    from wizard.chat.stream import described
 
-    return served_model(endpoint.http, endpoint.model)
+    return described(endpoint)
+
+
+def at(url: str, model: str | None = None) -> Endpoint:
+    """The endpoint of a model on an OpenAI-compatible server that runs elsewhere (≤ 5 s); nothing is kept of it.
+
+    Raises:
+        UsageError, ServerError: As `wizard.chat.openai.at` says.
+    """
+    from wizard.chat.openai import at as find
+
+    return find(url, model)
 
 
 def logs(

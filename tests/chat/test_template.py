@@ -12,6 +12,7 @@ from tests.chat.fake_server import fake_server, http_answer
 from wizard.catalog import profiles
 from wizard.chat.conversation import Conversation, Role
 from wizard.chat.template import ServedModel, render, served_model
+from wizard.chat.wire import OWN, WIZARD
 from wizard.kernel.errors import ModelError, ServerError
 from wizard.model import chat_format
 from wizard.model.facts import ChatFormat
@@ -100,9 +101,11 @@ render(Conversation().said("user", "x"), ServedModel("m", ChatFormat({TEMPLATE!r
 @pytest.mark.e2e
 def test_the_server_describes_its_model(served: Served) -> None:
     said = served_model(served.triton.url, "chain")
-    assert said == ServedModel("chain", CHAT, ("is it?",), 16384, 0.7)
+    assert said.wire.format is WIZARD
+    assert replace(said, wire=OWN) == ServedModel("chain", CHAT, ("is it?",), 16384, 0.7)
     assert served_model(served.triton.url, "gated").default_temperature == 0
-    assert served_model(served.triton.url, "base") == ServedModel("base", None, (), SHORT_CONTEXT, 0.7)
+    base = served_model(served.triton.url, "base")
+    assert replace(base, wire=OWN) == ServedModel("base", None, (), SHORT_CONTEXT, 0.7)
 
 
 @pytest.mark.e2e

@@ -1,16 +1,30 @@
-"""What both protocols carry, one question and the pieces of its answer, and what can go wrong on the way."""
+"""What every client carries, one question and the pieces of its answer, and what can go wrong on the way."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from wizard.chat.conversation import Message
 from wizard.kernel.errors import ModelError, ServerError, UsageError, WizardError
 from wizard.kernel.text import plain
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request to the served model; the prompt is ready. ``temperature`` None leaves it to the server."""
+    """One request to the served model.
+
+    Attributes:
+        model: Its name on the server.
+        prompt: Rendered; empty where the server itself renders ``messages``.
+        max_tokens: Longest answer.
+        temperature: None leaves it to the server.
+        top_p: Share of probability that is sampled from.
+        seed: None leaves it to the server.
+        stop: Texts that end the answer.
+        ids: The prompt in token ids, for a model that takes those.
+        messages: The conversation, for a server that renders it itself.
+    """
 
     model: str
     prompt: str
@@ -18,14 +32,23 @@ class Ask:
     temperature: float | None
     top_p: float
     seed: int | None
+    stop: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One response. ``finish`` is empty in all but the last; ``tokens`` counts from the beginning."""
+    """One response.
+
+    Attributes:
+        text: What to append to the answer.
+        tokens: Generated since the beginning, as the server counts them; None where it does not say.
+        finish: Empty in all but the last: ``stop``, ``length``, ``gate``; ``end`` where the server does not say why.
+    """
 
     text: str
-    tokens: int
+    tokens: int | None
     finish: str
 
 
@@ -33,14 +56,23 @@ class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can
     """The prompt has more tokens than the server gives to a request; the text has the numbers."""
 
 
-def server_said(text: str, model: str) -> WizardError | PromptTooLong:
-    """The exception for an error text of the server.
+_TOO_LONG = re.compile(
+    r"prompt too long: (?P<numbers>.*)"
+    r"|[Pp]rompt length.*exceeds max"
+    r"|longer than the maximum model length"
+    r"|maximum context length"
+    r"|too long to fit into the model"
+    r"|sum of prompt length .* should not exceed",
+    re.DOTALL,
+)
+"""A prompt that does not fit, in the words of our own models, of TensorRT-LLM (0.5 on; NVIDIA/TensorRT-LLM issue 977,
+triton-inference-server/tensorrtllm_backend issues 141 and 565) and of vLLM (vllm-project/vllm issues 12165, 20409)."""
 
-    The words for a long prompt are ours (``llamacpp_model.py``), the others are Triton's.
-    """
-    _, long, numbers = text.partition("prompt too long: ")
-    if long:
-        return PromptTooLong(numbers)
+
+def server_said(text: str, model: str) -> WizardError | PromptTooLong:
+    """The exception for an error text of the server, or of the engine behind it."""
+    if long := _TOO_LONG.search(text):
+        return PromptTooLong(long["numbers"] or text)
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
     if "Stub process" in text:
@@ -113,3 +145,34 @@ def not_triton(where: str, detail: object) -> ServerError:
         f"what answers at {where} is not a Triton server with a chat model: {plain(str(detail))}",
         "Check the address; `triton-wizard status` shows the wizard's own servers.",
     )
+
+
+def key_wanted(where: str, detail: str) -> ServerError:
+    """The server lets nobody in without an API key, or not with this one."""
+    return ServerError(
+        "TW-C12",
+        f"the server at {where} refuses the API key or wants one: {plain(detail)}",
+        f"Put the right key into the environment variable {API_KEY}, or start the chat in a terminal and type it.",
+    )
+
+
+def no_tokenizer(model: str, detail: object) -> UsageError:
+    """A model that takes and gives token ids cannot be talked to without its tokenizer."""
+    return UsageError(
+        "TW-C13",
+        f"the model {model!r} speaks in token ids, and its tokenizer cannot be read: {plain(str(detail))}",
+        "Name the model's folder, the one with tokenizer.json: `triton-wizard chat --tokenizer FOLDER`.",
+    )
+
+
+def not_openai(where: str, detail: object) -> ServerError:
+    """What answers is no OpenAI-compatible server."""
+    return ServerError(
+        "TW-C14",
+        f"what answers at {where} does not speak OpenAI's chat completions: {plain(str(detail))}",
+        "Check the address; it mostly ends with /v1.",
+    )
+
+
+API_KEY = "OPENAI_API_KEY"
+"""Environment variable with the key of an OpenAI-compatible server, as OpenAI's own clients name it."""

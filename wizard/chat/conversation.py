@@ -103,13 +103,14 @@ class Stats:
     """Measured on this side of the wire.
 
     Attributes:
-        tokens: Generated tokens as the server counted them.
+        tokens: Generated tokens as the server counted them; None where it does not count them.
         ttft_s: Seconds from sending the prompt to the first piece of text (time to first token); None if none came.
         total_s: Seconds from sending to the end.
-        finish: ``stop``, ``length``, ``gate`` (a confidence gate answered), ``cancelled``.
+        finish: ``stop``, ``length``, ``gate`` (a confidence gate answered), ``cancelled``; ``end`` where the server
+            does not say why.
     """
 
-    tokens: int
+    tokens: int | None
     ttft_s: float | None
     total_s: float
     finish: str
@@ -120,7 +121,7 @@ class Stats:
 
         Where that time is too short to mean anything, all tokens by the whole time: never more than the model did.
         """
-        if self.ttft_s is None or self.tokens < 2 or self.total_s <= 0:
+        if self.ttft_s is None or self.tokens is None or self.tokens < 2 or self.total_s <= 0:
             return None
         if self.total_s - self.ttft_s < SHORTEST_S:
             return self.tokens / self.total_s
@@ -135,10 +136,10 @@ class Chunk:
         text: What to append to the answer; whole characters.
         stats: Only in the last one.
         note: Something that the user should know about this answer (and no part of it): a turn that was left out.
-        tokens: Generated so far, as the server counts them.
+        tokens: Generated so far, as the server counts them; None where it does not say.
     """
 
     text: str
     stats: Stats | None = None
     note: str | None = None
-    tokens: int = 0
+    tokens: int | None = None

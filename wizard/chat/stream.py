@@ -6,14 +6,20 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, too_long
+from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, no_tokenizer, too_long
 from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.reader import Reader
 from wizard.chat.template import ServedModel, render, served_model
+from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
+from wizard.chat.wire import OPENAI, TOKEN_IDS
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
+from wizard.model.special import pattern
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
@@ -21,6 +27,19 @@ BYTES_PER_TOKEN = 3
 """Text in common tokenizers has about four bytes for each token; fewer is careful."""
 TURN_TOKENS = 8
 """Role names and turn marks around a message."""
+
+
+def described(endpoint: Endpoint) -> ServedModel:
+    """What the server says of the model that ``endpoint`` names; blocks for a few questions of up to 5 s each.
+
+    Raises:
+        WizardError: As `wizard.chat.template.served_model` and `wizard.chat.openai.served_model` say.
+    """
+    if endpoint.protocol == "openai":
+        from wizard.chat import openai
+
+        return openai.served_model(endpoint.http, endpoint.model)
+    return served_model(endpoint.http, endpoint.model, endpoint.folder)
 
 
 async def answer(
@@ -35,12 +54,12 @@ async def answer(
         endpoint: Where the model is served.
         conversation: Ends with the user's message.
         protocol: ``grpc`` or ``http``.
-        served: What `served_model` said earlier; asked now if None.
+        served: What `described` said earlier; asked now if None.
 
     Raises:
         UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 no such
-            protocol, TW-C10 nothing was asked.
-        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
+            protocol, TW-C10 nothing was asked, TW-C13 the model speaks in token ids and there is no tokenizer.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
         ModelError: TW-C06 the chat template refuses the messages.
     """
     conversation.sampling.check()
@@ -49,16 +68,17 @@ async def answer(
     if not conversation.messages or not conversation.messages[-1].content.strip():
         raise UsageError("TW-C10", "there is no question to answer", "Say something first.")
     if served is None:
-        served = await asyncio.to_thread(served_model, endpoint.http, endpoint.model)
-    process = await asyncio.to_thread(find.model_process, endpoint)
+        served = await asyncio.to_thread(described, endpoint)
+    process = await asyncio.to_thread(find.model_process, replace(endpoint, model=served.name))
+    tokenizer = await asyncio.to_thread(_tokenizer, served)
     kept = _shortened(conversation, served)
     while True:
-        ask = await asyncio.to_thread(_ask, kept, served)
+        ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
         clock = _Clock()
-        pieces = _stream(ask, endpoint, protocol, clock)
+        pieces = _stream(ask, endpoint, protocol, clock, _reader(ask, served, tokenizer))
         if process:  # without one there is nothing to look at, and Triton itself refuses the request
             pieces = watched(pieces, partial(proctable.alive, process), partial(model_ended, served.name))
-        chunks = _measured(pieces, clock, _note(conversation, kept, served))
+        chunks = _measured(pieces, clock, _note(conversation, kept, served, ask))
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -73,9 +93,11 @@ async def answer(
 
 def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
     """Leave out the oldest turns until the rest, by a careful guess, has room for an answer."""
-    room = served.max_seq_len - min(conversation.sampling.max_tokens, served.max_seq_len // 4)
     kept = conversation
-    while served.chat and _guess(kept) > room and (shorter := kept.without_oldest_turn()):
+    if served.max_seq_len is None or not served.takes_turns:
+        return kept
+    room = served.max_seq_len - min(conversation.sampling.max_tokens, served.max_seq_len // 4)
+    while _guess(kept) > room and (shorter := kept.without_oldest_turn()):
         kept = shorter
     return kept
 
@@ -84,25 +106,53 @@ def _guess(conversation: Conversation) -> int:
     return sum(len(each.content.encode()) // BYTES_PER_TOKEN + TURN_TOKENS for each in conversation.messages)
 
 
-def _note(conversation: Conversation, kept: Conversation, served: ServedModel) -> str | None:
-    if served.chat is None:
-        return "This model has no chat template: it continues your last message and knows nothing of the earlier ones."
-    dropped = len(conversation.messages) - len(kept.messages)
-    if not dropped:
+def _note(conversation: Conversation, kept: Conversation, served: ServedModel, ask: Ask) -> str | None:
+    notes = [served.note] if served.note else []
+    if not served.takes_turns:
+        notes.append(
+            "This model has no chat template: it continues your last message and knows nothing of the earlier ones."
+        )
+    elif dropped := len(conversation.messages) - len(kept.messages):
+        context = f" of {served.max_seq_len} tokens" if served.max_seq_len else ""
+        notes.append(f"The oldest {dropped} messages were left out: the model's context{context} is full.")
+    if lacks := served.wire.lacks(ask):
+        notes.append(f"This model takes no {' and no '.join(lacks)}; the answer is given without.")
+    return "\n".join(notes) or None
+
+
+def _tokenizer(served: ServedModel) -> Tokenizer | None:
+    if served.folder is None or not (Path(served.folder) / "tokenizer.json").is_file():
+        if served.wire.format is TOKEN_IDS:
+            raise no_tokenizer(served.name, f"there is no tokenizer.json in {served.folder}")
         return None
-    return f"The oldest {dropped} messages were left out: the model's context of {served.max_seq_len} tokens is full."
+    return Tokenizer(served.folder, served.name)
 
 
-def _ask(conversation: Conversation, served: ServedModel) -> Ask:
+def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer | None) -> Ask:
     sampling = conversation.sampling
+    rendered = "" if served.wire.format is OPENAI else render(conversation, served)
+    prompt = rendered.encode(errors="replace").decode()  # a terminal may give lone surrogates
+    ids: tuple[int, ...] = ()
+    if served.wire.format is TOKEN_IDS and tokenizer:
+        ids = tuple(tokenizer.encode(prompt, begin=served.chat is None))
+    elif tokenizer and served.chat and tokenizer.adds(served.chat.bos_token):
+        prompt = prompt.removeprefix(served.chat.bos_token or "")  # the server's own tokenizer puts it there again
     return Ask(
         model=served.name,
-        prompt=render(conversation, served).encode(errors="replace").decode(),  # a terminal may give lone surrogates
-        max_tokens=min(sampling.max_tokens, served.max_seq_len),
+        prompt=prompt,
+        max_tokens=min(sampling.max_tokens, served.max_seq_len or sampling.max_tokens),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=sampling.seed,
+        stop=served.chat.stop if served.chat else (),
+        ids=ids,
+        messages=conversation.messages,
     )
+
+
+def _reader(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Reader:
+    by_ids = tokenizer if served.wire.format is TOKEN_IDS else None
+    return Reader(ask, served.wire, by_ids, pattern(served.chat) if served.wire.echoes else "")
 
 
 class _Clock:
@@ -118,14 +168,18 @@ class _Clock:
         return time.perf_counter() - self._started
 
 
-def _stream(ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock) -> AsyncGenerator[Piece, None]:
+def _stream(ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock, reader: Reader) -> AsyncGenerator[Piece, None]:
+    if reader.wire.format is OPENAI:
+        from wizard.chat import openai
+
+        return openai.stream(ask, endpoint.http, clock.start)
     if protocol == "http":
         from wizard.chat import triton_http
 
-        return triton_http.stream(ask, endpoint.http, clock.start)
+        return triton_http.stream(ask, endpoint.http, clock.start, reader)
     from wizard.chat import triton_grpc
 
-    return triton_grpc.stream(ask, endpoint.grpc, clock.start)
+    return triton_grpc.stream(ask, endpoint.grpc, clock.start, reader)
 
 
 async def _measured(

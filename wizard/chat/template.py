@@ -1,7 +1,7 @@
 """What the served model says of itself, and its chat template applied to a conversation.
 
-The server's own description (``GET /v2/models/NAME/config``) has all that a client needs, so a chat needs no file
-of the model, only an address and a name.
+The server's own description (``GET /v2/models/NAME/config``) has all that a client of the wizard's own models needs.
+Models of other makers say nothing of templates and tokenizers: those come from the model's folder.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import http.client
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
+from wizard.chat.wire import OPENAI, OWN, TEXT, TOKEN_IDS, Wire, engine_of, wire_of
+from wizard.model import chat_format
 from wizard.model.facts import ChatFormat
 from wizard.model.special import broken, pattern
 
@@ -23,23 +27,73 @@ TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A served model's description. ``chat`` is None for a base model, which continues texts."""
+    """A served model's description.
+
+    Attributes:
+        name: Of the model that is asked; the engine's where that is better asked than the ensemble before it.
+        chat: None for a base model, which continues texts, and where the server renders the conversation.
+        questions: Known to work.
+        max_seq_len: Tokens of prompt plus answer; None if the server does not say.
+        default_temperature: None if the server does not say.
+        wire: How it is asked.
+        folder: With its tokenizer, where one is needed here.
+        note: What a user should know of it.
+    """
 
     name: str
     chat: ChatFormat | None
     questions: tuple[str, ...]
-    max_seq_len: int
-    """Tokens of prompt plus answer."""
-    default_temperature: float
+    max_seq_len: int | None
+    default_temperature: float | None
+    wire: Wire = OWN
+    folder: str | None = None
+    note: str | None = None
+
+    @property
+    def takes_turns(self) -> bool:
+        """It knows a conversation from a text."""
+        return self.chat is not None or self.wire.format is OPENAI
 
 
-def served_model(url: str, model: str) -> ServedModel:
-    """Ask the server at ``url`` what ``model`` is; blocks for up to `TIMEOUT_S`.
+def served_model(url: str, model: str, folder: str | None = None) -> ServedModel:
+    """Ask the server at ``url`` what ``model`` is; blocks for up to `TIMEOUT_S` a question.
+
+    An ensemble of TensorRT-LLM, or its BLS model, is passed by where ``folder`` has the tokenizer: the engine itself
+    is asked then, because a cancelled ensemble does not stop its engine (measured, Triton 2.51.0).
+
+    Args:
+        url: ``http://host:port``.
+        model: Its name.
+        folder: The model's folder on this machine: tokenizer and chat template.
 
     Raises:
         ServerError: TW-C01 if nobody answers, TW-C02 if the model is not served, TW-C07 if it is no Triton server or
-            the model is not one that the wizard made.
+            the model is none that can be chatted with.
+        UsageError: TW-C13 if the model speaks in token ids and there is no tokenizer.
+        ModelError: TW-M04 or TW-M17 if the folder's chat template cannot be read.
     """
+    config = _config(url, model)
+    try:
+        engine = _engine(url, config)
+        wire = wire_of(config, engine)
+        if wire is None:
+            raise ValueError(f"the inputs of {model!r} are those of no format that the wizard knows")
+        folder = folder or _tokenizer_dir(url, config)
+        note = None
+        if engine and wire.format is TEXT:
+            if folder and (direct := wire_of(engine)):
+                model, config, wire = str(engine["name"]), engine, direct
+            else:
+                note = (
+                    "Stopping an answer does not stop the engine behind an ensemble. Name the model's folder with "
+                    "--tokenizer, and the engine is asked directly."
+                )
+        return _served(model, config, wire, folder, note)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ask.not_triton(url, repr(error)) from error
+
+
+def _config(url: str, model: str) -> dict[str, Any]:
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 8000, timeout=TIMEOUT_S)
     try:
@@ -53,24 +107,53 @@ def served_model(url: str, model: str) -> ServedModel:
     finally:
         connection.close()
     try:
-        data = json.loads(body)
+        data: dict[str, Any] = json.loads(body)
         if response.status != 200:
             raise ask.no_model(model, str(data["error"]))
-        return _served(model, {key: item["string_value"] for key, item in data["parameters"].items()})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ask.not_triton(url, repr(error)) from error
+    return data
 
 
-def _served(name: str, said: dict[str, Any]) -> ServedModel:
+def _engine(url: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The description of the engine behind an ensemble or a BLS model."""
+    for name in engine_of(config):
+        behind = _config(url, name)
+        wire = wire_of(behind)
+        if wire and wire.format is TOKEN_IDS:
+            return behind
+    return None
+
+
+def _tokenizer_dir(url: str, config: Mapping[str, Any]) -> str | None:
+    """The folder that a preprocessing step has its tokenizer from, if that is on this machine, too."""
+    for name in engine_of(config):
+        said = (_config(url, name).get("parameters") or {}).get("tokenizer_dir", {}).get("string_value", "")
+        if said and (Path(said) / "tokenizer.json").is_file():
+            return str(said)
+    return None
+
+
+def _served(name: str, config: Mapping[str, Any], wire: Wire, folder: str | None, note: str | None) -> ServedModel:
+    said = {key: item["string_value"] for key, item in (config.get("parameters") or {}).items()}
+    if wire.format is TOKEN_IDS and folder is None:
+        raise ask.no_tokenizer(name, "its folder was not named")
     chat = None
     if template := said.get("chat_template"):
-        chat = ChatFormat(template, said.get("bos_token"), said.get("eos_token"), tuple(json.loads(said["stop"])))
+        stop = tuple(json.loads(said.get("stop", "[]")))
+        chat = ChatFormat(template, said.get("bos_token"), said.get("eos_token"), stop)
+    elif folder:
+        chat = chat_format.of_folder(Path(folder))
+    length, temperature = said.get("max_seq_len"), said.get("default_temperature")
     return ServedModel(
         name,
         chat,
-        tuple(str(question) for question in json.loads(said["questions"])),
-        int(said["max_seq_len"]),
-        float(said["default_temperature"]),
+        tuple(str(question) for question in json.loads(said.get("questions", "[]"))),
+        int(length) if length else None,
+        float(temperature) if temperature else None,
+        wire,
+        folder,
+        note,
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from wizard.chat.ask import Ask, Piece, lost, server_said, unreachable
+from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
+from wizard.chat.reader import Reader
+from wizard.chat.wire import Tensor
 
 _OPTIONS = [
     ("grpc.enable_http_proxy", 0),  # a company's proxy has no way to a server on this machine
@@ -14,23 +16,28 @@ _OPTIONS = [
 ]
 
 
-async def stream(ask: Ask, address: str, sent: Callable[[], object] = lambda: None) -> AsyncGenerator[Piece, None]:
+async def stream(
+    ask: Ask, address: str, sent: Callable[[], object] = lambda: None, reader: Reader | None = None
+) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``address`` (host:port) and yield the answer's pieces; closing the iterator cancels the request.
 
-    ``sent`` is called when everything is connected and the request goes out.
+    ``sent`` is called when everything is connected and the request goes out. Without a ``reader`` the model is one of
+    the wizard's own.
 
     Raises:
         PromptTooLong: The prompt does not fit.
-        ServerError: TW-C01 … TW-C04, TW-C11, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
     """
     import grpc
     from tritonclient.grpc.aio import InferenceServerClient
     from tritonclient.utils import InferenceServerException
 
-    finished = started = False
+    reader = reader or Reader(ask)
+    started = False
     async with InferenceServerClient(address, channel_args=_OPTIONS) as client:
         # Leaving the block closes the channel, and that cancels what still runs on it.
-        request = {"model_name": ask.model, "inputs": _inputs(ask)}
+        inputs = [_input(tensor) for tensor in reader.tensors()]
+        request = {"model_name": ask.model, "inputs": inputs, "enable_empty_final_response": True}
         try:
             await client.is_server_live()
         except InferenceServerException as refused:
@@ -40,15 +47,19 @@ async def stream(ask: Ask, address: str, sent: Callable[[], object] = lambda: No
             async for result, error in responses:
                 if error is not None:
                     raise server_said(str(error.message()), ask.model)
-                piece = _piece(result)
-                started, finished = True, bool(piece.finish)
-                yield piece
+                started = True
+                if piece := _piece(reader, result, address):
+                    yield piece
+                if _final(result) or (reader.over and reader.wire.format.cancels):
+                    break
         except grpc.aio.AioRpcError as error:
             detail = error.details() or error.code().name
             if not started and error.code() is grpc.StatusCode.UNAVAILABLE and "connect" in detail:
                 raise unreachable(address, detail) from error
             raise lost(address, detail) from error
-    if not finished:
+        if piece := reader.end():
+            yield piece
+    if not reader.over:
         raise lost(address, "the stream ended early")
 
 
@@ -57,31 +68,26 @@ async def _once(request: dict[str, Any], sent: Callable[[], object]) -> AsyncGen
     yield request
 
 
-def _inputs(ask: Ask) -> list[Any]:
+def _input(tensor: Tensor) -> Any:
     import numpy as np
     from tritonclient.grpc import InferInput
+    from tritonclient.utils import triton_to_np_dtype
 
-    values: list[tuple[str, str, Any]] = [
-        ("text_input", "BYTES", np.array([ask.prompt.encode()], dtype=np.object_)),
-        ("apply_chat_template", "BOOL", np.array([False])),
-        ("max_tokens", "INT32", np.array([ask.max_tokens], dtype=np.int32)),
-        ("top_p", "FP32", np.array([ask.top_p], dtype=np.float32)),
-    ]
-    if ask.temperature is not None:
-        values.append(("temperature", "FP32", np.array([ask.temperature], dtype=np.float32)))
-    if ask.seed is not None:
-        values.append(("random_seed", "UINT64", np.array([ask.seed], dtype=np.uint64)))
-    inputs = []
-    for name, kind, value in values:
-        tensor = InferInput(name, [1], kind)
-        tensor.set_data_from_numpy(value)
-        inputs.append(tensor)
-    return inputs
+    one = InferInput(tensor.name, list(tensor.shape), tensor.kind)
+    values = [value.encode() if isinstance(value, str) else value for value in tensor.values]
+    one.set_data_from_numpy(np.array(values, dtype=triton_to_np_dtype(tensor.kind)).reshape(tensor.shape))
+    return one
 
 
-def _piece(result: Any) -> Piece:
-    return Piece(
-        text=result.as_numpy("text_output")[0].decode(),
-        tokens=int(result.as_numpy("completion_tokens")[0]),
-        finish=result.as_numpy("finish_reason")[0].decode(),
-    )
+def _final(result: Any) -> bool:
+    return bool(result.get_response().parameters["triton_final_response"].bool_param)
+
+
+def _piece(reader: Reader, result: Any, address: str) -> Piece | None:
+    names = [output.name for output in result.get_response().outputs]
+    if not names:
+        return None  # the empty response that ends a stream
+    try:
+        return reader.take({name: result.as_numpy(name).reshape(-1).tolist() for name in names})
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+        raise not_triton(address, repr(error)) from error

@@ -225,9 +225,14 @@ def _add_server(commands: Commands) -> None:
         commands,
         "chat",
         "talk to a served model",
-        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt',
+        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:9000/v1',
     )
     chat.add_argument("name", nargs="?", metavar="NAME")
+    chat.add_argument("--url", metavar="URL", help="an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's")
+    chat.add_argument("--model", metavar="NAME", help="the model's name there, where it is not the only or usual one")
+    chat.add_argument(
+        "--tokenizer", metavar="FOLDER", help="the model's folder with tokenizer.json and chat template, if needed"
+    )
     chat.add_argument("-m", "--message", metavar="TEXT", help="ask this, print the answer, end")
     chat.add_argument("--system", metavar="TEXT", help="system prompt")
     chat.add_argument("--temperature", type=float, metavar="T", help="0 always takes the likeliest token")

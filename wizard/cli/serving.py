@@ -8,16 +8,18 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.again import again
 from wizard.cli.stages import make_plan, print_json, workspace_of
-from wizard.kernel.errors import CancelledError, UsageError, WorkspaceError
+from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 
 if TYPE_CHECKING:
     from wizard.plan.plan import Plan
     from wizard.run.events import Event
+    from wizard.serve.endpoint import Endpoint
 
 
 def wizard(arguments: argparse.Namespace) -> int:
@@ -213,14 +215,37 @@ def chat(arguments: argparse.Namespace) -> int:
     from wizard.chat.conversation import conversation
     from wizard.prompts.chat import run_chat
 
-    endpoint = journey.endpoint(workspace_of(arguments), arguments.name)
+    workspace = workspace_of(arguments)
+    endpoint = _at_url(arguments) if arguments.url else journey.endpoint(workspace, arguments.name)
     return run_chat(
-        endpoint,
+        replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model),
         conversation(vars(arguments)),
         message=arguments.message,
         json_output=arguments.json,
         protocol=arguments.protocol,
     )
+
+
+def _at_url(arguments: argparse.Namespace) -> Endpoint:
+    """The server at ``--url``; where it wants an API key and there is a terminal, the key is asked for, masked."""
+    from getpass import getpass
+
+    from wizard import journey
+    from wizard.chat.ask import API_KEY
+    from wizard.kernel.text import is_terminal
+
+    if arguments.name:
+        raise UsageError(
+            "TW-U37", "NAME is a server of the workspace, --url is one elsewhere", "Give one of the two; see --model."
+        )
+    try:
+        return journey.at(arguments.url, arguments.model)
+    except ServerError as error:
+        if error.code != "TW-C12" or not is_terminal(sys.stdin):
+            raise
+        print(error.what, file=sys.stderr)
+    os.environ[API_KEY] = getpass("API key (not shown): ")  # of this process; what it starts does not get it
+    return journey.at(arguments.url, arguments.model)
 
 
 def journeys(arguments: argparse.Namespace) -> int:

@@ -23,13 +23,18 @@ class Endpoint:
     """The process's start time as the kernel counts it, so that a re-used process id is not taken for the server."""
     log: str
     protocol: str = "triton"
+    """``triton`` or ``openai``."""
+    folder: str | None = None
+    """The model's folder on this machine, with tokenizer and chat template; for models that do not bring theirs."""
+    url: str | None = None
+    """Base URL of an OpenAI-compatible server, which mostly ends with ``/v1``."""
     remove: tuple[str, ...] = ()
     """Program and arguments that remove its container, if it runs in one; ``pid`` is the container's client then."""
 
     @property
     def http(self) -> str:
         """Base URL of the HTTP endpoint."""
-        return f"http://{self.host}:{self.ports.http}"
+        return self.url or f"http://{self.host}:{self.ports.http}"
 
     @property
     def grpc(self) -> str:

@@ -37,7 +37,7 @@ class ChatView:
     served: ServedModel | None = None
     """None while the server has not said yet what it serves."""
     busy: Literal["", "answering", "stopping"] = ""
-    tokens: int = 0
+    tokens: int | None = None
     """Of the answer under way, as the server counts them."""
     stats: Stats | None = None
     """Of the last answer."""

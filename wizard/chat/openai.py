@@ -1,0 +1,212 @@
+"""Chat with an OpenAI-compatible server by its URL: ``trtllm-serve``, ``vllm serve``, Triton's OpenAI front end.
+
+``POST /v1/chat/completions`` with server-sent events that end with ``[DONE]``, ``GET /v1/models`` to find the model
+(platform.openai.com/docs/api-reference/chat). Hanging up cancels the request. The API key, if there is one, is read
+from the environment for each request and kept nowhere else.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import urlsplit
+
+from wizard.chat.ask import API_KEY, Ask, Piece, key_wanted, lost, no_model, not_openai, server_said, unreachable
+from wizard.chat.http_lines import lines
+from wizard.chat.template import TIMEOUT_S, ServedModel
+from wizard.chat.wire import OPENAI, Wire
+from wizard.kernel.errors import UsageError
+from wizard.kernel.text import plain
+from wizard.plan.plan import Ports
+from wizard.serve.endpoint import Endpoint
+
+
+def at(url: str, model: str | None = None) -> Endpoint:
+    """The endpoint of ``model`` at ``url``, or of the only model there; asks the server (≤ `TIMEOUT_S`).
+
+    Args:
+        url: ``http://127.0.0.1:9000/v1``; ``/v1`` may be left out.
+        model: Its name on that server.
+
+    Raises:
+        UsageError: TW-C15 if it is no URL of HTTP, TW-C16 if the server has several models and none is named.
+        ServerError: TW-C01, TW-C02, TW-C12, TW-C14, see `wizard.chat.ask`.
+    """
+    base, host, port = _checked(url)
+    names = [str(each["id"]) for each in _models(base)]
+    if model is None:
+        if len(names) != 1:
+            raise UsageError(
+                "TW-C16",
+                f"the server at {base} has {len(names)} models: {plain(', '.join(names)) or 'none'}",
+                "Name one of them with --model.",
+            )
+        model = names[0]
+    elif model not in names:
+        raise no_model(model, f"it has {', '.join(names) or 'none'}")
+    ports = Ports(port, port, port)
+    return Endpoint(base, model, host, ports, 0, "", "", protocol="openai", url=base)
+
+
+def served_model(base: str, model: str) -> ServedModel:
+    """What the server at ``base`` says of ``model``.
+
+    Raises:
+        ServerError: TW-C01, TW-C02, TW-C12, TW-C14, see `wizard.chat.ask`.
+    """
+    found = next((each for each in _models(base) if each["id"] == model), None)
+    if found is None:
+        raise no_model(model, "it is not in the server's list")
+    length = found.get("max_model_len")  # vLLM says it
+    return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
+
+
+async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None) -> AsyncGenerator[Piece, None]:
+    """Send ``ask`` to the server at ``base`` and yield the answer's pieces; closing it cancels the request.
+
+    Raises:
+        PromptTooLong: The conversation does not fit.
+        ServerError: TW-C01 … TW-C04, TW-C12, TW-C14, see `wizard.chat.ask`.
+    """
+    events = _Events(ask, base)
+    refused: list[bytes] = []
+    url = f"{base}/chat/completions"
+    async with aclosing(lines(url, json.dumps(_body(ask)).encode(), _key(base), not_openai, sent)) as answer:
+        async for status, line in answer:
+            if status != 200:
+                refused.append(line)
+                code = status
+            elif piece := events.take(line.strip()):
+                yield piece
+    if refused:
+        raise _refused(code, b"\n".join(refused), ask.model, base)
+    yield events.last()
+
+
+def _body(ask: Ask) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": ask.model,
+        "messages": [
+            {"role": each.role, "content": each.content.encode(errors="replace").decode()} for each in ask.messages
+        ],
+        "max_tokens": ask.max_tokens,
+        "top_p": ask.top_p,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if ask.temperature is not None:
+        body["temperature"] = ask.temperature
+    if ask.seed is not None:
+        body["seed"] = ask.seed & (2**63 - 1)  # vLLM's seeds are signed
+    return body
+
+
+class _Events:
+    """Reads the events of one answer."""
+
+    def __init__(self, ask: Ask, base: str) -> None:
+        self._ask = ask
+        self._base = base
+        self._tokens: int | None = None
+        self._finish = ""
+        self._done = False
+
+    def take(self, line: bytes) -> Piece | None:
+        """The piece of text in a line of the body, if there is one."""
+        if not line or line.startswith((b":", b"event:", b"id:", b"retry:")):
+            return None
+        data = line.removeprefix(b"data:").strip()
+        if data == b"[DONE]":
+            self._done = True
+            return None
+        try:
+            said = json.loads(data)
+            if error := said.get("error"):
+                raise server_said(_message(error), self._ask.model)
+            if usage := said.get("usage"):
+                self._tokens = int(usage["completion_tokens"])
+            if not said["choices"]:
+                return None
+            choice = said["choices"][0]
+            self._finish = str(choice.get("finish_reason") or self._finish)
+            text = choice["delta"].get("content")
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise not_openai(self._base, f"{error!r} in {data[:80]!r}") from error
+        return Piece(str(text), self._tokens, "") if text else None
+
+    def last(self) -> Piece:
+        """The last piece.
+
+        Raises:
+            ServerError: TW-C03 if neither a reason nor ``[DONE]`` came: the answer was cut short.
+        """
+        if not (self._done or self._finish):
+            raise lost(self._base, "the stream ended early")
+        return Piece("", self._tokens, self._finish or "end")
+
+
+def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
+    try:
+        said = json.loads(body)
+        text = _message(said.get("error") or said)
+    except (ValueError, AttributeError):
+        text = body[:200].decode(errors="replace") or f"HTTP status {status}"
+    if status in (401, 403):
+        return key_wanted(base, text)
+    if status == 404:
+        return no_model(model, text)
+    return server_said(text, model)
+
+
+def _message(error: Any) -> str:
+    """The words in an error object; servers differ in where they put them."""
+    if isinstance(error, dict):
+        return str(error.get("message") or error.get("detail") or error)
+    return str(error)
+
+
+def _checked(url: str) -> tuple[str, str, int]:
+    """The base URL, host and port."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or not url.isascii():
+        raise UsageError("TW-C15", f"{plain(url)!r} is no URL of a server", "For example: http://127.0.0.1:9000/v1")
+    path = parts.path.rstrip("/") or "/v1"
+    return f"{parts.scheme}://{parts.netloc}{path}", parts.hostname, port
+
+
+def _models(base: str) -> list[dict[str, Any]]:
+    parts = urlsplit(base)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.netloc, timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", f"{parts.path}/models", headers=_key(base))
+        response = connection.getresponse()
+        body = response.read()
+    except http.client.HTTPException as error:
+        raise not_openai(base, repr(error)) from error
+    except OSError as error:
+        raise unreachable(base, error) from error
+    finally:
+        connection.close()
+    if response.status in (401, 403):
+        raise _refused(response.status, body, "", base)
+    try:
+        models = json.loads(body)["data"]
+        return [{**each, "id": str(each["id"])} for each in models]
+    except (ValueError, KeyError, TypeError) as error:
+        raise not_openai(base, f"HTTP status {response.status}, {error!r}") from error
+
+
+def _key(base: str) -> dict[str, str]:
+    key = os.environ.get(API_KEY, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise key_wanted(base, "the key holds characters that no key has")
+    return {"Authorization": f"Bearer {key}"} if key else {}

@@ -1,0 +1,122 @@
+"""One answer, put together from the responses to one request; the same for gRPC and HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wizard.chat.ask import Ask, Piece
+from wizard.chat.reading import Pieces, Prompt, Stop
+from wizard.chat.tokens import Detokenizer, Tokenizer
+from wizard.chat.wire import OWN, WIZARD, Tensor, Wire
+
+NO_REASON = ("", "None")
+"""What engines write for a reason while there is none; the LLM API and vLLM write Python's None as text."""
+
+
+class Reader:
+    """Makes the request and reads what comes back.
+
+    Attributes:
+        wire: How the model is asked.
+        over: No more of the answer will come, whatever else the server may send.
+    """
+
+    def __init__(self, ask: Ask, wire: Wire = OWN, tokenizer: Tokenizer | None = None, special: str = "") -> None:
+        """Begin.
+
+        Args:
+            ask: The request.
+            wire: How the model is asked.
+            tokenizer: For a model that answers in token ids.
+            special: A regular expression that finds the model's special tokens in its prompt.
+        """
+        self.wire = wire
+        self.over = False
+        self._ask = ask
+        self._tokens: int | None = None
+        self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
+        self._ids = _Ids(ask, wire.echoes, tokenizer) if tokenizer else None
+        self._pieces = Pieces(wire.way)
+        self._prompt = Prompt(ask.prompt if wire.echoes and not tokenizer else "", special)
+        self._stop = Stop(() if wire.format is WIZARD else ask.stop)
+
+    def tensors(self) -> list[Tensor]:
+        """The inputs of the request."""
+        return self.wire.tensors(self._ask, self._end)
+
+    def take(self, outputs: Mapping[str, Sequence[Any]]) -> Piece | None:
+        """What a response adds; None if that is nothing, or if the answer is over.
+
+        Raises:
+            KeyError, IndexError, ValueError, TypeError: The response is none of this format.
+        """
+        if self.over:
+            return None
+        if self._ids:
+            new, reason = self._ids.feed(outputs)
+            self._tokens = self._ids.count
+        else:
+            new = self._pieces.feed(_text(outputs["text_output"]))
+            reason = self._said(outputs)
+        text = self._stop.feed(self._prompt.feed(new))
+        if reason or self._stop.found:
+            return self._last(text, "stop" if self._stop.found else reason)
+        return Piece(text, self._tokens, "") if text or self.wire.format is WIZARD else None
+
+    def end(self) -> Piece | None:
+        """The last piece, when the server has sent all; None if it was cut short, or if there was a last piece."""
+        if self.over or (self.wire.reasons and not self._ids):
+            return None
+        full = self._ids is not None and self._ids.count >= self._ask.max_tokens
+        return self._last("", "length" if full else "end")
+
+    def _said(self, outputs: Mapping[str, Sequence[Any]]) -> str:
+        """Take in how many tokens there are; the reason of the end, if the response gives one."""
+        form = self.wire.format
+        if form is WIZARD or outputs.get(form.tokens):
+            count = int(outputs[form.tokens][0])
+            self._tokens = count + (self._tokens or 0) if form.sums else count
+        if form is WIZARD or outputs.get(form.finish):
+            reason = _text(outputs[form.finish])
+            return "" if reason in NO_REASON else reason
+        return ""
+
+    def _last(self, text: str, reason: str) -> Piece:
+        self.over = True
+        if not self._stop.found:
+            held = self._ids.text.rest() if self._ids else self._pieces.rest()
+            text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
+        return Piece(text, self._tokens, "stop" if self._stop.found else reason)
+
+
+class _Ids:
+    """What token ids say: the prompt's taken away, those that were there before, and the end."""
+
+    def __init__(self, ask: Ask, echoes: bool, tokenizer: Tokenizer) -> None:
+        self.text = Detokenizer(tokenizer.decode)
+        self.count = 0
+        self._echoes = echoes
+        self._before = list(ask.ids)
+        self._ends = {*tokenizer.ends, *(tokenizer.token(text) for text in ask.stop)}
+
+    def feed(self, outputs: Mapping[str, Sequence[Any]]) -> tuple[str, str]:
+        """Text that a response adds, and the reason if it ends the answer.
+
+        With the input excluded a response holds new tokens. Otherwise it may hold the prompt and all so far.
+        """
+        ids = [int(each) for each in outputs["output_ids"]]
+        if length := outputs.get("sequence_length"):
+            ids = ids[: int(length[0])]
+        if self._echoes and ids[: len(self._before)] == self._before:
+            ids = ids[len(self._before) :]
+        self._before += ids
+        last = next((place for place, each in enumerate(ids) if each in self._ends), None)
+        self.count += len(ids) if last is None else last + 1
+        return self.text.feed(ids[:last]), "" if last is None else "stop"
+
+
+def _text(values: Sequence[Any]) -> str:
+    """The first text, as gRPC (bytes) or HTTP (text) gives it."""
+    value = values[0] if len(values) else ""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,108 @@
+"""The tokenizer of a model's folder, for models that are served in token ids.
+
+Only ``tokenizer.json`` is read (by the ``tokenizers`` library, imported when it is needed); a folder that has just
+SentencePiece's ``tokenizer.model`` is refused in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from wizard.chat.ask import no_tokenizer
+from wizard.chat.reading import REPLACEMENT
+from wizard.kernel.errors import ModelError
+from wizard.model.checked import optional_object
+
+
+class Tokenizer:
+    """Texts to token ids and back, as the model was trained with.
+
+    Attributes:
+        ends: Ids that end an answer, the end-of-text token first.
+    """
+
+    def __init__(self, folder: str, model: str) -> None:
+        """Read the folder.
+
+        Raises:
+            UsageError: TW-C13 if there is no tokenizer in it that can be read.
+        """
+        from tokenizers import Tokenizer as Library
+
+        path = Path(folder) / "tokenizer.json"
+        if not path.is_file():
+            raise no_tokenizer(model, f"there is no file {path}")
+        try:
+            self._library: Any = Library.from_file(str(path))
+            ends = (
+                _end_of_text(path.parent),
+                optional_object(path.parent / "generation_config.json").get("eos_token_id"),
+            )
+        except ModelError as error:
+            raise no_tokenizer(model, error.what) from error
+        except Exception as error:  # the library raises nothing more exact
+            raise no_tokenizer(model, f"{path}: {error}") from error
+        named, listed = self.token(ends[0]), ends[1] if isinstance(ends[1], list) else [ends[1]]
+        self.ends: tuple[int, ...] = tuple(dict.fromkeys(each for each in (named, *listed) if type(each) is int))
+
+    def encode(self, text: str, *, begin: bool) -> list[int]:
+        """Ids of ``text``; its special tokens count as such. ``begin`` adds the begin token if the model wants one."""
+        ids: list[int] = self._library.encode(text, add_special_tokens=begin).ids
+        return ids
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids`` without special tokens."""
+        return str(self._library.decode(list(ids), skip_special_tokens=True))
+
+    def token(self, text: str | None) -> int | None:
+        """The id of the token that is just ``text``, if there is one."""
+        found: int | None = self._library.token_to_id(text) if text else None
+        return found
+
+    def adds(self, text: str | None) -> bool:
+        """Whether this token comes in front of every text by itself."""
+        wanted = self.token(text)
+        return wanted is not None and self.encode("", begin=True)[:1] == [wanted]
+
+
+def _end_of_text(folder: Path) -> str:
+    settings = {
+        **optional_object(folder / "special_tokens_map.json"),
+        **optional_object(folder / "tokenizer_config.json"),
+    }
+    token = settings.get("eos_token")  # a text, or an object with its content
+    return str((token.get("content") if isinstance(token, dict) else token) or "")
+
+
+class Detokenizer:
+    """Text out of token ids that come a few at a time; never a part of a character.
+
+    The last ids are decoded twice, without and with the new ones, because a token's text depends on those before it
+    (a word's leading blank, the bytes of a character). What is new is what the second text has more.
+    """
+
+    def __init__(self, decode: Callable[[list[int]], str]) -> None:
+        self._decode = decode
+        self._ids: list[int] = []
+        self._from = self._read = 0  # decoded again from here; given up to here
+
+    def feed(self, ids: Iterable[int]) -> str:
+        """Whole characters that ``ids`` add."""
+        self._ids.extend(ids)
+        text = self._new()
+        if not text or text.endswith(REPLACEMENT):
+            return ""
+        self._from, self._read = self._read, len(self._ids)
+        return text
+
+    def rest(self) -> str:
+        """What was held back: bytes that never became a character."""
+        text = self._new()
+        self._from, self._read = self._read, len(self._ids)
+        return text
+
+    def _new(self) -> str:
+        before = self._decode(self._ids[self._from : self._read])
+        return self._decode(self._ids[self._from :])[len(before) :]
