@@ -1,0 +1,356 @@
+"""OpenAI-compatible servers by their URL, against a stand-in on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.chat.test_reading import PLACES, cut
+from wizard.chat import openai
+from wizard.chat.ask import API_KEY, Ask
+from wizard.chat.conversation import Chunk, Conversation, Sampling
+from wizard.chat.openai import at
+from wizard.chat.stream import answer
+from wizard.kernel.errors import ServerError, UsageError
+from wizard.serve.endpoint import Endpoint
+
+KEY = "secret-0123456789abcdef"
+WORDS = ("Hi ", "😀", "é.")
+ASK = Ask("m", "", 10, None, 0.95, None)
+
+
+def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + json.dumps({"choices": [choice]}, ensure_ascii=False).encode() + b"\n\n"
+
+
+ROLE = event({"role": "assistant", "content": ""})
+SAID = b"".join(event({"content": word}) for word in WORDS)
+STOP = event({}, "stop")
+USAGE = b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}\n\n'
+DONE = b"data: [DONE]\n\n"
+WHOLE = ROLE + SAID + STOP + USAGE + DONE
+
+
+@dataclass
+class FakeOpenAI:
+    """What it answers, and what it was asked."""
+
+    body: bytes = WHOLE
+    status: int = 200
+    models: tuple[str, ...] = ("m",)
+    key: str = ""
+    length: int | None = 4096
+    endless: bool = False
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    hung_up: threading.Event = field(default_factory=threading.Event)
+    url: str = ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    fake: FakeOpenAI
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def refused(self) -> bool:
+        wrong = bool(self.fake.key) and self.headers.get("Authorization") != f"Bearer {self.fake.key}"
+        if wrong:
+            self.reply(401, b'{"error": {"message": "Incorrect API key provided"}}')
+        return wrong
+
+    def reply(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        if not self.refused():
+            more = {"max_model_len": self.fake.length} if self.fake.length else {}
+            self.reply(200, json.dumps({"data": [{"id": name, **more} for name in self.fake.models]}).encode())
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.refused():
+            return
+        self.fake.asked.append({"path": self.path, **asked})
+        if not self.fake.endless:
+            self.reply(self.fake.status, self.fake.body)
+            return
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(event({"content": "x"}))
+        self.fake.hung_up.set()
+
+
+@contextlib.contextmanager
+def serving(fake: FakeOpenAI) -> Iterator[FakeOpenAI]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"fake": fake}))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    with serving(FakeOpenAI()) as one:
+        yield one
+
+
+def asked(text: str = "Hello", **sampling: float | None) -> Conversation:
+    return Conversation(sampling=Sampling(**sampling)).said("system", "Be brief.").said("user", text)  # type: ignore[arg-type]
+
+
+async def read(endpoint: Endpoint, talk: Conversation | None = None) -> list[Chunk]:
+    return [chunk async for chunk in answer(endpoint, talk or asked())]
+
+
+async def test_an_answer_is_streamed_and_counted(fake: FakeOpenAI) -> None:
+    chunks = await read(at(fake.url), asked(temperature=0.5, seed=2**64 - 1, max_tokens=7))
+    assert [chunk.text for chunk in chunks] == [*WORDS, ""]
+    assert all(chunk.note is None for chunk in chunks)
+    stats = chunks[-1].stats
+    assert stats is not None
+    assert (stats.tokens, stats.finish) == (3, "stop")
+    assert stats.ttft_s is not None
+    (sent,) = fake.asked
+    assert sent["path"] == "/v1/chat/completions"
+    assert sent["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+    ]
+    assert (sent["model"], sent["max_tokens"], sent["temperature"], sent["stream"]) == ("m", 7, 0.5, True)
+    assert sent["stream_options"] == {"include_usage": True}
+    assert 0 <= sent["seed"] < 2**63
+
+
+@given(PLACES, st.sampled_from([WHOLE, WHOLE.replace(b"\n\n", b"\r\n\r\n"), b": ping\n\nevent: x\n" + WHOLE]))
+@settings(deadline=None, max_examples=60)
+def test_any_cut_of_the_bytes_gives_the_same_text(places: list[int], body: bytes) -> None:
+    import asyncio
+
+    async def asked_of(port: int) -> str:
+        return "".join([piece.text async for piece in openai.stream(ASK, f"http://127.0.0.1:{port}/v1")])
+
+    async def main() -> str:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for part in cut(body, places):
+                if part:
+                    writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")  # type: ignore[operator]
+                    await writer.drain()
+            writer.write(b"0\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            return await asked_of(server.sockets[0].getsockname()[1])
+
+    assert asyncio.run(main()) == "".join(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("body", "finish"),
+    [
+        (SAID + STOP, "stop"),  # no [DONE], but the reason of the end: it is whole
+        (SAID + DONE, "end"),  # no reason
+        (SAID + event({}, "length") + DONE, "length"),
+    ],
+)
+async def test_ends_that_count(fake: FakeOpenAI, body: bytes, finish: str) -> None:
+    fake.body = body
+    chunks = await read(at(fake.url))
+    assert chunks[-1].stats is not None
+    assert (chunks[-1].stats.finish, chunks[-1].stats.tokens) == (finish, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (SAID, "TW-C03"),
+        (b"", "TW-C03"),
+        (SAID + b"data: {broken\n\n", "TW-C14"),
+        (b"<html>\n", "TW-C14"),
+        (b'data: {"choices": 7}\n\n', "TW-C14"),
+        (b"data: []\n\n", "TW-C14"),
+        (SAID + b'data: {"error": {"message": "out of memory", "code": 500}}\n\n', "TW-C04"),
+    ],
+)
+async def test_streams_that_break(fake: FakeOpenAI, body: bytes, code: str) -> None:
+    fake.body = body
+    with pytest.raises(ServerError) as caught:
+        await read(at(fake.url))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "words"),
+    [
+        (401, '{"error": {"message": "Incorrect API key"}}', "TW-C12", API_KEY),
+        (403, "", "TW-C12", "403"),
+        (404, '{"object": "error", "message": "The model `m` does not exist."}', "TW-C02", "does not exist"),
+        (404, '{"detail": "Not Found"}', "TW-C02", "Not Found"),
+        (500, "Internal\nServer Error", "TW-C04", "Server Error"),
+        (422, '{"detail": [{"msg": "bad"}]}', "TW-C04", "bad"),
+    ],
+)
+async def test_refusals(fake: FakeOpenAI, status: int, body: str, code: str, words: str) -> None:
+    endpoint = at(fake.url)
+    fake.status, fake.body = status, body.encode()
+    with pytest.raises(ServerError) as caught:
+        await read(endpoint)
+    assert caught.value.code == code
+    assert words in str(caught.value)
+
+
+async def test_a_long_history_loses_its_oldest_turns(fake: FakeOpenAI) -> None:
+    fake.length = None
+    fake.status = 400
+    fake.body = b'{"error": {"message": "This model\'s maximum context length is 16 tokens. However, you asked"}}'
+    talk = asked("one").said("assistant", "a").said("user", "two")
+    with pytest.raises(UsageError) as caught:
+        await read(at(fake.url), talk)
+    assert caught.value.code == "TW-C05"
+    assert [len(each["messages"]) for each in fake.asked] == [4, 2]
+
+
+async def test_closing_hangs_up(fake: FakeOpenAI) -> None:
+    fake.endless = True
+    async with aclosing(answer(at(fake.url), asked())) as chunks:
+        await chunks.__anext__()
+    assert fake.hung_up.wait(20)
+
+
+def test_the_model_is_found(fake: FakeOpenAI) -> None:
+    endpoint = at(fake.url)
+    assert (endpoint.model, endpoint.http, endpoint.protocol) == ("m", f"{fake.url}/v1", "openai")
+    assert at(f"{fake.url}/v1/", "m") == endpoint
+    with pytest.raises(ServerError) as missing:
+        at(fake.url, "other")
+    assert missing.value.code == "TW-C02"
+    fake.models = ("a", "b")
+    with pytest.raises(UsageError) as several:
+        at(fake.url)
+    assert several.value.code == "TW-C16"
+    assert "a, b" in several.value.what
+    assert at(fake.url, "b").model == "b"
+    fake.models = ()
+    with pytest.raises(UsageError) as none:
+        at(fake.url)
+    assert none.value.code == "TW-C16"
+
+
+async def test_a_model_that_went_away(fake: FakeOpenAI) -> None:
+    endpoint = at(fake.url)
+    fake.models = ("new",)
+    with pytest.raises(ServerError) as caught:
+        await read(endpoint)
+    assert caught.value.code == "TW-C02"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "127.0.0.1:9000", "ftp://x", "http://", "http://[", "http://a:x", "http://k:s@a", "é"]
+)
+def test_no_url(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        at(url)
+    assert caught.value.code == "TW-C15"
+
+
+async def test_the_key_comes_from_the_environment(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.key = KEY
+    for wrong in ("", "wrong", "é\n"):
+        monkeypatch.setenv(API_KEY, wrong)
+        with pytest.raises(ServerError) as caught:
+            at(fake.url)
+        assert caught.value.code == "TW-C12"
+    monkeypatch.setenv(API_KEY, f"{KEY}\n")
+    chunks = await read(at(fake.url))
+    assert "".join(chunk.text for chunk in chunks) == "".join(WORDS)
+    assert KEY not in repr(at(fake.url))
+
+
+def test_nobody_answers(unused_tcp_port: int) -> None:
+    with pytest.raises(ServerError) as caught:
+        at(f"http://127.0.0.1:{unused_tcp_port}")
+    assert caught.value.code == "TW-C01"
+
+
+def test_something_else_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"220 mail.example.org ESMTP\r\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(ServerError) as caught:
+            at(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        thread.join()
+    assert caught.value.code == "TW-C14"
+
+
+def chat(*arguments: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "wizard", "chat", *arguments]
+    env = {**os.environ, **({API_KEY: key} if key else {})}
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, check=False)
+
+
+def test_the_command_line(fake: FakeOpenAI) -> None:
+    fake.key = KEY
+    done = chat("--url", fake.url, "-m", "Hello", "--json", key=KEY)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["answer"], said["tokens"], said["model"]) == ("".join(WORDS), 3, "m")
+    refused = chat("--url", fake.url, "-m", "Hello")
+    assert refused.returncode == ServerError.exit_code
+    assert "TW-C12" in refused.stderr
+    wrong = chat("--url", fake.url, "-m", "Hello", key="wrong-0123456789abcdef")
+    assert "wrong-0123456789abcdef" not in wrong.stdout + wrong.stderr
+    both = chat("demo", "--url", fake.url)
+    assert both.returncode == UsageError.exit_code
+    assert "TW-U37" in both.stderr
+
+
+def test_in_a_terminal_the_key_is_asked_for_and_not_shown(fake: FakeOpenAI) -> None:
+    import pexpect
+
+    fake.key = KEY
+    terminal = pexpect.spawn(
+        sys.executable, ["-m", "wizard", "chat", "--url", fake.url, "-m", "Hello"], encoding="utf-8", timeout=60
+    )
+    terminal.expect("API key")
+    terminal.waitnoecho()
+    terminal.sendline(KEY)
+    terminal.expect("3 tokens")
+    seen = terminal.before or ""
+    terminal.expect(pexpect.EOF)
+    terminal.wait()
+    assert terminal.exitstatus == 0
+    assert KEY not in seen + (terminal.before or "")
