@@ -1,0 +1,101 @@
+"""The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend as it is, without building an engine."""
+
+from __future__ import annotations
+
+from wizard.advise.advice import Choice
+from wizard.catalog.releases import images
+from wizard.catalog.trtllm_tools import version_of
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Command, Ports, Step
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stacks.trtllm import feasible, sources
+from wizard.probe.host import Host
+from wizard.repository import trtllm_llmapi as repository
+
+READY_SECONDS = 1200.0
+"""Weights are read, kernels are tuned and CUDA graphs are recorded."""
+SCRIPT = "llmapi/tensorrt_llm/1/model.py"
+"""The image's own model, below ``all_models``."""
+LOADED = ("modelopt", "fp8", "mxfp4", "mxfp8", "compressed-tensors", "nvfp4")
+"""``quant_method``s that the LLM API loads (llm_utils.py at NVIDIA/TensorRT-LLM 0066b2a5); any other raises."""
+LIMITS, FP8_CACHE = (0, 20), (1, 0)
+"""First releases whose LLM takes its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: None of them means anything here.
+
+    Raises:
+        InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or cannot do
+            what was chosen, TW-L48 if it cannot load the repository.
+    """
+    version = feasible.version_in(choice)
+    check(choice, facts, version)
+    model, get = runtime.server.name, fetch(facts, runtime.workspace)
+    made = repository.repository(
+        model, model=str(get.path), facts=facts, choice=choice, limits=version_of(version) >= LIMITS
+    )
+    scripts = sources.folder(runtime) / "all_models" / SCRIPT
+    target = runtime.server.repository
+    write = repository_step(
+        runtime,
+        made,
+        "model.py is TensorRT-LLM's own and starts its LLM class with what model.yaml says: no checkpoint is converted "
+        "and no engine is built. 'decoupled' lets one request have many responses, so that answers stream.",
+        Command(("rm", "-rf", str(target))),
+        Command(("mkdir", "-p", str(target / model))),
+        Command(("cp", "-rT", str(scripts.parent), str(target / model / "1"))),
+    )
+    prepared = (*runtime.prepare(), sources.step(runtime, version, {"all_models": SCRIPT}), get.step, write)
+    start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def check(choice: Choice, facts: ModelFacts, version: str) -> None:
+    """Refuse what the release cannot load.
+
+    Raises:
+        InfeasibleError: TW-L47 for the release, TW-L48 for the repository's quantisation.
+    """
+    first = next(one for one in reversed(images("trtllm").releases) if one.llm_api)
+    if version_of(version) < version_of(first.engine):
+        raise InfeasibleError(
+            "TW-L47",
+            f"the image {choice.release} has TensorRT-LLM {version}, without a Triton model for the LLM API",
+            f"Choose {first.tag} or later with --release, or --stack trtllm-engine.",
+        )
+    if choice.kv_cache_dtype == "fp8" and version_of(version) < FP8_CACHE:
+        raise InfeasibleError(
+            "TW-L47",
+            f"the LLM API of TensorRT-LLM {version} does not take an FP8 KV cache by this name",
+            "Use --kv-dtype auto, or an image with TensorRT-LLM 1.0 or later with --release.",
+        )
+    stored, wanted = facts.quantization, choice.quantization or "none"
+    if stored and stored.method not in LOADED:
+        raise InfeasibleError(
+            "TW-L48",
+            f"{facts.ref} is quantised by {stored.method}, which TensorRT-LLM's LLM API does not load",
+            "Give the model's unquantised repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm.",
+        )
+    if wanted != ((stored.format or stored.method) if stored else "none"):
+        raise InfeasibleError(
+            "TW-L48",
+            f"TensorRT-LLM's LLM API serves weights as they are stored; {facts.ref} is not stored as {wanted}",
+            "Give a repository that is, or use --quantization none; --stack trtllm-engine quantises.",
+        )
