@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,7 +90,7 @@ class RunningTriton:
 
 @contextlib.contextmanager
 def running_triton(
-    repository: Path, scratch: Path, *, ready: bool = True, environment: Path | None = None
+    repository: Path, scratch: Path, *, ready: bool = True, environment: Path | None = None, options: Sequence[str] = ()
 ) -> Iterator[RunningTriton]:
     """Serve the folder ``repository``; stopped at the end by its process id.
 
@@ -99,6 +99,7 @@ def running_triton(
         scratch: A folder for the log and the backend's files.
         ready: Wait until the server is ready, and fail if it never is.
         environment: The server environment, `server_environment` if None.
+        options: More options of tritonserver.
     """
     environment = environment or server_environment()
     packages, libraries, version = _python(environment)
@@ -112,6 +113,7 @@ def running_triton(
         *("--grpc-address=127.0.0.1", f"--grpc-port={ports.grpc}"),
         *("--metrics-address=127.0.0.1", f"--metrics-port={ports.metrics}"),
         *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name={memory}"),
+        *options,
     ]
     library = f"{packages / 'nvidia_pytriton.libs'}:{libraries}"
     env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import serving, stages
+from wizard.cli import lint, serving, stages
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -14,6 +14,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "advise": stages.advise,
     "speed": stages.speed,
     "plan": stages.plan,
+    "lint": lint.lint,
     "run": serving.run,
     "up": serving.up,
     "demo": serving.demo,

@@ -243,8 +243,26 @@ def _add_server(commands: Commands) -> None:
 
 
 def _add_rest(commands: Commands) -> None:
+    _add_lint(commands)
     _command(commands, "journeys", "list the ready-made journeys", "journeys")
     clean = _command(
         commands, "clean", "list what the wizard has made, with sizes, and remove it", "clean\nclean --yes"
     )
     clean.add_argument("--yes", action="store_true", help="remove it all; without this it is only listed")
+
+
+def _add_lint(commands: Commands) -> None:
+    lint = _command(
+        commands,
+        "lint",
+        "say what is wrong with a Triton model repository before a server is started on it",
+        "lint ./model_repository\n"
+        "lint ./model_repository --server-version 24.09-trtllm-python-py3 --hardware 1xL4 --json\n"
+        "lint ./model_repository --mount /data/engines:/engines",
+    )
+    lint.add_argument("repository", metavar="DIR", help="the folder that holds one folder for each model")
+    lint.add_argument("--server-version", metavar="V", help="tag of NVIDIA's image: 24.09, 24.09-trtllm-python-py3")
+    lint.add_argument("--backends", metavar="B,B", help="the backends that the server has, instead of the image's")
+    lint.add_argument(
+        "--mount", action="append", default=[], metavar="HERE:/THERE", help="a folder of this machine, seen elsewhere"
+    )

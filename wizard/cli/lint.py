@@ -1,0 +1,31 @@
+"""`triton-wizard lint`: what is wrong with a model repository, whoever made it."""
+
+from __future__ import annotations
+
+import argparse
+
+from wizard.cli.stages import print_json, workspace_of
+
+
+def lint(arguments: argparse.Namespace) -> int:
+    """Print the findings; the status says whether a server would refuse a model."""
+    from pathlib import Path
+
+    from wizard import journey
+    from wizard.kernel.errors import InfeasibleError
+    from wizard.kernel.text import plain
+    from wizard.repository.lint import lint as check
+    from wizard.repository.lint import report_text, server
+
+    host = journey.probe(workspace_of(arguments), hardware=arguments.hardware)
+    gpus = None if "gpus" in host.unknown else len(host.gpus)
+    mounts = tuple(arguments.mount)
+    report = check(
+        Path(arguments.repository),
+        server(arguments.server_version, backends=arguments.backends, gpus=gpus, mounts=mounts),
+    )
+    if arguments.json:
+        print_json(report)
+    else:
+        print(plain(report_text(report)))
+    return InfeasibleError.exit_code if report.errors else 0

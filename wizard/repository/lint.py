@@ -1,0 +1,129 @@
+"""What is wrong with a model repository, ours or another's, before a server is started on it.
+
+Only texts are read: no model is loaded and no Python of it is run. An error is said where tritonserver 2.51.0 refuses
+the model (a test asks it about the same repositories), or where the backend named in it is documented to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.catalog.releases import images
+from wizard.kernel.errors import UsageError
+from wizard.repository.linting import ensembles, folders, instances, python_models, text, trtllm, values, vllm
+from wizard.repository.linting.finding import Finding, Server
+from wizard.repository.linting.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All findings about one repository: models in order of their names, errors first in each."""
+
+    repository: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        """How many of them are errors."""
+        return sum(each.severity == "error" for each in self.findings)
+
+
+def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 - a value
+    """Check every model of a repository.
+
+    Args:
+        repository: Its folder.
+        server: What is known of the server that is to load it.
+
+    Raises:
+        UsageError: TW-L62 if it is no folder or cannot be read.
+    """
+    try:
+        models = {each.name: text.read(each) for each in sorted(repository.iterdir()) if each.is_dir()}
+    except OSError as error:
+        raise UsageError(
+            "TW-L62",
+            f"the model repository {repository} cannot be read: {error.strerror or error}",
+            "Name a folder that holds one folder for each model.",
+        ) from error
+    findings = [each for model in models.values() for each in _model(model, models, server)]
+    broken = {each.model for each in findings if each.severity == "error"}
+    findings += ensembles.dependents(models, broken)
+    if not models:
+        what = "there is no model in the repository; a server starts on it and serves nothing"
+        findings.append(Finding("R207", "warning", "", "", what, "Name the folder that holds the models' folders."))
+    findings = list(dict.fromkeys(findings))  # two steps may have the same mistake
+    findings.sort(key=lambda each: (each.model, each.severity, each.code, each.file, each.line or 0, each.column or 0))
+    return Report(str(repository), tuple(findings))
+
+
+def _model(model: Model, models: dict[str, Model], server: Server) -> list[Finding]:
+    found = [*model.findings, *folders.names(model), *folders.configuration(model)]
+    if model.config is None:
+        return found
+    return [
+        *found,
+        *folders.versions(model),
+        *folders.files(model),
+        *text.unfilled(model),
+        *values.backend(model, server),
+        *values.values(model),
+        *instances.instances(model, server),
+        *ensembles.ensemble(model, models),
+        *python_models.python_models(model),
+        *vllm.vllm(model),
+        *trtllm.paths(model, server),
+        *trtllm.streaming(model, models),
+    ]
+
+
+def server(
+    version: str | None, *, backends: str | None = None, gpus: int | None = None, mounts: tuple[str, ...] = ()
+) -> Server:
+    """What is known of a server.
+
+    Args:
+        version: Of NVIDIA's image, ``24.09``, or its whole tag, ``24.09-trtllm-python-py3``; None if unknown.
+        backends: Names with commas between; None are those of the image.
+        gpus: GPUs that it sees; None if unknown.
+        mounts: ``HERE:THERE`` each.
+
+    Raises:
+        UsageError: TW-L63 if there is no such image, TW-L64 if a mount is none.
+    """
+    pairs = []
+    for mount in mounts:
+        local, _, seen = mount.partition(":")
+        if not local or not seen.startswith("/"):
+            raise UsageError("TW-L64", f"--mount {mount} is no mount", "Write it as HERE:/THERE.")
+        pairs.append((local, seen))
+    names = frozenset(backends.split(",")) if backends else None
+    if version is None:
+        return Server(names, None, gpus, tuple(pairs))
+    tag, _, suffix = version.rpartition(":")[2].partition("-")
+    engines = {each.tag: each.engine for each in images("trtllm").releases}
+    if tag not in engines and tag not in {each.tag for each in images("vllm").releases}:
+        newest = ", ".join(sorted(engines, reverse=True)[:4])
+        raise UsageError("TW-L63", f"there is no Triton image {version!r}", f"Name its tag, such as {newest} …")
+    if suffix and suffix not in values.BACKENDS:
+        raise UsageError("TW-L63", f"there is no Triton image {version!r}", f"It ends in {', '.join(values.BACKENDS)}.")
+    return Server(
+        names or (values.BACKENDS[suffix] if suffix else None),
+        engines.get(tag),
+        gpus,
+        tuple(pairs),
+        f"Triton {version}",
+    )
+
+
+def report_text(report: Report) -> str:
+    """The findings for people."""
+    lines = []
+    for each in report.findings:
+        place = f":{each.line}:{each.column}" if each.line else ""
+        lines.append(f"{each.file or report.repository}{place}: {each.severity} {each.code}: {each.what}")
+        lines.append(f"    {each.fix}")
+    warnings = len(report.findings) - report.errors
+    lines.append(f"{report.repository}: {report.errors} errors, {warnings} warnings")
+    return "\n".join(lines)

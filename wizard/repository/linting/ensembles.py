@@ -1,0 +1,181 @@
+"""How an ensemble wires its members: names, types, dimensions, and that everything is made before it is used.
+
+Each rule is one that tritonserver 2.51.0 applies when it polls the repository (its words are in docs/repositories.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from wizard.repository.linting.finding import Finding
+from wizard.repository.linting.model import Model
+
+Shape: TypeAlias = tuple[int, tuple[int, ...], bool]
+"""Type, dimensions without the batch's, and whether there is a batch's dimension."""
+
+
+def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
+    """Everything about one ensemble; nothing of what is none."""
+    config = model.config
+    if config.HasField("ensemble_scheduling") and (not model.is_ensemble or config.backend):
+        fix = 'Say platform: "ensemble" and no backend, or take ensemble_scheduling out.'
+        return [model.finding("R501", 'ensemble_scheduling belongs to platform "ensemble"', fix)]
+    if not model.is_ensemble:
+        return []
+    if config.backend:
+        return [model.finding("R501", "an ensemble has no backend", "Take backend out.", at="backend")]
+    if not config.ensemble_scheduling.step:
+        return [model.finding("R501", "the ensemble has no steps", "Say them in ensemble_scheduling.")]
+    found = []
+    if config.instance_group:
+        what = "an ensemble has no instances of its own"
+        found.append(model.finding("R501", what, "Take instance_group out.", at="instance_group"))
+    for number, step in enumerate(config.ensemble_scheduling.step):
+        found += _step(model, number, step, models)
+    return [*found, *_flow(model), *_consistent(model, models)]
+
+
+def _step(model: Model, number: int, step: Any, models: Mapping[str, Model]) -> Iterator[Finding]:
+    where = f"step {number} ({step.model_name!r})"
+    for field in ("model_name", "input_map", "output_map"):
+        if not getattr(step, field):
+            yield model.finding("R501", f"{where} has no {field}", "Say it.")
+    if not step.model_name:
+        return
+    at = f'"{step.model_name}"'
+    member = models.get(step.model_name)
+    if member is None:
+        what = f"{where}: there is no such model in the repository"
+        there = ", ".join(sorted(set(models) - {model.name})) or "none"
+        yield model.finding("R502", what, f"Name one that there is: {there}.", at=at)
+        return
+    if step.model_version > 0 and step.model_version not in member.versions:
+        what = f"{where}: there is no version {step.model_version}"
+        yield model.finding("R502", what, "Say -1 for the newest.", at="model_version")
+    if member.config is None:
+        return
+    yield from _names(model, where, step, member)
+    size, own = member.config.max_batch_size, model.config.max_batch_size
+    if 0 < size < own:
+        what = f"max_batch_size is {own}, that of {step.model_name!r} is {size}"
+        yield model.finding("R508", what, f"Say no more than {size}.", at="max_batch_size")
+
+
+def _names(model: Model, where: str, step: Any, member: Model) -> Iterator[Finding]:
+    inputs = {tensor.name: tensor for tensor in member.config.input}
+    outputs = {tensor.name for tensor in member.config.output}
+    for key, kind, known in (
+        *((key, "input", set(inputs)) for key in step.input_map),
+        *((key, "output", outputs) for key in step.output_map),
+    ):
+        if key not in known:
+            what = f"{where} has no {kind} {key!r}"
+            yield model.finding("R503", what, f"It has: {', '.join(sorted(known))}.", at=f'"{key}"')
+    for name, tensor in inputs.items():
+        if not tensor.optional and name not in step.input_map:
+            what = f"{where}: nobody gives its input {name!r}"
+            yield model.finding("R504", what, "Map a tensor of the ensemble to it.")
+
+
+def _flow(model: Model) -> Iterator[Finding]:
+    """Every tensor is made once, and used."""
+    config = model.config
+    steps = config.ensemble_scheduling.step
+    inputs = [tensor.name for tensor in config.input]
+    outputs = [tensor.name for tensor in config.output]
+    made: list[str] = [name for step in steps for name in step.output_map.values()]
+    used = {name for step in steps for name in step.input_map.values()}
+    for name in sorted({name for name in made if made.count(name) > 1 or name in inputs}):
+        what = f"the tensor {name!r} is made more than once"
+        yield model.finding("R507", what, "Give each output a name of its own.", at=f'"{name}"')
+    for name in sorted({*inputs, *made} - used - set(outputs)) + sorted(set(inputs) & set(outputs) - used):
+        what = f"the tensor {name!r} is not used by any step"
+        yield model.finding("R507", what, "Map it, or take it out.", at=f'"{name}"')
+    there = set(inputs)
+    waiting = list(steps)
+    while ready := [step for step in waiting if set(step.input_map.values()) <= there]:
+        there |= {name for step in ready for name in step.output_map.values()}
+        waiting = [step for step in waiting if step not in ready]
+    missing = {name for step in waiting for name in step.input_map.values()} - there
+    for name in sorted(missing | (set(outputs) - there)):
+        what = f"the tensor {name!r} is never made"
+        yield model.finding("R507", what, "Map an output of a step to it, or name it among the inputs.", at=f'"{name}"')
+
+
+def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
+    """Types and dimensions of each tensor are the same wherever it goes."""
+    first: dict[str, tuple[str, Shape]] = {}
+    for name, where, shape in _uses(model, models):
+        before, other = first.setdefault(name, (where, shape))
+        if other[0] != shape[0]:
+            what = f"the tensor {name!r} is {_type(other[0])} in {before} and {_type(shape[0])} in {where}"
+            yield model.finding("R505", what, "Give it the same type in both.", at=f'"{name}"')
+        elif not _fits(other, shape):
+            what = f"the tensor {name!r} has dims {list(other[1])} in {before} and {list(shape[1])} in {where}"
+            yield model.finding("R506", what, "Give it the same dims in both.", at=f'"{name}"')
+
+
+def _uses(model: Model, models: Mapping[str, Model]) -> Iterator[tuple[str, str, Shape]]:
+    config = model.config
+    for tensor in (*config.input, *config.output):
+        yield tensor.name, "the ensemble", _shape(tensor, config)
+    for step in config.ensemble_scheduling.step:
+        member = models.get(step.model_name)
+        if member is None or member.config is None:
+            continue
+        for tensors, names in ((member.config.input, step.input_map), (member.config.output, step.output_map)):
+            known = {tensor.name: tensor for tensor in tensors}
+            for key in sorted(set(names) & set(known)):
+                yield names[key], f"{step.model_name!r}", _shape(known[key], member.config)
+
+
+def _shape(tensor: Any, config: Any) -> Shape:
+    return tensor.data_type, tuple(tensor.dims), config.max_batch_size > 0
+
+
+def _fits(one: Shape, other: Shape) -> bool:
+    def same(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        return len(a) == len(b) and all(x == y or -1 in (x, y) for x, y in zip(a, b, strict=True))
+
+    full = [(-1, *shape[1]) if shape[2] else shape[1] for shape in (one, other)]
+    return same(one[1], other[1]) or same(*full)
+
+
+def _type(number: int) -> str:
+    from tritonclient.grpc import model_config_pb2 as pb
+
+    return str(pb.DataType.Name(number))
+
+
+def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
+    """Ensembles that cannot be loaded because a member cannot be, directly or through another ensemble."""
+    found: list[Finding] = []
+    while True:
+        before = len(found)
+        for model in models.values():
+            if model.config is None or not model.is_ensemble or model.name in broken:
+                continue
+            bad = [step.model_name for step in model.config.ensemble_scheduling.step if step.model_name in broken]
+            if bad:
+                what = f"the ensemble needs {bad[0]!r}, which cannot be loaded"
+                found.append(model.finding("R509", what, "Mend that model first.", at=f'"{bad[0]}"'))
+                broken = {*broken, model.name}
+        if len(found) == before:
+            return [*found, *_circles(models, broken)]
+
+
+def _circles(models: Mapping[str, Model], broken: set[str]) -> Iterator[Finding]:
+    for model in models.values():
+        if model.config is None or not model.is_ensemble or model.name in broken:
+            continue
+        seen: set[str] = set()
+        waiting = [model]
+        while waiting:
+            config = waiting.pop().config
+            for step in config.ensemble_scheduling.step if config else ():
+                if step.model_name not in seen and step.model_name in models:
+                    seen.add(step.model_name)
+                    waiting.append(models[step.model_name])
+        if model.name in seen:
+            yield model.finding("R510", "the ensemble needs itself", "Break the circle.", at=f'"{model.name}"')

@@ -1,0 +1,92 @@
+"""Names, versions and the files that must be in them."""
+
+from __future__ import annotations
+
+import re
+
+from wizard.repository.linting.finding import Finding
+from wizard.repository.linting.model import CONFIG, MODEL_FILES, Model
+
+URL_SAFE = re.compile(r"[A-Za-z0-9._~-]+")
+
+
+def names(model: Model) -> list[Finding]:
+    """The folder's name against the configuration's, and against what can be asked for."""
+    found = []
+    said = model.config.name if model.config else ""
+    if said and said != model.name:
+        what = f"the folder is {model.name!r} and the model calls itself {said!r}"
+        found.append(model.finding("R201", what, "Give both the same name.", at=f'"{said}"'))
+    if re.search(r"\s", model.name):
+        what = f"the name {model.name!r} holds a space; the Python backend never comes up with it"
+        found.append(model.finding("R202", what, "Rename the folder, and the model in it.", file=""))
+    elif not URL_SAFE.fullmatch(model.name):
+        what = f"the name {model.name!r} has to be escaped in every URL"
+        fix = "Use letters, digits, dots, hyphens and underscores."
+        found.append(model.finding("R208", what, fix, severity="warning", file=""))
+    return found
+
+
+def configuration(model: Model) -> list[Finding]:
+    """Whether there is a configuration."""
+    if (model.folder / CONFIG).is_file():
+        return []
+    fix = "Write one; `triton-wizard plan` shows those of the wizard's own stacks."
+    complete = {MODEL_FILES[name] for name in ("onnxruntime", "tensorrt", "openvino")}
+    if any(model.file(version, file).exists() for version in model.versions for file in complete):
+        what = "there is no config.pbtxt; a server started with --disable-auto-complete-config refuses the model"
+        return [model.finding("R106", what, fix, severity="warning")]
+    return [model.finding("R106", "there is no config.pbtxt", fix)]
+
+
+def versions(model: Model) -> list[Finding]:
+    """The folders of versions."""
+    found = []
+    numbers = {str(number) for number in model.versions}
+    for name in model.subfolders:
+        if name not in numbers and re.fullmatch(r"-?\d+", name):
+            what = f"{name!r} is no version: one is a number without sign and leading zero"
+            negative = name.startswith("-")  # Triton 2.51.0 takes it for 2**64 - 1 and never comes up
+            fix = "Call the folder 1, 2, …"
+            found.append(model.finding("R204", what, fix, severity="error" if negative else "warning", file=f"{name}/"))
+    if not numbers:
+        what = "there is no folder of a version"
+        return [
+            *found,
+            model.finding("R203", what, f"Make {model.name}/1, also if nothing is to be put into it.", file=""),
+        ]
+    policy = model.config.version_policy
+    for wanted in policy.specific.versions:
+        if str(wanted) not in numbers:
+            what = f"version_policy asks for version {wanted}, which is not there"
+            found.append(model.finding("R206", what, f"Make {model.name}/{wanted}, or change version_policy."))
+    return found
+
+
+def loaded(model: Model) -> list[int]:
+    """The versions that Triton loads (``version_policy``; without one, the newest)."""
+    policy = model.config.version_policy
+    chosen = policy.WhichOneof("policy_choice")
+    ordered = sorted(model.versions)
+    if chosen == "specific":
+        return [number for number in ordered if number in policy.specific.versions]
+    if chosen == "all":
+        return ordered
+    return ordered[-max(1, policy.latest.num_versions) :]
+
+
+def files(model: Model) -> list[Finding]:
+    """The file that the backend looks for in each version that is loaded."""
+    wanted = model.config.default_model_filename or MODEL_FILES.get(model.backend, "")
+    if model.is_ensemble or not wanted:
+        return []
+    return [
+        model.finding(
+            "R205",
+            f"the backend {model.backend!r} looks for {wanted}, which is not there",
+            f"Put it into {model.name}/{version}. (With the Python backend the server never comes up without it.)",
+            file=f"{version}/{wanted}",
+        )
+        for version in loaded(model)
+        if not model.file(version, wanted).exists()
+    ]

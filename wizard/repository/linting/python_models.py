@@ -1,0 +1,48 @@
+"""``model.py`` of the Python backend, compiled and never run."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+from wizard.repository.linting.finding import Finding
+from wizard.repository.linting.folders import loaded
+from wizard.repository.linting.model import LARGEST, Model
+
+CLASS = "TritonPythonModel"
+
+
+def python_models(model: Model) -> list[Finding]:
+    """The syntax of each version's model.py, and that it has the class that the backend looks for."""
+    if model.backend != "python":
+        return []
+    found = []
+    for version in loaded(model):
+        name = model.config.default_model_filename or "model.py"
+        if model.file(version, name).is_file():
+            found += _check(model, version, name)
+    return found
+
+
+def _check(model: Model, version: int, name: str) -> list[Finding]:
+    where = f"{version}/{name}"
+    path = model.file(version, name)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST} bytes")
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError as error:
+        at = (error.lineno, error.offset or 1) if error.lineno else None
+        fix = f"Correct it. (Read as Python {sys.version_info[0]}.{sys.version_info[1]}'s; never run.)"
+        return [model.finding("R601", f"this is no Python: {error.msg}", fix, file=where, at=at)]
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return [model.finding("R601", f"this is no Python: {error}", "Correct the file.", file=where)]
+    names = {
+        getattr(node, "asname", None) or getattr(node, "name", None) or getattr(node, "id", None)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.ClassDef, ast.alias))
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    }
+    if CLASS in names or "*" in names:
+        return []
+    return [model.finding("R602", f"there is no class {CLASS} in it", f"Name the model's class {CLASS}.", file=where)]

@@ -1,0 +1,81 @@
+"""config.pbtxt as text: templates that were not filled, and what is no ``ModelConfig``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from wizard.repository.linting.finding import Finding
+from wizard.repository.linting.model import CONFIG, LARGEST, Model, place
+
+TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
+VARIABLE = re.compile(r"\$\{[^}]*\}")
+FILL = "Fill it: tools/fill_template.py of the TensorRT-LLM backend does, or let the wizard write the file."
+
+NEEDED = {"gpt_model_path", "gpt_model_type", "tokenizer_dir"}
+"""Parameters whose template the backend takes for their value and then fails; of others it takes the default
+(tensorrtllm_backend v0.13.0, model_instance_state.cc)."""
+
+
+def read(folder: Path) -> Model:
+    """Read one model's folder."""
+    subfolders = tuple(sorted(each.name for each in folder.iterdir() if each.is_dir()))
+    path = folder / CONFIG
+    blank = Model(folder, None, None, subfolders)
+    if not path.is_file():
+        return blank
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST} bytes")
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, ValueError) as error:
+        finding = blank.finding("R107", f"the file cannot be read: {error}", "Make it a readable text in UTF-8.")
+        return Model(folder, None, None, subfolders, (finding,))
+    shell = Model(folder, text, None, subfolders)
+    unfilled = [match for match in TOKEN.finditer(text) if match["bare"]]
+    if unfilled:
+        findings = [
+            shell.finding("R101", f"{match[0]} was never filled", FILL, at=place(text, match.start()))
+            for match in unfilled
+        ]
+        return Model(folder, text, None, subfolders, tuple(findings))
+    return _parsed(shell, text)
+
+
+def _parsed(shell: Model, text: str) -> Model:
+    from google.protobuf import text_format
+    from tritonclient.grpc import model_config_pb2 as pb
+
+    try:
+        config = text_format.Parse(text, pb.ModelConfig())
+    except (text_format.ParseError, ValueError) as error:
+        line, column = getattr(error, "GetLine", int)(), getattr(error, "GetColumn", int)()
+        said = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL)
+        unknown = "no field named" in said
+        finding = shell.finding(
+            "R105" if unknown else "R104",
+            f"this is no configuration of Triton: {said}",
+            "Correct the field's name; the schema is model_config.proto of triton-inference-server/common."
+            if unknown
+            else "Correct the text; the schema is model_config.proto of triton-inference-server/common.",
+            at=(line, column) if line else None,
+        )
+        return Model(shell.folder, text, None, shell.subfolders, (finding,))
+    return Model(shell.folder, text, config, shell.subfolders)
+
+
+def unfilled(model: Model) -> list[Finding]:
+    """Templates inside strings: the server takes them as they are."""
+    found = []
+    for key, value in sorted(model.config.parameters.items()):
+        match = VARIABLE.search(value.string_value)
+        if not match:
+            continue
+        needed = key in NEEDED and not (key == "tokenizer_dir" and model.backend == "tensorrtllm")
+        what = f"the parameter {key!r} is still {match[0]}"
+        found.append(
+            model.finding("R102", what, FILL, at=match[0])
+            if needed
+            else model.finding("R103", f"{what}; the backend takes its default", FILL, severity="warning", at=match[0])
+        )
+    return found

@@ -1,0 +1,116 @@
+"""Models of TensorRT-LLM's backend: the engine's files, the tokenizer's, streaming."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from wizard.repository.linting.finding import Finding, Server
+from wizard.repository.linting.model import Model
+
+STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
+"""Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+")
+SEEN = "If the server sees other folders than this machine, say so with --mount HERE:THERE."
+
+
+def paths(model: Model, server: Server) -> list[Finding]:
+    """The folders that parameters name."""
+    found = []
+    tokenizer = model.parameter("tokenizer_dir")
+    if tokenizer and "${" not in tokenizer and model.backend != "tensorrtllm":
+        folder = here(tokenizer, server)
+        if not folder.is_dir() and not (HUB_ID.fullmatch(tokenizer) and not tokenizer.startswith(".")):
+            what = f"the tokenizer's folder {tokenizer} does not exist"
+            found.append(model.finding("R701", what, f"Correct tokenizer_dir. {SEEN}", at=tokenizer))
+    engine = model.parameter("gpt_model_path")
+    if model.name == "tensorrt_llm" or model.backend == "tensorrtllm":
+        strategy = model.parameter("gpt_model_type")
+        if strategy is not None and "${" not in strategy and strategy not in STRATEGIES:
+            what = f"gpt_model_type (batching_strategy) is {strategy!r}"
+            found.append(model.finding("R707", what, f"Say one of: {', '.join(STRATEGIES)}.", at=strategy))
+        if engine is not None and "${" not in engine:
+            found += _engine(model, engine, server)
+    return found
+
+
+def here(path: str, server: Server) -> Path:
+    """Where this machine has what the server sees as ``path``."""
+    for local, seen in server.mounts:
+        if PurePosixPath(path).is_relative_to(seen):
+            return Path(local) / PurePosixPath(path).relative_to(seen)
+    return Path(path)
+
+
+def _engine(model: Model, path: str, server: Server) -> list[Finding]:
+    folder = here(path, server)
+    if not folder.is_dir():
+        return [model.finding("R702", f"the engine's folder {path} does not exist", f"Correct it. {SEEN}", at=path)]
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        tp, pp, version, batch = _facts(config)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        what = f"{path}/config.json does not describe an engine: {error}"
+        return [model.finding("R703", what, "Name the folder that trtllm-build (or build.py) wrote.", at=path)]
+    found = []
+    ranks = sorted(each.name for each in folder.glob("*rank*.engine"))
+    if len(ranks) != tp * pp:
+        what = (
+            f"{path} has {len(ranks)} engine files and config.json says tensor parallel {tp} × pipeline parallel {pp}"
+        )
+        found.append(model.finding("R704", what, "Build the engine anew, or copy all of its files.", at=path))
+    if server.tensorrt_llm and version and version != server.tensorrt_llm:
+        what = f"the engine was built with TensorRT-LLM {version} and {server.name} has {server.tensorrt_llm}"
+        found.append(model.finding("R705", what, "Build it in the image that serves it.", at=path))
+    if server.gpus is not None and 0 < server.gpus < tp * pp:
+        what = f"the engine needs {tp * pp} GPUs and there are {server.gpus}"
+        found.append(model.finding("R402", what, "Build it for fewer, or use another machine.", at=path))
+    if batch is not None and batch < model.config.max_batch_size:
+        what = f"max_batch_size is {model.config.max_batch_size} and the engine was built for {batch}"
+        found.append(model.finding("R706", what, f"Say {batch} or less.", severity="warning", at="max_batch_size"))
+    return found
+
+
+def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
+    """Tensor and pipeline parallel size, TensorRT-LLM's version and largest batch of an engine's config.json.
+
+    From 0.8 on they are in ``pretrained_config.mapping`` and ``build_config``; 0.7's build.py wrote ``builder_config``.
+    """
+    if "builder_config" in config:
+        built = config["builder_config"]
+        return int(built["tensor_parallel"]), int(built.get("pipeline_parallel", 1)), None, built.get("max_batch_size")
+    mapping = config["pretrained_config"].get("mapping", {})
+    version = config.get("version")
+    tp, pp = int(mapping.get("tp_size", 1)), int(mapping.get("pp_size", 1))
+    return tp, pp, version, config.get("build_config", {}).get("max_batch_size")
+
+
+def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
+    """What can only be streamed by a decoupled model."""
+    config = model.config
+    if model.is_ensemble or config.model_transaction_policy.decoupled:
+        return []
+    fix = "Say model_transaction_policy { decoupled: true }, or do not ask for streams."
+    if model.backend in ("tensorrtllm", "python") and any(
+        each.name in ("streaming", "stream") for each in config.input
+    ):
+        users = [
+            each.name
+            for each in models.values()
+            if each.config and each.is_ensemble
+            for step in each.config.ensemble_scheduling.step
+            if step.model_name == model.name
+        ]
+        through = f" (also through {', '.join(sorted(set(users)))})" if users else ""
+        what = f"the model takes requests for streams{through} and is not decoupled, so it refuses them"
+        return [model.finding("R901", what, fix, severity="warning")]
+    for version in model.versions:
+        path = model.file(version, "model.yaml")
+        if path.is_file() and re.search(r"^\s*decoupled:\s*[Tt]rue", path.read_text("utf-8", "replace"), re.MULTILINE):
+            what = "model.yaml says decoupled and config.pbtxt does not; launch_triton_server.py reads only the latter"
+            return [model.finding("R901", what, fix, severity="warning")]
+    return []

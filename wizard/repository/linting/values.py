@@ -1,0 +1,90 @@
+"""Values of a configuration that Triton refuses before it loads anything (seen with 2.51.0)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from wizard.repository.linting.finding import Finding, Server
+from wizard.repository.linting.model import PLATFORMS, Model
+
+BACKENDS = {
+    "trtllm-python-py3": frozenset({"python", "tensorrtllm"}),
+    "vllm-python-py3": frozenset({"python", "vllm"}),
+    "py3": frozenset(
+        {"dali", "fil", "identity", "onnxruntime", "openvino", "python", "pytorch", "repeat", "square", "tensorrt"}
+        | {"tensorflow"}
+    ),
+}  # fmt: skip
+"""Suffix of an image's tag → backends in it. (The first two: Triton's documentation and tensorrtllm_backend issue 401;
+the last: names in triton-inference-server/server, build.py. No image was opened.)"""
+
+
+def backend(model: Model, server: Server) -> list[Finding]:
+    """The backend's name against those that there are."""
+    config = model.config
+    if config.platform and config.platform not in PLATFORMS:
+        what = f"Triton knows no platform {config.platform!r}"
+        return [model.finding("R301", what, f'Say backend: "{config.platform}" instead.', at=f'"{config.platform}"')]
+    if model.is_ensemble:
+        return []
+    name = model.backend
+    if not name:
+        return [model.finding("R301", "nothing says which backend runs the model", 'Say it: backend: "python".')]
+    known = server.backends if server.backends is not None else frozenset().union(*BACKENDS.values())
+    if name in known or model.file(1, "libtriton_" + name + ".so").exists():
+        return []
+    homes = [f"{suffix} ({', '.join(sorted(names))})" for suffix, names in BACKENDS.items()]
+    where = ", ".join(sorted(known)) if server.backends is not None else "; ".join(homes)
+    what = f"{server.name} has no backend {name!r}; it has: {where}"
+    return [model.finding("R301", what, "Use the image that has it, or correct the name.", at=f'backend: "{name}"')]
+
+
+def values(model: Model) -> list[Finding]:
+    """Types, dimensions, batch sizes."""
+    config = model.config
+    found = [*_tensors(model, "input", config.input), *_tensors(model, "output", config.output)]
+    if config.max_batch_size < 0:
+        found.append(_refused(model, "max_batch_size is negative", "Say 0 for none.", "max_batch_size"))
+    too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
+    if too_large:
+        what = f"preferred_batch_size {too_large[0]} is over max_batch_size {config.max_batch_size}"
+        found.append(_refused(model, what, "Lower it.", "preferred_batch_size"))
+    if config.response_cache.enable and config.model_transaction_policy.decoupled:
+        what = "responses cannot be cached of a decoupled model"
+        found.append(_refused(model, what, "Take response_cache out.", "response_cache"))
+    return found
+
+
+def _refused(model: Model, what: str, fix: str, at: str | None = None) -> Finding:
+    return model.finding("R302", what, fix, at=at)
+
+
+def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
+    found = []
+    seen = set()
+    for tensor in tensors:
+        name, at = tensor.name, f'"{tensor.name}"'
+        if not name:
+            found.append(_refused(model, f"an {kind} has no name", "Name it."))
+        if name in seen:
+            what = f"the {kind} {name!r} is declared twice"
+            found.append(model.finding("R303", what, "Keep one of them.", severity="warning", at=at))
+        seen.add(name)
+        if not tensor.data_type:
+            found.append(_refused(model, f"the {kind} {name!r} has no data_type", "Say it: TYPE_FP32 …", at))
+        if not tensor.dims:
+            found.append(_refused(model, f"the {kind} {name!r} has no dims", "Say them; [ -1 ] is any length.", at))
+        if any(size < 1 and size != -1 for size in tensor.dims):
+            what = f"dims of the {kind} {name!r} are {list(tensor.dims)}"
+            found.append(_refused(model, what, "Each is 1 or more, or -1 for any.", at))
+        elif tensor.HasField("reshape") and not _same_size(tensor.dims, tensor.reshape.shape):
+            what = f"the {kind} {name!r} cannot be reshaped from {list(tensor.dims)} to {list(tensor.reshape.shape)}"
+            found.append(_refused(model, what, "Both must hold the same number of elements.", at))
+    return found
+
+
+def _same_size(dims: Any, shape: Any) -> bool:
+    if -1 in dims or -1 in shape:
+        return list(dims).count(-1) == list(shape).count(-1)
+    return bool(math.prod(dims) == math.prod(shape))

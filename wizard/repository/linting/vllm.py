@@ -1,0 +1,70 @@
+"""Models of Triton's vLLM backend: ``model.json`` holds the engine's arguments."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from wizard.repository.linting.finding import Finding
+from wizard.repository.linting.folders import loaded
+from wizard.repository.linting.instances import several_gpus
+from wizard.repository.linting.model import Model
+
+FILE = "model.json"
+
+KNOWN = frozenset(
+    """
+    model served_model_name tokenizer tokenizer_mode skip_tokenizer_init trust_remote_code download_dir load_format
+    config_format dtype kv_cache_dtype seed max_model_len distributed_executor_backend worker_use_ray
+    tensor_parallel_size pipeline_parallel_size data_parallel_size enable_expert_parallel
+    max_parallel_loading_workers block_size enable_prefix_caching disable_sliding_window swap_space cpu_offload_gb
+    gpu_memory_utilization max_num_batched_tokens max_num_seqs max_logprobs disable_log_stats disable_log_requests
+    enable_log_requests revision code_revision rope_scaling rope_theta hf_overrides tokenizer_revision quantization
+    enforce_eager max_seq_len_to_capture disable_custom_all_reduce limit_mm_per_prompt mm_processor_kwargs
+    enable_lora enable_lora_bias max_loras max_lora_rank lora_dtype max_cpu_loras fully_sharded_loras device
+    num_scheduler_steps multi_step_stream_outputs enable_chunked_prefill guided_decoding_backend
+    structured_outputs_config speculative_config speculative_model num_speculative_tokens scheduling_policy
+    override_generation_config generation_config enable_sleep_mode model_impl compilation_config kv_transfer_config
+    ignore_patterns preemption_mode num_gpu_blocks_override use_v2_block_manager collect_detailed_traces
+    otlp_traces_endpoint reasoning_parser task runner convert attention_backend async_scheduling additional_config
+    """.split()  # noqa: SIM905 - one word each, for reading
+)
+"""Arguments of vLLM's engine in some release (docs.vllm.ai, "Engine Arguments"); each release takes only its own."""
+
+
+def vllm(model: Model) -> list[Finding]:
+    """The engine's arguments, and what the backend asks of config.pbtxt."""
+    if model.backend != "vllm":
+        return []
+    found = []
+    for version in loaded(model):
+        path = model.file(version, FILE)
+        if path.is_file():
+            found += _arguments(model, version)
+    policy = model.config
+    if policy.HasField("model_transaction_policy") and not policy.model_transaction_policy.decoupled:
+        what = "the vLLM backend is always decoupled, and config.pbtxt says that the model is not"
+        fix = "Say decoupled: true, or nothing and start the server without --disable-auto-complete-config."
+        found.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
+    return found
+
+
+def _arguments(model: Model, version: int) -> list[Finding]:
+    where = f"{version}/{FILE}"
+    try:
+        engine: Any = json.loads(model.file(version, FILE).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
+        return [model.finding("R801", f"this is no JSON: {error}", "Correct it.", file=where, at=at)]
+    if not isinstance(engine, dict):
+        what = "the engine's arguments are not one JSON object"
+        return [model.finding("R801", what, 'Write {"model": "…"}.', file=where)]
+    found = several_gpus(model, engine)
+    if not isinstance(engine.get("model"), str):
+        what = "no model is named; vLLM would take its default"
+        found.append(model.finding("R803", what, 'Say "model".', file=where, severity="warning"))
+    for key in sorted(set(engine) - KNOWN):
+        what = f"{key!r} is no argument of vLLM's engine that is known here; a wrong one keeps the model from loading"
+        fix = "Compare with `vllm serve --help` of the server's release."
+        found.append(model.finding("R802", what, fix, file=where, severity="warning"))
+    return found
