@@ -323,3 +323,18 @@ async def test_what_cannot_be_asked(talk: Conversation, protocol: str, code: str
     with pytest.raises(UsageError) as caught:
         await read(nowhere, talk, protocol)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("prompt", "begin", "left"),
+    [
+        ("<s>[INST] Hi [/INST]", "<s>", "[INST] Hi [/INST]"),
+        ("<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n", "<|im_start|>", None),
+        ("Hi", "", None),
+        ("Hi <s>", "<s>", None),
+    ],
+)
+def test_a_begin_token_that_tokenizers_add_is_not_sent_twice(prompt: str, begin: str, left: str | None) -> None:
+    from wizard.chat.stream import _without_begin
+
+    assert _without_begin(prompt, begin, None) == (prompt if left is None else left)

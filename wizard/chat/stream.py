@@ -16,7 +16,7 @@ from wizard.chat.reader import Reader
 from wizard.chat.template import ServedModel, render, served_model
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
-from wizard.chat.wire import OPENAI, TOKEN_IDS
+from wizard.chat.wire import LLM_API, OPENAI, TEXT, TOKEN_IDS, VLLM
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.model.special import pattern
@@ -135,8 +135,8 @@ def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer |
     ids: tuple[int, ...] = ()
     if served.wire.format is TOKEN_IDS and tokenizer:
         ids = tuple(tokenizer.encode(prompt, begin=served.chat is None))
-    elif tokenizer and served.chat and tokenizer.adds(served.chat.bos_token):
-        prompt = prompt.removeprefix(served.chat.bos_token or "")  # the server's own tokenizer puts it there again
+    elif served.chat and served.wire.format in (LLM_API, VLLM, TEXT):
+        prompt = _without_begin(prompt, served.chat.bos_token or "", tokenizer)
     return Ask(
         model=served.name,
         prompt=prompt,
@@ -148,6 +148,16 @@ def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer |
         ids=ids,
         messages=conversation.messages,
     )
+
+
+def _without_begin(prompt: str, begin: str, tokenizer: Tokenizer | None) -> str:
+    """``prompt`` without the begin token that the template wrote, where the server's tokenizer writes it again.
+
+    Where that is not known: a begin token that is there once is one that tokenizers add (Llama, Mistral, Gemma); in
+    families whose turns all begin with it (SmolLM) they do not.
+    """
+    adds = tokenizer.adds(begin) if tokenizer else prompt.count(begin) == 1
+    return prompt.removeprefix(begin) if begin and adds else prompt
 
 
 def _reader(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Reader:

@@ -1,0 +1,143 @@
+"""Every release's own model repository is recognised, and every request has what that release declares."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.values import CHOICE, GGUF
+from wizard.chat.ask import Ask, PromptTooLong, server_said
+from wizard.chat.wire import LLM_API, OWN, OWN_KINDS, TEXT, TOKEN_IDS, VLLM, WIZARD, Wire, engine_of, wire_of
+from wizard.repository import front, trtllm, trtllm_llmapi, vllm
+from wizard.repository.repository import Repository
+
+RELEASES = ("0.7.2", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0", "0.13.0", "0.16.0", "0.17.0", "0.19.0", "1.2.0")
+ASK = Ask("m", "Hi", 9, 0.5, 0.9, 7, ("END",), ids=(1, 2, 3))
+
+
+def configs(repository: Repository) -> dict[str, dict[str, Any]]:
+    """Model → its description, as Triton gives it."""
+    from google.protobuf import json_format, text_format
+    from tritonclient.grpc import model_config_pb2
+
+    found = {}
+    for file in repository.files:
+        if file.path.endswith("config.pbtxt"):
+            message = text_format.Parse(file.text, model_config_pb2.ModelConfig())
+            found[file.path.split("/", maxsplit=1)[0]] = json_format.MessageToDict(
+                message, preserving_proto_field_name=True
+            )
+    return found
+
+
+def engine(release: str, **more: Any) -> dict[str, dict[str, Any]]:
+    return configs(trtllm.repository(release, engine_dir="/engine", tokenizer_dir="/model", max_batch_size=4, **more))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("streams", [True, False])
+def test_tensorrt_llm_of_every_release(release: str, streams: bool) -> None:
+    models = engine(release, decoupled=streams, accumulate_tokens=True)
+    behind = models["tensorrt_llm"]
+    for name, form in (("tensorrt_llm", TOKEN_IDS), ("ensemble", TEXT), ("tensorrt_llm_bls", TEXT)):
+        wire = wire_of(models[name], None if form is TOKEN_IDS else behind)
+        assert wire is not None
+        assert (wire.format, wire.batched, wire.streams, wire.echoes) == (form, True, streams, False)
+        assert wire.way == ("cumulative" if name == "tensorrt_llm_bls" else "delta")
+        sent = {tensor.name: tensor for tensor in wire.tensors(ASK, 2)}
+        assert wire.required <= set(sent)
+        assert wire.lacks(ASK) == []
+        assert {"seed", "random_seed"} & set(sent)
+        assert sent.get("stream", sent.get("streaming")).values == (streams,)  # type: ignore[union-attr]
+        assert all(tensor.shape[0] == 1 for tensor in sent.values())
+        if form is TEXT:
+            assert "tensorrt_llm" in engine_of(models[name])
+
+
+def test_an_engine_that_gives_the_prompt_back() -> None:
+    old = engine("0.13.0", exclude_input_in_output=False)
+    for name in ("tensorrt_llm", "ensemble"):
+        wire = wire_of(old[name], old["tensorrt_llm"])
+        assert wire is not None
+        assert wire.echoes
+    new = engine("0.16.0", exclude_input_in_output=False)  # each request can say it from here on
+    wire = wire_of(new["ensemble"], new["tensorrt_llm"])
+    assert wire is not None
+    assert not wire.echoes
+    assert {"exclude_input_in_output": (True,)}.items() <= {one.name: one.values for one in wire.tensors(ASK)}.items()
+
+
+def test_the_llm_api() -> None:
+    (config,) = configs(trtllm_llmapi.repository("m", model="/m", facts=GGUF, choice=CHOICE, limits=True)).values()
+    wire = wire_of(config)
+    assert wire is not None
+    assert (wire.format, wire.batched, wire.streams, wire.way) == (LLM_API, False, True, "either")
+    sent = {tensor.name: tensor.values for tensor in wire.tensors(ASK)}
+    assert sent["sampling_param_stop"] == ("END",)
+    assert sent["sampling_param_exclude_input_from_output"] == (True,)
+    assert wire.lacks(ASK) == []
+
+
+def test_vllm() -> None:
+    repository = vllm.repository("m", model="/m", facts=GGUF, choice=CHOICE)
+    (config,) = configs(repository).values()
+    names = ("text_input", "stream", "sampling_parameters", "exclude_input_in_output", "return_num_output_tokens")
+    completed = {  # as the backend completes it
+        **config,
+        "input": [
+            {"name": name, "data_type": "TYPE_STRING" if "_" in name and name[0] in "ts" else "TYPE_BOOL", "dims": [1]}
+            for name in names
+        ],
+        "output": [{"name": "text_output", "data_type": "TYPE_STRING", "dims": [-1]}],
+    }
+    wire = wire_of(completed)
+    assert wire is not None
+    assert (wire.format, wire.echoes) == (VLLM, False)
+    sent = {tensor.name: tensor.values for tensor in wire.tensors(Ask("m", "Hi", 9, 0, 0.9, 2**64 - 1, ("END",)))}
+    assert json.loads(sent["sampling_parameters"][0]) == {
+        **{"max_tokens": 9, "top_p": 0.9, "temperature": 0, "seed": 2**63 - 1, "stop": ["END"]}
+    }
+
+
+def test_the_wizards_own() -> None:
+    assert {name for name, _ in WIZARD.inputs} == set(OWN_KINDS)
+    assert set(OWN_KINDS) <= {each.name for each in front.INPUTS}
+    assert OWN.reasons
+    assert [tensor.name for tensor in OWN.tensors(Ask("m", "Hi", 9, None, 0.9, None))] == [
+        *("text_input", "apply_chat_template", "max_tokens", "top_p")
+    ]
+
+
+def test_what_is_no_chat_model() -> None:
+    tensors = [{"name": "x", "data_type": "TYPE_FP32", "dims": [1]}]
+    assert wire_of({"input": tensors, "output": tensors}) is None
+
+
+def test_required_words_are_sent_empty() -> None:
+    kinds = (("text_input", "BYTES"), ("max_tokens", "UINT32"), ("bad_words", "BYTES"), ("stop_words", "BYTES"))
+    wire = Wire(TEXT, kinds, frozenset({"text_input"}), frozenset(name for name, _ in kinds), batched=True)
+    sent = {tensor.name: (tensor.kind, tensor.values) for tensor in wire.tensors(Ask("m", "Hi", 9, 0.5, 0.9, 7))}
+    assert sent == {
+        "text_input": ("BYTES", ("Hi",)),
+        "max_tokens": ("UINT32", (9,)),
+        "bad_words": ("BYTES", ("",)),
+        "stop_words": ("BYTES", ("",)),
+    }
+    assert wire.lacks(ASK) == ["temperature", "seed", "top_p"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prompt too long: 300 tokens, and a request may have 256",
+        "Cannot process new request: Prompt length (5056) exceeds maximum sequence length (2048)",
+        "[TensorRT-LLM][ERROR] Prompt length (200) exceeds maximum input length (1).",
+        "Error generating stream: The decoder prompt (length 9) is longer than the maximum model length of 8.",
+        "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens",
+        "The sum of prompt length (9) and max_tokens (8) should not exceed max_num_tokens (10)",
+    ],
+)
+def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> None:
+    assert isinstance(server_said(text, "m"), PromptTooLong)
