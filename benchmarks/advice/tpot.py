@@ -28,7 +28,8 @@ from wizard.advise.speed import Load, decode, estimate, work
 from wizard.catalog.speed import Coefficients
 from wizard.probe.shorthand import host
 
-PEAK = Coefficients(**{one.name: 0.0 if one.name.endswith("_us") else 1.0 for one in fields(Coefficients)})
+UNITS = {"us": 0.0, "gb": math.inf}
+PEAK = Coefficients(**{one.name: UNITS.get(one.name.rpartition("_")[2], 1.0) for one in fields(Coefficients)})
 H200 = ((1, 202), (8, 1549), (32, 5342), (64, 9151), (256, 16905))
 """Requests at once and tokens/s of vLLM 0.26 with Llama-3.1-8B's shape in bfloat16 on one H200, 100 in and 128 out."""
 COLUMNS = "id stack model gpu quantization kv_cache_dtype tp users isl osl ttft_ms tpot_ms aiconfigurator_tpot_ms"
