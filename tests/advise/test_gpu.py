@@ -80,9 +80,40 @@ def test_copies_fill_the_machine_and_max_gpus_bounds_all() -> None:
     assert all(len(one.devices) == one.tp * one.pp for one in choices("8xH100"))
 
 
-def test_pipelines_are_tried_where_eight_gpus_have_only_pcie() -> None:
-    assert {(one.tp, one.pp) for one in choices("8xL40S")} == {(1, 1), (2, 1), (4, 1), (4, 2), (8, 1)}
-    assert {one.pp for one in choices("8xH100")} == {1}
+def splits(gpus: str, **wished: Any) -> set[tuple[int, int]]:
+    return {(one.tp, one.pp) for one in choices(gpus, **wished)}
+
+
+def test_a_pipeline_is_a_choice_where_ranks_wait_for_pcie_and_are_no_better() -> None:
+    few: dict[str, Any] = {"users": 1, "stack": "vllm"}
+    hall: dict[str, Any] = {"users": 64, "goal": "throughput", "stack": "vllm"}
+    assert splits("2xL40S", **few) == {(1, 1), (2, 1)}
+    assert splits("4xL40S", **few) == {(1, 1), (2, 1), (4, 1)}
+    assert {(2, 2), (4, 1)} <= splits("4xL40S", **hall)
+    assert splits("8xL40S", **few) == {(1, 1), (2, 1), (4, 1), (4, 2), (8, 1)}
+    assert splits("4xL40S", tp=2, **few) == {(2, 1), (2, 2)}
+    assert {tp * pp for tp, pp in splits("4xL40S", max_gpus=2, **hall)} == {1, 2}
+    assert splits("1xL4", **few) == {(1, 1)}
+    assert {pp for _, pp in splits("8xH100", **hall)} == {1}
+
+
+def test_a_pipeline_is_a_choice_where_ranks_cannot_be() -> None:
+    unpadded = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ)  # 29,568 columns: no groups on two ranks
+    assert {(one.tp, one.pp) for one in choices("2x4090", unpadded)} == set()
+    assert {(one.stack, one.tp, one.pp) for one in choices("2xL40S", unpadded, stack="vllm")} >= {("vllm", 1, 2)}
+    assert {(one.tp, one.pp) for one in choices("4x4090", unpadded, stack="vllm")} == {(1, 4)}
+
+
+def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
+    def stacks(layers: int) -> set[str]:
+        facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
+        return {one.stack for one in choices("4x4090", facts) if one.pp == 4}
+
+    assert stacks(80) == {"vllm", "trtllm-llmapi", "trtllm-engine"}
+    assert stacks(78) == {"vllm", "trtllm-llmapi"}  # engines want like stages
+
+
+def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:
     assert {(one.tp, one.pp) for one in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
 
 

@@ -30,6 +30,10 @@ FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
 PYTORCH_DRIVER = 525
 """Oldest driver branch for PyTorch's builds for CUDA 12 (CUDA compatibility guide: 525.60.13, minor versions)."""
 SPLITS = (1, 2, 4, 8, 16)
+WIDEST = 4
+"""Tensor-parallel ranks over PCIe beyond which stages or copies are better, whatever the speed model says: Llama 70B in
+FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out; TensorRT-LLM
+docs/source/performance/perf-overview.md). Up to there the estimated speed decides."""
 
 
 def candidates(
@@ -58,7 +62,32 @@ def candidates(
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.text, made.remedy)
                 if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
                     rejected[key] = rejection
-    return choices, list(rejected.values())
+    return _worthwhile(choices, wishes), list(rejected.values())
+
+
+def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:
+    """Without pipelines that nobody asked for and that nothing speaks for.
+
+    Those are no faster for one person, serve no more tokens and have no more room than ranks on as many GPUs, or than
+    fewer stages of more ranks. `WIDEST` ranks over PCIe are no such alternative.
+    """
+
+    def better(other: Choice, one: Choice) -> bool:
+        like = (other.stack, other.quantization) == (one.stack, one.quantization)
+        if not like or other.pp >= one.pp or other.tp * other.pp != one.tp * one.pp or wide(other):
+            return False
+        if not (one.speed and other.speed and one.speed.tpot_ms and other.speed.tpot_ms):
+            return False
+        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (one, other) if each.speed]
+        room = other.max_batch_size >= one.max_batch_size and other.max_seq_len >= one.max_seq_len
+        return other.speed.tpot_ms <= one.speed.tpot_ms and tokens[1] >= tokens[0] and room
+
+    return [one for one in choices if wishes.pp or one.pp == 1 or not any(better(each, one) for each in choices)]
+
+
+def wide(choice: Choice) -> bool:
+    """Whether it has more ranks than are worth their while without NVLink (`WIDEST`)."""
+    return choice.tp > WIDEST and any(note.code == rules.PCIE for note in choice.warnings)
 
 
 def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | None:
@@ -95,7 +124,6 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
     stored = facts.quantization
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
     tps = (wishes.tp,) if wishes.tp else tuple(one for one in SPLITS if one <= max(1, there))
-    apart = device.link != "nvlink" and there >= 8  # where tp 8 waits for PCIe, two stages of tp 4 are the other way
     names: tuple[str, ...]
     if stored is not None:
         names = (stored.format or "none",)
@@ -107,8 +135,17 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
     for stack in stacks:
         for name in names if stack != "transformers" or wishes.quantization or stored else ("none",):
             for tp in tps if stack != "transformers" or wishes.tp else (1,):
-                for pp in (wishes.pp,) if wishes.pp else (1, 2) if apart and tp == 4 else (1,):
+                for pp in (wishes.pp,) if wishes.pp else _stages(facts, device, stack, tp, there):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
+
+
+def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
+    """Pipeline stages that are tried: only without NVLink, where they pass less over the links than ranks do."""
+    layers = facts.layers or 0
+    if device.link == "nvlink" or device.mig or stack == "transformers":
+        return (1,)
+    can = [pp for pp in (2, 4) if tp * pp <= there and pp <= layers]
+    return (1, *(pp for pp in can if stack != "trtllm-engine" or layers % pp == 0))
 
 
 def _dtype(facts: ModelFacts, device: Device, name: str) -> str:

@@ -37,6 +37,8 @@ OLDEST: dict[str, Capability] = {
 """Oldest GPUs: vLLM's kernels begin at Volta; TensorRT-LLM is documented from Ampere on (0.15 removed Volta);
 PyTorch's builds for CUDA 12.8 and later begin at Turing."""
 BF16: Capability = (8, 0)
+PCIE = "pcie-tp"
+"""Code of the warning that ranks wait for PCIe."""
 
 VLLM_FORMATS: dict[str, Capability] = {
     "none": (7, 0),
@@ -220,11 +222,14 @@ def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
     found: list[Note] = []
     if setup.tp > 2 and device.link != "nvlink":
         text = (
-            f"tp {setup.tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Pipeline "
-            "parallel or independent copies serve more people."
+            f"tp {setup.tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Many people "
+            f"at once are served better by pipeline stages (--tp {setup.tp // 2} --pp {2 * setup.pp}) or several copies."
         )
-        source = "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs"
-        found.append(Note("pcie-tp", text, source))
+        source = (
+            "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; "
+            "vLLM docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
+        )
+        found.append(Note(PCIE, text, source))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
         found.append(Note("desc-act", "GPTQ with desc_act cannot use the fast kernels when it is split over GPUs."))
     if device.compute_capability < BF16 and facts.dtype == "bfloat16":
