@@ -53,6 +53,52 @@ def test_a_quantised_checkpoint_is_taken_as_it_is() -> None:
     } == {"mxfp4"}
 
 
+FP8 = {"quant_method": "fp8"}
+CHANNELS = {
+    "quant_method": "compressed-tensors",
+    "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}},
+}
+NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "config", "name"),
+    [
+        ("3xA100", FP8, "fp8"),
+        ("3xA100", BLOCKS, "fp8_block"),
+        ("3xA100", CHANNELS, "fp8"),
+        ("3xA100", NVFP4, "nvfp4"),
+        ("1xL40S", NVFP4, "nvfp4"),
+        ("8xH100", NVFP4, "nvfp4"),
+    ],
+)
+def test_vllm_unpacks_what_older_gpus_do_not_multiply(gpus: str, config: dict[str, Any], name: str) -> None:
+    found, rejected = ask(gpus, facts_of(LLAMA_8B, quantization_config=config))
+    assert {(one.stack, one.quantization) for one in found} == {("vllm", name)}
+    assert all("weight-only" in {note.code for note in one.warnings} for one in found)
+    assert {one.code for one in rejected if one.stack.startswith("trtllm")} == {"format"}
+
+
+def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked() -> None:
+    found, rejected = ask("3xA100")
+    assert {one.quantization for one in found} == {"none", "int4_awq"}
+    (why,) = (one for one in rejected if (one.stack, one.quantization) == ("vllm", "fp8"))
+    assert why.code == "format"
+    assert "8.9" in why.text
+    assert "--quantization fp8" in why.remedy
+    asked = choices("3xA100", quantization="fp8")
+    assert {(one.stack, one.quantization) for one in asked} == {("vllm", "fp8")}
+    assert {"weight-only", "requantize"} <= {note.code for note in asked[0].warnings}
+
+
+@pytest.mark.parametrize(("gpus", "driver", "engine"), [("1xT4", "590.10", "26.03"), ("3xA100", "575.10", "25.08")])
+def test_an_image_whose_vllm_does_not_unpack_yet_is_not_taken(gpus: str, driver: str, engine: str) -> None:
+    host = replace(machine(gpus) if gpus not in HOSTS else HOSTS[gpus], driver_version=driver)
+    stored = facts_of(LLAMA_8B, quantization_config=FP8)
+    for one in rejections(host, stored, stack="vllm"):
+        assert one.code == "driver", (one, engine)
+
+
 def test_as_published_tries_no_other_format() -> None:
     assert {one.quantization for one in choices("8xH100", as_published=True)} == {"none"}
     refused = rejections("8xH100", as_published=True, quantization="fp8")
@@ -200,7 +246,7 @@ def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> Non
         ({"max_len": 200_000}, "trained-context", "--max-len 131072"),
         ({"max_gpus": 1, "tp": 2}, "max-gpus", "--max-gpus 2"),
         ({"tp": 16}, "gpus", "--tp 8"),
-        ({"quantization": "nvfp4", "stack": "vllm"}, "format", "10.0"),
+        ({"quantization": "nvfp4", "stack": "trtllm-llmapi"}, "format", "10.0"),
     ],
 )
 def test_a_wish_that_cannot_be_met_is_refused(wished: dict[str, Any], code: str, remedy: str) -> None:

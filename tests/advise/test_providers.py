@@ -216,7 +216,7 @@ def test_the_text_of_a_crowd_says_who_waits() -> None:
     ("hardware", "setup", "load"),
     [
         ("8xH100", replace(SETUP, tp=3), LOAD),
-        ("H100", replace(SETUP, quantization="nvfp4"), LOAD),
+        ("H100", replace(SETUP, quantization="w4a8_awq"), LOAD),
         ("2xH100", replace(SETUP, stack="transformers", tp=2), LOAD),
         ("H100", SETUP, replace(LOAD, isl=200_000)),
     ],

@@ -105,7 +105,7 @@ NEAREST = {
     "tp": ("8xH100", "Qwen/Qwen2.5-7B", {"tp": 8}, "--tp 4"),
     "tp of unlike GPUs": ("A100+T4", LLAMA_8B, {"tp": 2}, "--tp 1"),
     "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 1"),
-    "quantization": ("3xA100", LLAMA_8B, {"quantization": "fp8"}, "--quantization none"),
+    "quantization": ("3xA100", LLAMA_8B, {"quantization": "w4a8_awq"}, "--quantization none"),
     "kv_dtype": ("3xA100", LLAMA_8B, {"kv_dtype": "fp8", "stack": "vllm"}, "--kv-dtype auto"),
     "gpu_memory_utilization": (
         "busy H100",
@@ -134,7 +134,7 @@ def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
 
 
 def test_two_wishes_that_are_each_impossible_keep_their_own_remedies() -> None:
-    advice = ask("3xA100", LLAMA_8B, quantization="fp8", tp=16)
+    advice = ask("3xA100", LLAMA_8B, quantization="w4a8_awq", tp=16)
     assert not advice.feasible
     assert all(one.remedy for one in advice.rejections)
 

@@ -163,6 +163,8 @@ def _choice(
         raise AssertionError("checked before")
     if why := _against_wishes(facts, setup, wishes) or next(rules.obstacles(facts, anatomy, device, setup), None):
         return why
+    if facts.quantization is None and not wishes.quantization and rules.weight_only(device, setup):
+        return rules.not_multiplied(device, setup)
     release = _release(host, device, setup)
     if isinstance(release, Obstacle):
         return release
@@ -251,6 +253,8 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
 def _suits(release: Release, device: Device, setup: Setup) -> bool:
     engine = tuple(int(part) for part in re.findall(r"\d+", release.engine)[:3])
     if setup.stack == "vllm" and engine < FIRST_ENGINE.get(setup.quantization, (0,)):
+        return False
+    if rules.weight_only(device, setup) and engine < rules.unpacks(device):
         return False
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         return False

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu, report
+from wizard.advise import cpu, gpu, report, rules
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.kernel.errors import InfeasibleError
@@ -142,7 +142,8 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
 
 def _native(one: Choice) -> bool:
     """Whether the tensor cores multiply the format itself, so that it is faster and not only smaller."""
-    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq")
+    unpacked = any(note.code == rules.WEIGHT_ONLY for note in one.warnings)
+    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq") and not unpacked
 
 
 def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
