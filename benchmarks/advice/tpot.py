@@ -2,7 +2,7 @@
 
 ``PYTHONPATH=. python benchmarks/advice/tpot.py PACKAGE [PEERS.json [SAMPLE.csv]]``: PACKAGE is the folder
 ``aiconfigurator_core`` of its wheel, PEERS.json what benchmarks/advice/peers.py wrote; SAMPLE.csv gets the held-out
-dense rows, for the test.
+rows, for the test.
 
 The other two columns are rules that tools use: *peak* is a roofline with nothing lost (LLM-Viewer), *0.55* is bandwidth
 / bytes of weights x 0.55 for the tokens per second of one user, whatever the load (llmfit).
@@ -147,12 +147,12 @@ def covered(rows: list[Row]) -> Iterable[str]:
 
 
 def sample(rows: list[Row], peers: dict[str, Any], out: Path) -> None:
-    """The held-out dense rows, with what AIConfigurator says of them."""
+    """The held-out rows, with what AIConfigurator says of them."""
     say = aiconfigurator(peers, "tpot")
     with out.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS.split(), lineterminator="\n")
         writer.writeheader()
-        for row in filter(lambda row: row.dense, rows):
+        for row in rows:
             setup, load, peer = row.setup, row.load, say(row)
             values = (row.id, row.stack, row.model, row.gpu, setup.quantization, setup.kv_cache_dtype, setup.tp)
             figures = (load.users, load.isl, load.osl, round(row.ttft_ms, 2), round(row.tpot_ms, 3))
