@@ -170,6 +170,36 @@ def test_unlike_gpus_are_never_mixed() -> None:
     assert {one.code for one in rejections("A100+T4", tp=2)} >= {"gpus"}
 
 
+def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_for_one() -> None:
+    found = choices("16xH100", LLAMA_70B, goal="throughput")
+    assert max(one.tp * one.pp for one in found) == 8
+    assert all(set(one.devices) <= set(range(8)) for one in found)
+    assert all(one.replicas * one.tp * one.pp <= 8 for one in found)
+    for one in found:
+        (text,) = (note.text for note in one.warnings if note.code == "one-machine")
+        assert "16 × NVIDIA H100 80GB HBM3" in text
+        assert "8 of them" in text
+    for refused in rejections("16xH100", LLAMA_70B, tp=16):
+        assert refused.code in ("gpus", "split")
+    why = next(one for one in rejections("16xH100", LLAMA_70B, tp=16) if one.code == "gpus")
+    assert "8 × NVIDIA H100 80GB HBM3 in one machine" in why.text
+    assert why.remedy == "--tp 8"
+    assert not any("one-machine" in {note.code for note in one.warnings} for one in choices("8xH100"))
+
+
+def test_a_machine_of_sixteen_that_is_known_stays_one() -> None:
+    for gpus in ("16xV100", "16xA100"):
+        found = choices(gpus, LLAMA_70B, stack="vllm", quantization="none")
+        assert max(one.tp for one in found) == 16
+        assert not any("one-machine" in {note.code for note in one.warnings} for one in found)
+
+
+def test_gpus_that_nvml_has_counted_are_in_one_machine() -> None:
+    named = machine("16xH100")
+    seen = replace(named, gpus=tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in named.gpus))
+    assert max(one.tp for one in choices(seen, LLAMA_70B, stack="vllm", quantization="none")) == 16
+
+
 def tags(host: Host, stack: str, **wished: Any) -> set[str]:
     return {one.release for one in choices(host, stack=stack, **wished)}
 

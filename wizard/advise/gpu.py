@@ -267,6 +267,9 @@ def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found
         people = "one person is" if found.users == 1 else f"{found.users} people are"
         text = f"Only {people} served at a time with {found.length:,} tokens each: no more KV cache fits."
         yield Note("few-users", text)
+    if device.named:
+        text = f"{device.named} × {device.name} are more than one machine holds: this is the advice for one with"
+        yield Note("one-machine", f"{text} {len(device.indices)} of them. On the others the same can be served again.")
     if device.holders:
         yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")
     if setup.quantization != "none" and facts.quantization is None:

@@ -124,7 +124,8 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
         yield Obstacle("mig", text, "--tp 1 --pp 1, or a larger slice")
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
-        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {device.name}."
+        where = f"{device.name} in one machine" if device.named else device.name
+        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {where}."
         most = there // setup.pp
         yield Obstacle("gpus", text, f"--tp {1 << most.bit_length() - 1}" if most else f"--pp {there}")
     if setup.dtype == "bfloat16" and have < BF16:
@@ -144,7 +145,9 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
         if oldest is None:
             yield Obstacle("format", f"vLLM has no kernels for {title}.", "another checkpoint of the model")
         elif have < oldest:
-            text = f"vLLM runs {title} from compute capability {_dotted(oldest)} on; the {device.name} has {_dotted(have)}."
+            text = (
+                f"vLLM runs {title} from compute capability {_dotted(oldest)} on; the {device.name} is {_dotted(have)}."
+            )
             yield Obstacle("format", text, _newer(oldest))
         elif name in ("fp8", "fp8_block") and have < MODELOPT_FP8 and _modelopt(facts):
             text = f"vLLM loads ModelOpt's {title} from compute capability {_dotted(MODELOPT_FP8)} on only."
