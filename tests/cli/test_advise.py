@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
 from tests.advise.worlds import CONFIGS
@@ -171,3 +172,33 @@ def test_yaml_is_read_only_for_cases() -> None:
     code = "import sys, wizard.advise.cases, wizard.cli.stages, wizard.journey; print('yaml' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("door", ["--plain", "screen"])
+def test_wishes_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tmp_path: Path, door: str) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text(f"model = {json.dumps(model)}\ntp = 2\nquantization = 'fp8'\n")
+    given = ["--plain"] if door == "--plain" else []
+    given += f"--answers {answers} --hardware 8xH100 --offline --tp 16 --kv-dtype fp8 --stack vllm".split()
+    child = pexpect.spawn(sys.executable, ["-m", "wizard", *given], encoding="utf-8", timeout=60, dimensions=(40, 120))
+    try:
+        if door == "screen":
+            child.expect_exact("Choose a model")  # the machine's screen
+            child.send("\r")
+        child.expect_exact("FP8 with tp 16")
+        child.expect_exact("Take the remedy" if door == "screen" else "Take the nearest that works: tp 8")
+        child.send("t" if door == "screen" else "\r")
+        child.expect_exact("FP8 KV cache")
+    finally:
+        child.close(force=True)
+
+
+def test_a_file_of_answers_for_a_plan_holds_wishes_too(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text("tp = 16\n")
+    given = ("plan", model, "--hardware", "8xH100", "--answers", str(answers))
+    status, _, said = run(capsys, *given)
+    assert (status, "--tp 8" in said) == (3, True)
+    assert "--tp 8" not in run(capsys, *given, "--tp", "1")[2]

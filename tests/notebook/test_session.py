@@ -121,6 +121,26 @@ async def test_cancelling_stops_the_answer(session: Journey, fake: FakeJourney) 
     assert (fake.notes / "chat-stopped").exists()
 
 
+def test_wishes_of_the_journey_and_of_one_question(fake: FakeJourney, tmp_path: Path) -> None:
+    session = Journey("demo", workspace=tmp_path, journey=fake, tp=2, quantization="fp8")
+    session.plan()
+    session.advise(tp=4, kv_dtype="fp8")
+    session.advise(tp=None)
+    assert fake.wishes == [
+        Wishes(tp=2, quantization="fp8"),
+        Wishes(tp=4, quantization="fp8", kv_dtype="fp8"),
+        Wishes(quantization="fp8"),
+    ]
+
+
+@pytest.mark.parametrize(("wish", "code"), [({"tp": "2"}, "TW-U31"), ({"users": 0}, "TW-U32"), ({"tpp": 2}, "TW-U36")])
+def test_wishes_that_cannot_be_are_refused_at_once(session: Journey, wish: dict[str, object], code: str) -> None:
+    for ask in (session.advise, lambda **more: Journey("demo", **more)):
+        with pytest.raises(UsageError) as raised:
+            ask(**wish)
+        assert raised.value.code == code
+
+
 @pytest.mark.parametrize("call", ["advise", "chat"])
 def test_unknown_wishes_and_settings_are_refused(session: Journey, call: str) -> None:
     with pytest.raises(UsageError) as raised:

@@ -21,8 +21,10 @@ from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, ServerError, StepError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
+from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
+from wizard.plan.questions import BY_NAME
 from wizard.probe.host import Host
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
@@ -100,9 +102,11 @@ class FakeJourney:
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wishes.append(wishes)
         if (wishes.users or 4) > 100:
-            why = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
-            return Advice(False, rejections=(why,))
-        first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(Note("cpu", "The CPU serves."),))
+            no = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
+            return Advice(False, rejections=(no,))
+        wished = [name for name, value in to_data(wishes).items() if value != getattr(Wishes(), name)]
+        why = Note("cpu", f"The CPU serves. Wished: {', '.join(wished) or 'nothing'}.")
+        first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 
     def plan(
@@ -200,7 +204,7 @@ def main() -> int:
         return run_prompts(
             workspace,
             hardware=options.get("hardware"),
-            answers={"model": options["model"]} if "model" in options else {},
+            answers={name: BY_NAME[name].parse(value) for name, value in options.items() if name in BY_NAME},
             journey=journey,
         )
     except WizardError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.again import again
-from wizard.cli.stages import make_plan, print_json, workspace_of
+from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WorkspaceError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def wizard(arguments: argparse.Namespace) -> int:
     """`triton-wizard` alone: the full-screen wizard, or the prompts."""
     from wizard.kernel.text import is_terminal
-    from wizard.plan.questions import read_answers
+    from wizard.plan.answers import read_answers
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
@@ -31,7 +31,7 @@ def wizard(arguments: argparse.Namespace) -> int:
             "the wizard asks questions and there is no terminal to ask them in",
             "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
         )
-    answers = read_answers(arguments.answers) if arguments.answers else {}
+    answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
     if arguments.plain or os.environ.get("TERM", "dumb") == "dumb":
         from wizard.prompts.flow import run_prompts
 

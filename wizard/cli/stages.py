@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wizard.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Wishes
+    from wizard.advise.advice import Advice
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -69,22 +69,22 @@ def model(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wishes(arguments: argparse.Namespace) -> Wishes:
-    from dataclasses import fields
+def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The wishes that were given as flags, by name."""
+    from wizard.plan.questions import SETUP, WISHES
 
-    from wizard.advise.advice import Wishes
-
-    given = {field.name: getattr(arguments, field.name, None) for field in fields(Wishes)}
-    return Wishes(**{name: value for name, value in given.items() if value is not None})
+    flags = {one.name: getattr(arguments, one.name, None) for one in (*WISHES, *SETUP)}
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
     from wizard import journey
+    from wizard.plan.questions import wishes
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     host = _host(arguments)
     past = journey.calibration(workspace_of(arguments))
-    return host, facts, journey.advise(host, facts, _wishes(arguments), past)
+    return host, facts, journey.advise(host, facts, wishes(wishes_given(arguments)), past)
 
 
 def advise(arguments: argparse.Namespace) -> int:
@@ -138,12 +138,12 @@ def speed(arguments: argparse.Namespace) -> int:
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     setup = Setup(
-        arguments.stack,
+        arguments.stack or "vllm",
         arguments.dtype or ("float16" if facts.dtype == "float16" else "bfloat16"),
         arguments.quantization or (facts.quantization and facts.quantization.format) or "none",
-        arguments.kv_dtype,
-        arguments.tp,
-        arguments.pp,
+        arguments.kv_dtype or "auto",
+        arguments.tp or 1,
+        arguments.pp or 1,
     )
     load = Load(arguments.concurrency, arguments.isl, arguments.osl)
     found = journey.speed(_host(arguments), facts, setup, load, provider=arguments.provider)
@@ -160,7 +160,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
     from wizard.advise.ranking import recommended
 
     if arguments.answers:
-        from wizard.plan.questions import read_answers
+        from wizard.plan.answers import read_answers
 
         for name, value in read_answers(arguments.answers).items():
             flag = {"model": "ref", "accept": "yes"}.get(name, name)
