@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -88,7 +89,7 @@ class AdviceScreen(StageScreen[Choice]):
         Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
     ]
-    view: reactive[AdviceView] = reactive(AdviceView())
+    view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 
     def __init__(
         self,
@@ -125,6 +126,7 @@ class AdviceScreen(StageScreen[Choice]):
         wishes = self.view.wishes
         try:
             self._answer(await background.call(lambda: self._advise(wishes)), wishes, self._chosen)
+            gc.freeze()  # as the application does: the tables that were read stay too
         except WizardError as error:
             self.view = replace(self.view, advice=None, choices=(), error=error)
 

@@ -7,10 +7,11 @@ from typing import Any
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
-from textual.geometry import Size
 from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
+
+from wizard.tui.widgets.lines import Lines
 
 GAP = 2
 """Cells between two keys."""
@@ -61,7 +62,7 @@ def shown_bindings(screen: Screen[Any]) -> list[Binding]:
     return sorted(found.values(), key=lambda one: one.key != "enter") + ends
 
 
-class KeyBar(Widget):
+class KeyBar(Lines):
     """Every key that does something now, wrapped over as many lines as it takes; each can be clicked.
 
     (Textual's own footer has one line: what does not fit is out of sight.)
@@ -77,17 +78,13 @@ class KeyBar(Widget):
         """Follow the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Wrap again."""
-        self.refresh(layout=True)
-
     def on_click(self, event: events.Click) -> None:
         """Do what the key does."""
         if key := event.style.meta.get("key"):
             self.app.simulate_key(key)
 
     def _changed(self, _screen: Screen[Any]) -> None:
-        self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
+        self.changed()
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""
@@ -112,15 +109,3 @@ class KeyBar(Widget):
             (self.app.get_key_display(one), one.description.capitalize(), one.key)
             for one in shown_bindings(self.screen)
         ]
-
-    def get_content_width(self, container: Size, _viewport: Size) -> int:
-        """As wide as there is room."""
-        return container.width
-
-    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """As high as the keys need at this width."""
-        return len(self.lines(width))
-
-    def render(self) -> Content:
-        """The lines."""
-        return Content("\n").join(self.lines(self.size.width))
