@@ -29,8 +29,8 @@ class Coefficients:
         attention: Share of the 16-bit rate that attention over a prompt reaches.
         layer_us: What a layer's kernels cost however little they do.
         moe_us: More of it for a layer with experts.
-        unfused_us: More of it for a layer whose experts are not multiplied as 4 bits: sorting tokens by expert,
-            widening weights or narrowing activations, and adding up are kernels of their own there.
+        unfused_us: More of it for a layer whose experts are not multiplied as 4 bits: taken to be because sorting
+            tokens by expert, widening weights or narrowing activations, and adding up are kernels of their own there.
         latent_us: More of it for a layer with multi-head latent attention.
         eager_us: What a layer takes at least where its kernels are launched one by one; 0 with CUDA graphs.
         step_us: The scheduler, for a step.
