@@ -309,7 +309,18 @@ def test_what_a_user_should_know_is_said() -> None:
     assert "no-docker" in warned(replace(HOSTS["1xL4"], engines=(), source="this machine"))
 
 
-def test_the_same_budget_is_said_for_both_engines() -> None:
-    text = next(note.text for note in choices("1xL4", stack="vllm")[0].reasons if note.code == "memory")
-    assert "gpu_memory_utilization 0.92" in text
-    assert "kv_cache_free_gpu_mem_fraction" in text
+@pytest.mark.parametrize(
+    ("stack", "said"),
+    [
+        ("vllm", "gpu_memory_utilization 0.92"),
+        ("trtllm-llmapi", "free_gpu_memory_fraction 0."),
+        ("trtllm-engine", "kv_cache_free_gpu_mem_fraction 0."),
+        ("transformers", ""),
+    ],
+)
+def test_the_budget_is_said_in_the_words_of_the_stack_and_in_no_others(stack: str, said: str) -> None:
+    (note,) = (one for one in choices("1xL4", stack=stack, quantization="none")[0].reasons if one.code == "memory")
+    words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
+    assert said in note.text
+    assert [word for word in words if word in note.text] == [word for word in words if said and word.strip() in said]
+    assert ("TensorRT-LLM" in (note.source or "")) == stack.startswith("trtllm")

@@ -151,6 +151,15 @@ def test_what_cannot_be_asked_is_a_usage_error(facts: ModelFacts, hardware: str,
     assert caught.value.code == "TW-A08"
 
 
+def test_without_a_gpu_there_is_no_speed(facts: ModelFacts) -> None:
+    with pytest.raises(UsageError) as caught:
+        ask(host("cpu"), facts, SETUP, LOAD)
+    assert (caught.value.code, caught.value.what) == ("TW-A08", "speed is estimated for GPUs, and cpu has none")
+    with pytest.raises(UsageError) as caught:
+        ask(host("2xH100"), facts, replace(SETUP, tp=4), LOAD)
+    assert caught.value.what == "tp 4 × pp 1 needs 4 like GPUs; 2xH100 has no such group"
+
+
 def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiconfigurator_core", None)
     with pytest.raises(UsageError) as caught:

@@ -144,6 +144,36 @@ def test_a_damaged_file_of_cases_is_tw_a02(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(out)["error"]["code"] == "TW-A02"
 
 
+def test_a_case_that_is_wrong_is_said_in_its_line_and_the_rest_is_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fleet.yaml").write_text(CASES.replace("cc: '8.9', ", ""))
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"), "--json")
+    assert status == 2
+    wrong, right = map(json.loads, out.splitlines())
+    assert wrong == {"id": "one L4", "error": {"code": "TW-A02", "text": "case one L4 is wrong: `cc` is missing"}}
+    assert right["id"] == "none"
+    assert "advice" in right
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"))
+    assert (status, out.splitlines()[0]) == (2, "one L4: TW-A02: case one L4 is wrong: `cc` is missing")
+
+
+def test_explain_shows_formulas_with_their_numbers(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, plain, _ = run(capsys, "advise", model, "--hardware", "1xH100")
+    _, explained, _ = run(capsys, "advise", model, "--hardware", "1xH100", "--explain")
+    assert status == 0
+    formula = "2 × 32 layers × 8 kv heads × 128 × 2 bytes"
+    assert formula in " ".join(explained.split())
+    assert formula not in " ".join(plain.split())
+
+
+def test_help_says_what_a_bare_config_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said, _ = run(capsys, "advise", "--help")
+    said = " ".join(said.split())
+    assert "a folder with only a config.json" in said
+    assert "hf_quant_config.json" in said
+
+
 @pytest.mark.parametrize("arguments", [(), ("demo", "--cases", "fleet.yaml")])
 def test_a_model_or_cases_but_not_both_nor_neither(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wizard.advise import calibration
-from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes
+from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle, obstacles
 from wizard.catalog.environments import Environment, environment
 from wizard.kernel.units import count, size
@@ -219,11 +219,9 @@ def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, contex
     if wishes.max_gpus or wishes.gpu_memory_utilization:
         notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
     if facts.chat is None:
-        notes.append(Note("no-template", "The model has no chat template: it continues text rather than answers."))
+        notes.append(NO_TEMPLATE)
     if facts.gated:
-        notes.append(
-            Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
-        )
+        notes.append(GATED)
     return notes
 
 

@@ -206,7 +206,8 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     share = choice.gpu_memory_utilization or 0.0
     outside = bill.budget_bytes - int(share * device.total_bytes)
     formula = f"⌊{share:g} × {device.total_bytes:,}⌋ + {outside:,} that it does not count"
-    source = f"gpu_memory_utilization of what CUDA can use of a {device.name}; {size(device.free_bytes)} are free"
+    name = "gpu_memory_utilization" if setup.stack == "vllm" else "share"
+    source = f"{name} of what CUDA can use of a {device.name}; {size(device.free_bytes)} are free"
     yield Figure("Memory that may be used", bill.budget_bytes, "bytes", formula, source)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise import calibration, memory, rules
-from wizard.advise.advice import Choice, Note, Rejection, Wishes
+from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
@@ -29,6 +29,13 @@ FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
 """Oldest vLLM for a format (release notes of 0.10.1: gpt-oss)."""
 PYTORCH_DRIVER = 525
 """Oldest driver branch for PyTorch's builds for CUDA 12 (CUDA compatibility guide: 525.60.13, minor versions)."""
+FRACTIONS = {"trtllm-llmapi": "free_gpu_memory_fraction", "trtllm-engine": "kv_cache_free_gpu_mem_fraction"}
+"""What TensorRT-LLM's stacks call the share of the free memory that becomes KV cache."""
+SOURCES = {
+    "vllm": "vllm/v1/worker/gpu_worker.py",
+    **dict.fromkeys(FRACTIONS, "TensorRT-LLM docs/source/reference/memory.md"),
+}
+"""Who says what a stack's share of the memory counts of."""
 SPLITS = (1, 2, 4, 8, 16)
 WIDEST = 4
 """Tensor-parallel ranks over PCIe beyond which stages or copies are better, whatever the speed model says: Llama 70B in
@@ -277,9 +284,9 @@ def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found
     if not any(one.nvidia_runtime for one in host.engines) and setup.stack in IMAGES and host.source == "this machine":
         yield Note("no-docker", "No container engine with NVIDIA's runtime answers here; the image needs one.")
     if facts.gated:
-        yield Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
+        yield GATED
     if facts.chat is None and facts.local:
-        yield Note("no-template", "The model has no chat template: it continues text rather than answers.")
+        yield NO_TEMPLATE
 
 
 def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
@@ -296,7 +303,7 @@ def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, 
     bill = found.memory
     form = of(facts, setup.quantization)
     kept = "as the checkpoint is stored" if facts.quantization or setup.quantization == "none" else "another checkpoint"
-    text = f"{form.title}, {kept}: {size(bill.weights_bytes)} of weights on each GPU"
+    text = f"{form.title} (--quantization {form.name}), {kept}: {size(bill.weights_bytes)} of weights on each GPU"
     yield Note("weights", f"{text} for {count(anatomy.parts.total)} parameters.", "parameters × bits ÷ 8 ÷ ranks")
     if setup.gpus > 1:
         text = f"tp {setup.tp} × pp {setup.pp}: {setup.gpus} GPUs share the weights, joined by {_link(device)}."
@@ -308,10 +315,12 @@ def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, 
     yield Note("context", text, "2 × layers × kv heads × head dimension × bytes for each token")
     left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
     share = min(1.0, cache / max(1, left))
-    text = f"{size(bill.total_bytes)} of the {size(bill.budget_bytes)} that may be used of {size(device.total_bytes)}:"
-    text += f" gpu_memory_utilization {found.utilization:.2f} in vLLM, which counts of the total;"
-    text += f" kv_cache_free_gpu_mem_fraction {share:.2f} in TensorRT-LLM, of what is free after loading."
-    yield Note("memory", text, "vllm/v1/worker/gpu_worker.py; TensorRT-LLM docs/source/reference/memory.md")
+    text = f"{size(bill.total_bytes)} of the {size(bill.budget_bytes)} that may be used of {size(device.total_bytes)}"
+    if setup.stack == "vllm":
+        text += f": gpu_memory_utilization {found.utilization:.2f}, which counts of the total"
+    elif fraction := FRACTIONS.get(setup.stack):
+        text += f": {fraction} {share:.2f}, of what is free after loading"
+    yield Note("memory", f"{text}.", SOURCES.get(setup.stack))
 
 
 def _link(device: Device) -> str:

@@ -189,11 +189,12 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         )
     groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
     if not groups:
-        raise UsageError(
-            "TW-A08",
-            f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group",
-            "Name a machine that has them, e.g. --hardware 8xH100, or lower --tp and --pp.",
-        )
+        what = f"speed is estimated for GPUs, and {host.source} has none"
+        todo = "Name a machine that has some, e.g. --hardware 8xH100"
+        if host.gpus:
+            what = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group"
+            todo += ", or lower --tp and --pp"
+        raise UsageError("TW-A08", what, f"{todo}.")
     _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
     if isinstance(found, str):

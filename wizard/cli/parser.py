@@ -134,7 +134,9 @@ def _add_stages(commands: Commands) -> None:
         "say what to run here, and why",
         "advise demo --users 8 --json\nadvise ./my-model --hardware 2xL40S\nadvise --cases fleet.yaml --json",
     )
-    advise.add_argument("ref", nargs="?", metavar="MODEL", help=ref_help)
+    bare = "a folder with only a config.json lacks hf_quant_config.json and the weights' headers, so quantised weights "
+    bare += "that config.json does not list may be missed"
+    advise.add_argument("ref", nargs="?", metavar="MODEL", help=f"{ref_help}; {bare}")
     advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
     advise.add_argument("--explain", action="store_true", help="show each number's formula and where it is from")
     advise.add_argument(

@@ -111,7 +111,7 @@ def advise(arguments: argparse.Namespace) -> int:
 
 
 def _cases(arguments: argparse.Namespace) -> int:
-    """One line for each case; what a case cannot do is in its line, not in the exit status."""
+    """One line for each case; what cannot be served is only in its line, a case that is wrong in the exit status too."""
     from dataclasses import replace
     from pathlib import Path
 
@@ -119,14 +119,20 @@ def _cases(arguments: argparse.Namespace) -> int:
     from wizard.advise.report import choice_room, choice_title
     from wizard.kernel.text import plain
 
+    status = 0
     for name, advice in journey.cases(Path(arguments.cases)):
+        if isinstance(advice, UsageError):
+            status = advice.exit_code
+            wrong = {"id": name, "error": {"code": advice.code, "text": advice.what}}
+            print_json(wrong) if arguments.json else print(plain(f"{name}: {advice.code}: {advice.what}"))
+            continue
         if arguments.json:
             print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
             continue
         first = advice.choices[0] if advice.feasible else None
         said = f"{choice_title(first)}: {choice_room(first)}" if first else advice.rejections[0].text
         print(plain(f"{name}: {said}"))
-    return 0
+    return status
 
 
 def speed(arguments: argparse.Namespace) -> int:
