@@ -10,9 +10,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from tests.prompts.fake_journey import ENDPOINT, FakeJourney
+from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST
 from wizard import Journey
+from wizard.advise import calibration
 from wizard.advise.advice import Wishes
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
@@ -34,6 +35,7 @@ async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.
     out = capsys.readouterr().out
     assert "[1/2] Create the server environment … skipped: done before and unchanged\n" in out
     assert "[2/2] Write the model repository … done in 0.1 s\n" in out
+    assert calibration.text(MEASUREMENT) in out
     answer = session.chat("What is Triton?")
     assert capsys.readouterr().out == "You asked: What is Triton?\n"
     assert str(answer) == answer.text == "You asked: What is Triton?"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
-from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
@@ -51,6 +51,12 @@ STEPS = (
     ),
 )
 
+MEASUREMENT = Measurement(
+    *("2026-01-02T03:04:05+00:00", "demo", "Some CPU", "triton", FORMULAS, "demo", CHOICE),
+    Measured(3_500_000, 4096, 8_388_608, 1_100_000, None, 77_000_000),
+)
+"""A start of the server ``demo``."""
+
 
 class FakeJourney:
     """The functions of `wizard.journey`.
@@ -70,6 +76,7 @@ class FakeJourney:
         """Set when an answer has come to where it never ends by itself."""
         self.wishes: list[Wishes] = []
         self.stopped: list[str | None] = []
+        self.past = Calibration((MEASUREMENT,))
 
     def _note(self, name: str) -> None:
         self.notes.mkdir(parents=True, exist_ok=True)
@@ -97,7 +104,7 @@ class FakeJourney:
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
 
     def calibration(self, workspace: Workspace) -> Calibration:
-        return NOTHING
+        return self.past
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wishes.append(wishes)

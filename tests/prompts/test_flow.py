@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.prompts.fake_journey import FakeJourney
+from tests.prompts.fake_journey import MEASUREMENT, FakeJourney
 from tests.prompts.terminal import CTRL_D, DOWN, ENTER, UP, Terminal
 from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
+from wizard.advise.calibration import text
 from wizard.kernel.paths import Workspace
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.questions import BY_NAME
@@ -42,6 +43,8 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.sees("[1/2] Create the server environment")
     terminal.sees("skipped: done before and unchanged")
     terminal.sees("demo is ready: http://127.0.0.1:8000")
+    for line in text(MEASUREMENT).splitlines():
+        terminal.sees(line)
     terminal.sees("> ")
     terminal.types("What is Triton?\r")
     terminal.sees("You asked: What is Triton?")

@@ -69,9 +69,20 @@ def up(arguments: argparse.Namespace) -> int:
         _announce(plan)
     carry_out(plan, arguments)
     if not arguments.json:
+        _tell_measured(plan, arguments)
         print(f"\nTalk to it:  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
         print(f"Stop it:     {again(arguments, 'down', plan.name)}", file=sys.stderr)
     return 0
+
+
+def _tell_measured(plan: Plan, arguments: argparse.Namespace) -> None:
+    """What the server took, beside what was predicted."""
+    from wizard import journey
+    from wizard.advise.calibration import text
+    from wizard.serve.calibration import latest_of
+
+    if found := latest_of(journey.calibration(workspace_of(arguments)), plan.name):
+        print(f"\n{text(found)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wizard.advise import report
+from wizard.advise import calibration, report
 from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise.calibration import Measurement
 from wizard.advise.explain import Figure
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
@@ -19,6 +20,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
 from wizard.plan.words import cost, model_line
 from wizard.probe.host import Host
+from wizard.serve.status import Status
 
 SHOWN = 8
 """Choices in sight; the others are folded."""
@@ -174,6 +176,17 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
     value = "" if fraction is None else f' value="{fraction:.3f}"'
     tail = f'<pre style="{PRE}">{text(chr(10).join(said))}</pre>' if said else ""
     return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
+
+
+def measured_html(one: Measurement) -> str:
+    """Predicted against measured as a table."""
+    head, *rows = calibration.rows(one)
+    return f"<table>{_row([f'<b>{name}</b>' for name in head])}{''.join(map(_row, rows))}</table>"
+
+
+def status_html(status: Status) -> str:
+    """A server in a line."""
+    return f"<div><b>{text(status.name)}</b> is {status.state}<br>{text(status.detail)}</div>"
 
 
 def answer_html(answer: str) -> str:

@@ -213,11 +213,15 @@ class Journey:
 
         Interrupting the kernel stops the running step with all its processes; the next `up` goes on from there.
         """
+        from wizard.serve.calibration import latest_of
+
         plan = self._plan or self.plan()
         show = live.LiveRun()
         with closing(self._background.iterate(lambda: self._journey.run(plan))) as events:
             for event in events:
                 show.show(event)
+        if one := latest_of(self._journey.calibration(self.workspace), plan.name):
+            show.compare(one)
         return self.endpoint()
 
     def endpoint(self) -> Endpoint:

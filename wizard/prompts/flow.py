@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Wishes
+from wizard.advise.calibration import text
 from wizard.advise.explain import figures
 from wizard.chat.conversation import conversation
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
@@ -39,6 +40,7 @@ from wizard.prompts.chat import run_chat
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.show import TOP, Shower, advice_text, figures_text, host_text, plan_text
 from wizard.run.events import Ready
+from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
 
 GATED = "TW-M12"
@@ -295,6 +297,8 @@ class _Flow:
     def _chat(self, endpoint: Endpoint) -> int:
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
+        if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
+            print(f"\n{text(measured)}\n")
         print(f"Talk to it again: {self._again('chat', endpoint.name)}\nStop it:          {stop}\n")
         run_chat(endpoint, conversation(self.known), journey=self.journey)
         print(f"The server goes on running. Stop it with: {stop}")
