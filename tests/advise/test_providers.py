@@ -210,7 +210,7 @@ def test_the_text_says_range_meaning_and_source() -> None:
     found = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
     assert text(found, Load(8)).splitlines() == [
         "10.0 ms a token (8.0 to 12.0): 100 tokens/s for each user, 800 for all 8 together",
-        "200 ms to the first token of 1024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
+        "200 ms to the first token of 1,024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
         "Most of it goes to adding up between GPUs (links).",
         "By roofline; confidence: good.",
     ]

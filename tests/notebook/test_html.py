@@ -126,6 +126,21 @@ def test_a_plan_has_every_step_with_its_commands() -> None:
         assert part in words
 
 
+def test_a_plan_names_the_licence_and_the_machine_that_it_is_for() -> None:
+    made = replace(plan_of(Path("/ws"), *STEPS), facts=replace(GGUF, licence="MIT"))
+    words = Tags(plan_html(made)).words
+    assert "Serve demo as test with llama.cpp · Q8_0" in words
+    assert "MIT" in words
+    assert "not for this machine" not in words
+    assert "Made for 4xA6000, not for this machine" in Tags(plan_html(replace(made, host="4xA6000"))).words
+
+
+def test_like_gpus_are_counted_and_what_is_unknown_is_said_so() -> None:
+    words = Tags(host_html(replace(host("8xH100"), unknown={"disk": "it is elsewhere"}))).words
+    assert "8 × NVIDIA H100 80GB HBM3, 79.6 GiB each" in words
+    assert "unknowndisk: it is elsewhere" in words
+
+
 def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None:
     why = Rejection("vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU.", "Use another machine.")
     words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words

@@ -153,7 +153,7 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
         formula = f"⌈{sequence:,} ÷ {length:,} tokens⌉"
     yield Figure("KV cache for one token", bill.kv_bytes_per_token, "bytes", formula, source)
     needed = users * length * bill.kv_bytes_per_token
-    formula = f"{users} people × {length:,} tokens × {bill.kv_bytes_per_token:,} bytes"
+    formula = f"{users:,} people × {length:,} tokens × {bill.kv_bytes_per_token:,} bytes"
     yield Figure("KV cache that is needed", needed, "bytes", formula, "the wished people and context, or the wizard's")
     taken = f"{bill.weights_bytes:,} − {bill.activation_bytes:,} − {bill.overhead_bytes:,}"
     room = f"({bill.budget_bytes:,} − {taken})"
@@ -217,7 +217,7 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token, 1)
     half = f"{SIXTEEN} bytes × {step:,} tokens of a step"
     if setup.stack == "transformers":
-        return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users} × {vocabulary:,} × 2"
+        return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
     layer = f"{half} × (⌊2 × {wide:,} ÷ {tp}⌋ + 7 × {hidden:,})"
     return f"max({layer}; {SIXTEEN} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,}))"
 
@@ -249,7 +249,7 @@ def _speed(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> I
     yield Figure("One step", plain.seconds * 1e3, "ms", _step(empty, plain), fitted)
     meanwhile = said.tpot_ms / setup.pp - plain.seconds * 1e3
     formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {meanwhile:.3f} ms for prompts of others that begin)"
-    source = f"{users} people, {load.isl:,} tokens in and {load.osl} out: one step of each pipeline stage"
+    source = f"{users:,} people, {load.isl:,} tokens in and {load.osl:,} out: one step of each pipeline stage"
     yield Figure("Time between two tokens", said.tpot_ms, "ms", formula, source)
     yield from _rates(choice, users, speed.certainty(known, anatomy, device, setup)[1], fitted)
     if said.ttft_low_ms and said.ttft_high_ms:
@@ -259,7 +259,7 @@ def _speed(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> I
         yield Figure(
             "First token, asked alone", said.ttft_low_ms, "ms", formula, f"a prompt of {load.isl:,} tokens; {fitted}"
         )
-        formula = f"{start:.3f} ms + {users} people × {work:.3f} ms"
+        formula = f"{start:.3f} ms + {users:,} people × {work:.3f} ms"
         yield Figure("First token, all at once", said.ttft_high_ms, "ms", formula, fitted)
 
 
@@ -287,7 +287,7 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         yield Figure("… at worst", said.high, "ms", f"{tpot} × (1 + {spread:g})", f"nine in ten lie between; {source}")
     yield Figure("Tokens for each person", 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", "the time above")
     if said.throughput_tokens_per_s:
-        formula = f"{users} people × 1,000 ÷ {tpot}"
+        formula = f"{users:,} people × 1,000 ÷ {tpot}"
         yield Figure("Tokens in all", said.throughput_tokens_per_s, "tokens/s", formula, "the time above")
 
 
@@ -304,13 +304,13 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     element = cpu.KV_BYTES[cpu.KV_DTYPE]
     formula = f"2 × {facts.layers} layers × {facts.kv_heads} kv heads × {facts.head_dim} × {element} bytes"
     yield Figure("KV cache for one token", bill.kv_bytes_per_token, "bytes", formula, "the file's header")
-    formula = f"{users} people × {length:,} tokens"
+    formula = f"{users:,} people × {length:,} tokens"
     yield Figure(
         "KV cache", bill.kv_capacity_tokens, "tokens", formula, "the wished people and context, or the wizard's"
     )
     row = f"(3 × {cpu.feed_forward(facts):,} + 5 × {facts.hidden_size or 0:,})"
     formula = f"{cpu.UBATCH} tokens × {row} × 4 bytes + {cpu.UBATCH} tokens × {length:,} × 2 bytes"
-    formula += f" + {users} people × {facts.vocabulary or 0:,} × 4 bytes"
+    formula += f" + {users:,} people × {facts.vocabulary or 0:,} × 4 bytes"
     source = "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: as its log says, measured"
     yield Figure("Activations", bill.activation_bytes, "bytes", formula, source)
     formula = f"{environment(cpu.STACK).server_bytes:,} + {facts.vocabulary or 0:,} × {cpu.TOKENIZER_BYTES}"

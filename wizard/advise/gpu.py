@@ -271,7 +271,7 @@ def _suits(release: Release, device: Device, setup: Setup) -> bool:
 def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if found.cut:
-        people = "one person is" if found.users == 1 else f"{found.users} people are"
+        people = "one person is" if found.users == 1 else f"{found.users:,} people are"
         text = f"Only {people} served at a time with {found.length:,} tokens each: no more KV cache fits."
         yield Note("few-users", text)
     if device.named:
@@ -310,7 +310,7 @@ def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, 
         yield Note("split", text)
     cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     need = size(bill.kv_bytes_per_token * found.users * found.length)
-    text = f"{found.users} × {found.length:,} tokens need {need} of KV cache and there are {size(cache)}:"
+    text = f"{found.users:,} × {found.length:,} tokens need {need} of KV cache and there are {size(cache)}:"
     text += f" {bill.kv_capacity_tokens:,} tokens, {found.longest:,} for each."
     yield Note("context", text, "2 × layers × kv heads × head dimension × bytes for each token")
     left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes

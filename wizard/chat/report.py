@@ -22,7 +22,7 @@ def figures(stats: Stats | None) -> str:
         parts.append(f"{stats.tokens_per_s:.1f} tokens/s")
     if stats.ttft_s is not None:
         parts.append(f"first token {duration(stats.ttft_s) if stats.ttft_s >= 1 else f'{1000 * stats.ttft_s:.0f} ms'}")
-    parts.append(f"{stats.tokens} token{'' if stats.tokens == 1 else 's'}")
+    parts.append(f"{stats.tokens:,} token{'' if stats.tokens == 1 else 's'}")
     if stats.finish in ENDS:
         parts.append(ENDS[stats.finish])
     return " · ".join(parts)

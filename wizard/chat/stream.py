@@ -90,7 +90,7 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel) -
     dropped = len(conversation.messages) - len(kept.messages)
     if not dropped:
         return None
-    return f"The oldest {dropped} messages were left out: the model's context of {served.max_seq_len} tokens is full."
+    return f"The oldest {dropped} messages were left out: the model's context of {served.max_seq_len:,} tokens is full."
 
 
 def _ask(conversation: Conversation, served: ServedModel) -> Ask:
