@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -126,7 +125,6 @@ class AdviceScreen(StageScreen[Choice]):
         wishes = self.view.wishes
         try:
             self._answer(await background.call(lambda: self._advise(wishes)), wishes, self._chosen)
-            gc.freeze()  # as the application does: the tables that were read stay too
         except WizardError as error:
             self.view = replace(self.view, advice=None, choices=(), error=error)
 
@@ -233,7 +231,8 @@ class AdviceScreen(StageScreen[Choice]):
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
         self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
-        self.query_one("#details").set_class(choice is None, "-alone")
+        details = self.query_one("#details", VerticalScroll)
+        details.set_class(choice is None, "-alone")
         headline = self.query_one(Text)
         if choice is not None:
             headline.show(_headline(choice))
@@ -245,7 +244,7 @@ class AdviceScreen(StageScreen[Choice]):
         else:
             headline.show(_impossible(wished=view.wishes != view.given, remedy=bool(self._remedy())))
             notes.show(_rejections(view.advice.rejections))
-        self.query_one("#details", VerticalScroll).scroll_home(animate=False)
+        details.scroll_home(animate=False)
         self.refresh_bindings()
 
 

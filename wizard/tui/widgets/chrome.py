@@ -74,6 +74,11 @@ class KeyBar(Lines):
     }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: list[tuple[str, str, str]] = []
+        """What is shown of each key, what it does, and its name."""
+
     def on_mount(self) -> None:
         """Follow the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
@@ -83,16 +88,19 @@ class KeyBar(Lines):
         if key := event.style.meta.get("key"):
             self.app.simulate_key(key)
 
-    def _changed(self, _screen: Screen[Any]) -> None:
-        self.changed()
+    def _changed(self, screen: Screen[Any]) -> None:
+        shown = [
+            (self.app.get_key_display(one), one.description.capitalize(), one.key) for one in shown_bindings(screen)
+        ]
+        if shown != self._keys:
+            self._keys = shown
+            self.changed()
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""
-        keys = self._keys()
-        lines = self._wrapped(keys, width)
+        lines = self._wrapped(self._keys, width)
         if len(lines) > MOST_LINES:
-            keys.sort(key=lambda key: key[2] != "f1")
-            lines = self._wrapped(keys, width)[:MOST_LINES]
+            lines = self._wrapped(sorted(self._keys, key=lambda key: key[2] != "f1"), width)[:MOST_LINES]
         return lines
 
     def _wrapped(self, keys: list[tuple[str, str, str]], width: int) -> list[Content]:
@@ -103,9 +111,3 @@ class KeyBar(Lines):
                 lines.append(Content(""))
             lines[-1] = Content(" " * GAP if lines[-1].cell_length else "").join([lines[-1], item])
         return lines
-
-    def _keys(self) -> list[tuple[str, str, str]]:
-        return [
-            (self.app.get_key_display(one), one.description.capitalize(), one.key)
-            for one in shown_bindings(self.screen)
-        ]

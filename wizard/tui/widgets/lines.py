@@ -1,4 +1,4 @@
-"""A widget that is as high as its lines; only lines that changed are drawn, and laid out if there are more, or fewer."""
+"""A widget that is as high as its lines; a change draws only the lines that are others now."""
 
 from __future__ import annotations
 
