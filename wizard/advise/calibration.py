@@ -16,7 +16,7 @@ from wizard.kernel.text import table
 from wizard.kernel.units import size
 from wizard.probe.host import Host
 
-FORMULAS = 1
+FORMULAS = 2
 """To be raised when the formulas of `memory` or `cpu` change: what was wrong with the old ones says nothing then."""
 
 

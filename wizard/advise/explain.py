@@ -123,6 +123,8 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         if setup.quantization in ("int4_awq", "int4_gptq"):
             group = (facts.quantization and facts.quantization.group_size) or 128
             more.append(f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)} scales once more")
+            if rest := memory.block_ends(anatomy, setup):
+                more.append(f"{rest:,} to the ends of blocks")
         rotary = max((one.key_dim for one in anatomy.attention), default=0)
         if rotary and facts.max_context:
             more.append(f"{facts.max_context:,} positions × {rotary} × {SIXTEEN} bytes")

@@ -111,7 +111,7 @@ def advise(arguments: argparse.Namespace) -> int:
 
 
 def _cases(arguments: argparse.Namespace) -> int:
-    """One line for each case; what cannot be served is only in its line, a case that is wrong in the exit status too."""
+    """One line for each case; what cannot be served is only in its line, what is wrong in the exit status too."""
     from dataclasses import replace
     from pathlib import Path
 
@@ -124,7 +124,10 @@ def _cases(arguments: argparse.Namespace) -> int:
         if isinstance(advice, UsageError):
             status = advice.exit_code
             wrong = {"id": name, "error": {"code": advice.code, "text": advice.what}}
-            print_json(wrong) if arguments.json else print(plain(f"{name}: {advice.code}: {advice.what}"))
+            if arguments.json:
+                print_json(wrong)
+            else:
+                print(plain(f"{name}: {advice.code}: {advice.what}"))
             continue
         if arguments.json:
             print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
