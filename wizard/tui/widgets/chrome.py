@@ -7,11 +7,10 @@ from typing import Any
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
-
-from wizard.tui.widgets.lines import Lines
 
 GAP = 2
 """Cells between two keys."""
@@ -62,7 +61,7 @@ def shown_bindings(screen: Screen[Any]) -> list[Binding]:
     return sorted(found.values(), key=lambda one: one.key != "enter") + ends
 
 
-class KeyBar(Lines):
+class KeyBar(Widget):
     """Every key that does something now, wrapped over as many lines as it takes; each can be clicked.
 
     (Textual's own footer has one line: what does not fit is out of sight.)
@@ -74,33 +73,29 @@ class KeyBar(Lines):
     }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._keys: list[tuple[str, str, str]] = []
-        """What is shown of each key, what it does, and its name."""
-
     def on_mount(self) -> None:
         """Follow the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap again."""
+        self.refresh(layout=True)
 
     def on_click(self, event: events.Click) -> None:
         """Do what the key does."""
         if key := event.style.meta.get("key"):
             self.app.simulate_key(key)
 
-    def _changed(self, screen: Screen[Any]) -> None:
-        shown = [
-            (self.app.get_key_display(one), one.description.capitalize(), one.key) for one in shown_bindings(screen)
-        ]
-        if shown != self._keys:
-            self._keys = shown
-            self.changed()
+    def _changed(self, _screen: Screen[Any]) -> None:
+        self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""
-        lines = self._wrapped(self._keys, width)
+        keys = self._keys()
+        lines = self._wrapped(keys, width)
         if len(lines) > MOST_LINES:
-            lines = self._wrapped(sorted(self._keys, key=lambda key: key[2] != "f1"), width)[:MOST_LINES]
+            keys.sort(key=lambda key: key[2] != "f1")
+            lines = self._wrapped(keys, width)[:MOST_LINES]
         return lines
 
     def _wrapped(self, keys: list[tuple[str, str, str]], width: int) -> list[Content]:
@@ -111,3 +106,21 @@ class KeyBar(Lines):
                 lines.append(Content(""))
             lines[-1] = Content(" " * GAP if lines[-1].cell_length else "").join([lines[-1], item])
         return lines
+
+    def _keys(self) -> list[tuple[str, str, str]]:
+        return [
+            (self.app.get_key_display(one), one.description.capitalize(), one.key)
+            for one in shown_bindings(self.screen)
+        ]
+
+    def get_content_width(self, container: Size, _viewport: Size) -> int:
+        """As wide as there is room."""
+        return container.width
+
+    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
+        """As high as the keys need at this width."""
+        return len(self.lines(width))
+
+    def render(self) -> Content:
+        """The lines."""
+        return Content("\n").join(self.lines(self.size.width))
