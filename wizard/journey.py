@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wizard.catalog.models import SmallModel
     from wizard.chat.conversation import Chunk, Conversation
     from wizard.chat.template import ServedModel
+    from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -154,15 +155,16 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | No
     return rank(host, facts, wishes, past or NOTHING)
 
 
-def cases(path: Path) -> Iterator[tuple[str, Advice]]:
-    """Stage 3 for each case of a file: its id and the advice.
+def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
+    """Stage 3 for each case of a file: its id and the advice, or what is wrong with the case (TW-A02).
 
     Raises:
         UsageError: TW-A02 if the file is no file of cases.
     """
     from wizard.advise.cases import cases as read
+    from wizard.kernel.errors import UsageError
 
-    return ((name, advise(host, facts, wishes)) for name, host, facts, wishes in read(path))
+    return ((name, one if isinstance(one, UsageError) else advise(*one)) for name, one in read(path))
 
 
 def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:

@@ -18,6 +18,7 @@ from judging import OURS
 
 from wizard.advise.cases import cases
 from wizard.advise.ranking import advise
+from wizard.kernel.errors import UsageError
 
 REPEATS = 7
 BARS = {"answer": 50.0, "what-if": 5.0}
@@ -36,7 +37,10 @@ def median_ms(ask: Callable[[], object]) -> float:
 def main() -> int:
     """Print the table; the exit status says whether the bars are kept."""
     found: dict[str, list[tuple[float, str]]] = {"answer": [], "what-if": []}
-    for name, host, facts, wishes in cases(OURS):
+    for name, case in cases(OURS):
+        if isinstance(case, UsageError):
+            raise case
+        host, facts, wishes = case
         found["answer"].append((median_ms(lambda: advise(host, facts, wishes)), name))  # noqa: B023
         advice = advise(host, facts, wishes)
         if not advice.feasible:

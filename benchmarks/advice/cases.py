@@ -13,6 +13,7 @@ from judging import OURS, faults, shown
 
 from wizard.advise.cases import cases
 from wizard.advise.ranking import advise
+from wizard.kernel.errors import UsageError
 
 
 def main() -> int:
@@ -22,8 +23,10 @@ def main() -> int:
     print("|---|---|---|")
     for path in [Path(name) for name in sys.argv[1:]] or [OURS]:
         said = {str(one["id"]): one for one in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]}
-        for name, host, facts, wishes in cases(path):
-            advice = advise(host, facts, wishes)
+        for name, one in cases(path):
+            if isinstance(one, UsageError):
+                raise one
+            advice = advise(*one)
             found = list(faults(said[name], advice))
             total, wrong = total + 1, wrong + bool(found)
             why = f"{advice.rejections[0].code}: {advice.rejections[0].remedy}" if advice.rejections else ""

@@ -28,22 +28,23 @@ from wizard.advise.speed import decode, first_token, work
 from wizard.catalog.speed import Coefficients
 
 START = Coefficients(
-    weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened=0.6, cache=0.8, cache8=0.6, compute=0.65, skew=0.9,
-    expert_compute=0.2, narrow=0.5, attention=0.5, layer_us=50, moe_us=20, widened_us=10, latent_us=20, eager_us=0,
-    step_us=100, request_us=10, link_us=4.5, link=0.6, first_us=20_000, first=1.2, first_experts=1.5, queue=0.05,
+    weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened_gb=2_000, cache=0.8, cache8=0.6, compute=0.65,
+    skew=0.9, expert_compute=0.2, narrow=0.5, attention=0.5, layer_us=50, moe_us=20, unfused_us=10, latent_us=20,
+    eager_us=0, step_us=100, request_us=10, link_us=4.5, link=0.6, first_us=20_000, first=1.2, first_experts=1.5,
+    queue=0.05,
 )  # fmt: skip
 LOW = {
-    "attention": 0.2, "skew": 0.8, "layer_us": 5, "moe_us": 0.1, "widened_us": 0.1, "latent_us": 0.1, "step_us": 1,
+    "attention": 0.2, "skew": 0.8, "layer_us": 5, "moe_us": 0.1, "unfused_us": 0.1, "latent_us": 0.1, "step_us": 1,
     "request_us": 0.5, "first_us": 1_000, "queue": 0.001,
 }  # fmt: skip
 HIGH = {
-    "weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "widened": 0.95, "cache": 0.95,
+    "weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "cache": 0.95,
     "cache8": 0.95, "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "skew": 1, "link": 1,
     "layer_us": 90, "queue": 0.5,
 }  # fmt: skip
 """What a coefficient may be: a share of what is on paper is below 1, a launch takes microseconds."""
 DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link"]
-EXPERTS = ["experts", "experts4", "widened", "expert_compute", "moe_us", "widened_us", "skew", "latent_us"]
+EXPERTS = ["experts", "experts4", "widened_gb", "expert_compute", "moe_us", "unfused_us", "skew", "latent_us"]
 FIRST = ["first_us", "first", "first_experts", "queue"]
 LINK_US = {"vllm": 4.5, "trtllm-llmapi": 2.8}
 """Not fitted, because a layer's other fixed costs look the same: ``custom_allreduce_perf`` of two H100 or H200 in CUDA

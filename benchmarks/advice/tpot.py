@@ -2,7 +2,7 @@
 
 ``PYTHONPATH=. python benchmarks/advice/tpot.py PACKAGE [PEERS.json [SAMPLE.csv]]``: PACKAGE is the folder
 ``aiconfigurator_core`` of its wheel, PEERS.json what benchmarks/advice/peers.py wrote; SAMPLE.csv gets the held-out
-dense rows, for the test.
+rows, for the test.
 
 The other two columns are rules that tools use: *peak* is a roofline with nothing lost (LLM-Viewer), *0.55* is bandwidth
 / bytes of weights x 0.55 for the tokens per second of one user, whatever the load (llmfit).
@@ -28,7 +28,8 @@ from wizard.advise.speed import Load, decode, estimate, work
 from wizard.catalog.speed import Coefficients
 from wizard.probe.shorthand import host
 
-PEAK = Coefficients(**{one.name: 0.0 if one.name.endswith("_us") else 1.0 for one in fields(Coefficients)})
+UNITS = {"us": 0.0, "gb": math.inf}
+PEAK = Coefficients(**{one.name: UNITS.get(one.name.rpartition("_")[2], 1.0) for one in fields(Coefficients)})
 H200 = ((1, 202), (8, 1549), (32, 5342), (64, 9151), (256, 16905))
 """Requests at once and tokens/s of vLLM 0.26 with Llama-3.1-8B's shape in bfloat16 on one H200, 100 in and 128 out."""
 COLUMNS = "id stack model gpu quantization kv_cache_dtype tp users isl osl ttft_ms tpot_ms aiconfigurator_tpot_ms"
@@ -146,12 +147,12 @@ def covered(rows: list[Row]) -> Iterable[str]:
 
 
 def sample(rows: list[Row], peers: dict[str, Any], out: Path) -> None:
-    """The held-out dense rows, with what AIConfigurator says of them."""
+    """The held-out rows, with what AIConfigurator says of them."""
     say = aiconfigurator(peers, "tpot")
     with out.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS.split(), lineterminator="\n")
         writer.writeheader()
-        for row in filter(lambda row: row.dense, rows):
+        for row in rows:
             setup, load, peer = row.setup, row.load, say(row)
             values = (row.id, row.stack, row.model, row.gpu, setup.quantization, setup.kv_cache_dtype, setup.tp)
             figures = (load.users, load.isl, load.osl, round(row.ttft_ms, 2), round(row.tpot_ms, 3))

@@ -16,7 +16,8 @@ from wizard.advise import calibration
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
-from wizard.kernel.units import MIB
+from wizard.advise.report import bill
+from wizard.kernel.units import MIB, size
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Cpu, Host
@@ -201,14 +202,24 @@ def test_the_bill_as_it_turned_out_and_its_words() -> None:
     assert (found.kv_capacity_tokens, found.kv_bytes_per_token) == (2048, 4096)
     assert found.overhead_bytes == choice.memory.overhead_bytes + MIB
     rows = {name: (told, real) for name, told, real in calibration.rows(line)}
-    assert rows["in all"] == (choice.memory.total_bytes, found.total_bytes)
-    assert sum(real for name, (_, real) in rows.items() if name != "in all") == found.total_bytes
+    assert rows["in all"] == (size(choice.memory.total_bytes), size(found.total_bytes))
+    names = [part.name for part in bill(choice.memory)][:4]
+    assert list(rows) == ["memory", *names[:2], "KV tokens", *names[2:], "in all"], "the words of the bill"
     words = calibration.text(line).splitlines()
     assert words[0].split() == ["memory", "predicted", "measured"]
     assert words[3].split()[-1] == "2,048"
     assert "predicted" in calibration.summary(line)
     nothing = started(CPU_HOST, GGUF, choice, Measured())
     assert calibration.actual(nothing) == choice.memory
+
+
+def test_what_the_engine_did_not_say_is_not_said_to_be_measured() -> None:
+    choice = first(CPU_HOST, GGUF)
+    line = started(CPU_HOST, GGUF, choice, replace(as_predicted(choice, MIB), runtime_bytes=None))
+    rows = {name: real for name, _, real in calibration.rows(line)}
+    assert rows["overhead"] == rows["in all"] == "not measured"
+    assert rows["weights"] == size(line.measured.weights_bytes)
+    assert calibration.summary(line).startswith("memory measured in part, ")
 
 
 def test_a_processor_without_a_name_is_known_by_its_architecture() -> None:

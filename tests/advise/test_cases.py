@@ -12,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.advice.judging import OURS, faults
-from wizard.advise.advice import Advice, Wishes
-from wizard.advise.cases import cases
+from wizard.advise.advice import Advice
+from wizard.advise.cases import Case, cases
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
-from wizard.model.facts import ModelFacts
-from wizard.probe.host import Host
 
 TEXT = OURS.read_text(encoding="utf-8")
 SAID: dict[str, dict[str, Any]] = {one["id"]: one for one in yaml.safe_load(TEXT)["cases"]}
-READ: dict[str, tuple[Host, ModelFacts, Wishes]] = {name: rest for name, *rest in cases(OURS)}  # type: ignore[misc]
+READ: dict[str, Case] = {name: one for name, one in cases(OURS) if not isinstance(one, UsageError)}
 
 
 def answer(name: str) -> Advice:
@@ -82,12 +80,6 @@ def file(where: Path, text: str) -> Path:
     [
         ("", "no list"),
         ("cases: 3", "no list"),
-        ("cases: [3]", "case 1"),
-        ("cases: [{id: a}]", "case a: KeyError 'model'"),
-        ("cases: [{id: a, gpus: 3, model: {}}]", "case a"),
-        ("cases: [{id: a, gpus: [{name: X}], model: {}}]", "case a: KeyError 'cc'"),
-        ("cases: [{id: a, gpus: [], model: {layers: many}}]", "case a"),
-        ("cases: [{id: a, gpus: [], model: {layers: 0}}]", "case a"),
         ("cases: [", "cannot be read"),
         ("!!python/object/apply:os.system [true]", "cannot be read"),
     ],
@@ -96,6 +88,62 @@ def test_what_is_no_file_of_cases_is_refused_as_tw_a02(tmp_path: Path, text: str
     with pytest.raises(UsageError, match=says.replace("[", r"\[")) as caught:
         list(cases(file(tmp_path, text)))
     assert caught.value.code == "TW-A02"
+
+
+GOOD: dict[str, Any] = {
+    "id": "a",
+    "gpus": [{"name": "NVIDIA L4", "memory_mib": 23034, "cc": "8.9"}],
+    "model": {"id": "a/b", "layers": 32, "hidden": 4096, "heads": 32, "vocab": 128256, "params": 8030261248}
+    | {"max_position": 131072},
+}
+
+
+def changed(part: str, **fields: Any) -> dict[str, Any]:
+    """`GOOD` with other fields in one part; a field that is None is as good as not stated."""
+    old = GOOD.get(part, {})
+    return {**GOOD, part: [{**old[0], **fields}] if isinstance(old, list) else {**old, **fields}}
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        (3, "case 1 is wrong: the case must have fields, not be '3'"),
+        ({"id": "a"}, "case a is wrong: `model` is missing"),
+        ({**GOOD, "gpus": 3}, "case a is wrong: `gpus` must be a list, not '3'"),
+        ({**GOOD, "gpus": ["L4"]}, "case a is wrong: number 1 of `gpus` must have fields, not be 'L4'"),
+        ({**GOOD, "model": "a/b"}, "case a is wrong: `model` must have fields, not be 'a/b'"),
+        ({**GOOD, "request": [1]}, "case a is wrong: `request` must have fields, not be '[1]'"),
+        (changed("gpus", cc=None), "case a is wrong: `cc` is missing"),
+        (changed("gpus", cc="new"), "case a is wrong: `cc` must be a compute capability like 8.9, not 'new'"),
+        (changed("gpus", name=None), "case a is wrong: `name` is missing"),
+        (changed("gpus", count=0), "case a is wrong: `count` must be a whole number from 1 to 64, not '0'"),
+        (changed("model", id=None), "case a is wrong: `id` is missing"),
+        (
+            changed("model", layers="many"),
+            "case a is wrong: `layers` must be a whole number from 1 to 10000, not 'many'",
+        ),
+        (changed("model", mla=3), "case a is wrong: `mla` must have fields, not be '3'"),
+        (changed("model", sliding_window=3), "case a is wrong: `sliding_window` must have fields, not be '3'"),
+        (
+            changed("model", experts=8, experts_per_token=9),
+            "case a is wrong: `experts_per_token` must be a whole number from 0 to 8, not '9'",
+        ),
+        (
+            changed("request", goal="fun"),
+            "case a is wrong: `goal` must be one of chat, throughput, quality, smallest, not 'fun'",
+        ),
+        (
+            changed("request", gpu_memory_utilization="all"),
+            "case a is wrong: `gpu_memory_utilization` must be over 0 and at most 1, not 'all'",
+        ),
+    ],
+)
+def test_a_case_that_is_wrong_says_which_field_and_ends_nothing(tmp_path: Path, case: Any, says: str) -> None:
+    (name, wrong), (other, right) = cases(file(tmp_path, yaml.safe_dump({"cases": [case, {**GOOD, "id": "b"}]})))
+    assert isinstance(wrong, UsageError)
+    assert (name, wrong.code, wrong.what) == ("a" if isinstance(case, dict) else "1", "TW-A02", says)
+    assert other == "b"
+    assert not isinstance(right, UsageError)
 
 
 def test_a_file_that_is_not_there_is_refused_as_tw_a02(tmp_path: Path) -> None:
@@ -107,8 +155,8 @@ def test_a_file_that_is_not_there_is_refused_as_tw_a02(tmp_path: Path) -> None:
 def test_only_gpus_model_and_request_are_read(tmp_path: Path) -> None:
     case = SAID["seed-a6000x4-llama3-70b-bf16"]
     bare = {key: case[key] for key in ("id", "gpus", "model", "request")}
-    ((_, *rest),) = cases(file(tmp_path, yaml.safe_dump({"cases": [bare]})))
-    assert tuple(rest) == tuple(READ[case["id"]])
+    ((_, one),) = cases(file(tmp_path, yaml.safe_dump({"cases": [bare]})))
+    assert one == READ[case["id"]]
 
 
 _scalars = st.one_of(st.none(), st.booleans(), st.integers(-2, 2**40), st.floats(), st.text(max_size=4), st.just("8.0"))
@@ -133,9 +181,8 @@ def test_any_file_gives_advice_or_tw_a02(
     else:
         case[part] = data.draw(_anything)
     path = file(tmp_path_factory.mktemp("cases"), yaml.safe_dump({"cases": [case]}))
-    try:
-        ((_, host, facts, wished),) = cases(path)
-    except UsageError:
+    ((_, one),) = cases(path)
+    if isinstance(one, UsageError):
         return
-    advice = advise(host, facts, wished)
+    advice = advise(*one)
     assert advice.feasible or advice.rejections

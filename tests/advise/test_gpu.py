@@ -53,6 +53,52 @@ def test_a_quantised_checkpoint_is_taken_as_it_is() -> None:
     } == {"mxfp4"}
 
 
+FP8 = {"quant_method": "fp8"}
+CHANNELS = {
+    "quant_method": "compressed-tensors",
+    "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}},
+}
+NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "config", "name"),
+    [
+        ("3xA100", FP8, "fp8"),
+        ("3xA100", BLOCKS, "fp8_block"),
+        ("3xA100", CHANNELS, "fp8"),
+        ("3xA100", NVFP4, "nvfp4"),
+        ("1xL40S", NVFP4, "nvfp4"),
+        ("8xH100", NVFP4, "nvfp4"),
+    ],
+)
+def test_vllm_unpacks_what_older_gpus_do_not_multiply(gpus: str, config: dict[str, Any], name: str) -> None:
+    found, rejected = ask(gpus, facts_of(LLAMA_8B, quantization_config=config))
+    assert {(one.stack, one.quantization) for one in found} == {("vllm", name)}
+    assert all("weight-only" in {note.code for note in one.warnings} for one in found)
+    assert {one.code for one in rejected if one.stack.startswith("trtllm")} == {"format"}
+
+
+def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked() -> None:
+    found, rejected = ask("3xA100")
+    assert {one.quantization for one in found} == {"none", "int4_awq"}
+    (why,) = (one for one in rejected if (one.stack, one.quantization) == ("vllm", "fp8"))
+    assert why.code == "format"
+    assert "8.9" in why.text
+    assert "--quantization fp8" in why.remedy
+    asked = choices("3xA100", quantization="fp8")
+    assert {(one.stack, one.quantization) for one in asked} == {("vllm", "fp8")}
+    assert {"weight-only", "requantize"} <= {note.code for note in asked[0].warnings}
+
+
+@pytest.mark.parametrize(("gpus", "driver", "engine"), [("1xT4", "590.10", "26.03"), ("3xA100", "575.10", "25.08")])
+def test_an_image_whose_vllm_does_not_unpack_yet_is_not_taken(gpus: str, driver: str, engine: str) -> None:
+    host = replace(machine(gpus) if gpus not in HOSTS else HOSTS[gpus], driver_version=driver)
+    stored = facts_of(LLAMA_8B, quantization_config=FP8)
+    for one in rejections(host, stored, stack="vllm"):
+        assert one.code == "driver", (one, engine)
+
+
 def test_as_published_tries_no_other_format() -> None:
     assert {one.quantization for one in choices("8xH100", as_published=True)} == {"none"}
     refused = rejections("8xH100", as_published=True, quantization="fp8")
@@ -80,9 +126,40 @@ def test_copies_fill_the_machine_and_max_gpus_bounds_all() -> None:
     assert all(len(one.devices) == one.tp * one.pp for one in choices("8xH100"))
 
 
-def test_pipelines_are_tried_where_eight_gpus_have_only_pcie() -> None:
-    assert {(one.tp, one.pp) for one in choices("8xL40S")} == {(1, 1), (2, 1), (4, 1), (4, 2), (8, 1)}
-    assert {one.pp for one in choices("8xH100")} == {1}
+def splits(gpus: str, **wished: Any) -> set[tuple[int, int]]:
+    return {(one.tp, one.pp) for one in choices(gpus, **wished)}
+
+
+def test_a_pipeline_is_a_choice_where_ranks_wait_for_pcie_and_are_no_better() -> None:
+    few: dict[str, Any] = {"users": 1, "stack": "vllm"}
+    hall: dict[str, Any] = {"users": 64, "goal": "throughput", "stack": "vllm"}
+    assert splits("2xL40S", **few) == {(1, 1), (2, 1)}
+    assert splits("4xL40S", **few) == {(1, 1), (2, 1), (4, 1)}
+    assert {(2, 2), (4, 1)} <= splits("4xL40S", **hall)
+    assert splits("8xL40S", **few) == {(1, 1), (2, 1), (4, 1), (4, 2), (8, 1)}
+    assert splits("4xL40S", tp=2, **few) == {(2, 1), (2, 2)}
+    assert {tp * pp for tp, pp in splits("4xL40S", max_gpus=2, **hall)} == {1, 2}
+    assert splits("1xL4", **few) == {(1, 1)}
+    assert {pp for _, pp in splits("8xH100", **hall)} == {1}
+
+
+def test_a_pipeline_is_a_choice_where_ranks_cannot_be() -> None:
+    unpadded = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ)  # 29,568 columns: no groups on two ranks
+    assert {(one.tp, one.pp) for one in choices("2x4090", unpadded)} == set()
+    assert {(one.stack, one.tp, one.pp) for one in choices("2xL40S", unpadded, stack="vllm")} >= {("vllm", 1, 2)}
+    assert {(one.tp, one.pp) for one in choices("4x4090", unpadded, stack="vllm")} == {(1, 4)}
+
+
+def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
+    def stacks(layers: int) -> set[str]:
+        facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
+        return {one.stack for one in choices("4x4090", facts) if one.pp == 4}
+
+    assert stacks(80) == {"vllm", "trtllm-llmapi", "trtllm-engine"}
+    assert stacks(78) == {"vllm", "trtllm-llmapi"}  # engines want like stages
+
+
+def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:
     assert {(one.tp, one.pp) for one in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
 
 
@@ -91,6 +168,36 @@ def test_unlike_gpus_are_never_mixed() -> None:
     assert {one.tp for one in found} == {1}
     assert {one.devices for one in found} == {(0,), (1,)}
     assert {one.code for one in rejections("A100+T4", tp=2)} >= {"gpus"}
+
+
+def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_for_one() -> None:
+    found = choices("16xH100", LLAMA_70B, goal="throughput")
+    assert max(one.tp * one.pp for one in found) == 8
+    assert all(set(one.devices) <= set(range(8)) for one in found)
+    assert all(one.replicas * one.tp * one.pp <= 8 for one in found)
+    for one in found:
+        (text,) = (note.text for note in one.warnings if note.code == "one-machine")
+        assert "16 × NVIDIA H100 80GB HBM3" in text
+        assert "8 of them" in text
+    for refused in rejections("16xH100", LLAMA_70B, tp=16):
+        assert refused.code in ("gpus", "split")
+    why = next(one for one in rejections("16xH100", LLAMA_70B, tp=16) if one.code == "gpus")
+    assert "8 × NVIDIA H100 80GB HBM3 in one machine" in why.text
+    assert why.remedy == "--tp 8"
+    assert not any("one-machine" in {note.code for note in one.warnings} for one in choices("8xH100"))
+
+
+def test_a_machine_of_sixteen_that_is_known_stays_one() -> None:
+    for gpus in ("16xV100", "16xA100"):
+        found = choices(gpus, LLAMA_70B, stack="vllm", quantization="none")
+        assert max(one.tp for one in found) == 16
+        assert not any("one-machine" in {note.code for note in one.warnings} for one in found)
+
+
+def test_gpus_that_nvml_has_counted_are_in_one_machine() -> None:
+    named = machine("16xH100")
+    seen = replace(named, gpus=tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in named.gpus))
+    assert max(one.tp for one in choices(seen, LLAMA_70B, stack="vllm", quantization="none")) == 16
 
 
 def tags(host: Host, stack: str, **wished: Any) -> set[str]:
@@ -169,7 +276,7 @@ def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> Non
         ({"max_len": 200_000}, "trained-context", "--max-len 131072"),
         ({"max_gpus": 1, "tp": 2}, "max-gpus", "--max-gpus 2"),
         ({"tp": 16}, "gpus", "--tp 8"),
-        ({"quantization": "nvfp4", "stack": "vllm"}, "format", "10.0"),
+        ({"quantization": "nvfp4", "stack": "trtllm-llmapi"}, "format", "10.0"),
     ],
 )
 def test_a_wish_that_cannot_be_met_is_refused(wished: dict[str, Any], code: str, remedy: str) -> None:
@@ -202,7 +309,18 @@ def test_what_a_user_should_know_is_said() -> None:
     assert "no-docker" in warned(replace(HOSTS["1xL4"], engines=(), source="this machine"))
 
 
-def test_the_same_budget_is_said_for_both_engines() -> None:
-    text = next(note.text for note in choices("1xL4", stack="vllm")[0].reasons if note.code == "memory")
-    assert "gpu_memory_utilization 0.92" in text
-    assert "kv_cache_free_gpu_mem_fraction" in text
+@pytest.mark.parametrize(
+    ("stack", "said"),
+    [
+        ("vllm", "gpu_memory_utilization 0.92"),
+        ("trtllm-llmapi", "free_gpu_memory_fraction 0."),
+        ("trtllm-engine", "kv_cache_free_gpu_mem_fraction 0."),
+        ("transformers", ""),
+    ],
+)
+def test_the_budget_is_said_in_the_words_of_the_stack_and_in_no_others(stack: str, said: str) -> None:
+    (note,) = (one for one in choices("1xL4", stack=stack, quantization="none")[0].reasons if one.code == "memory")
+    words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
+    assert said in note.text
+    assert [word for word in words if word in note.text] == [word for word in words if said and word.strip() in said]
+    assert ("TensorRT-LLM" in (note.source or "")) == stack.startswith("trtllm")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.advice.measure_vllm import LLAMA2_7B, LLAMA8B, QWEN25_7B_AWQ
 from benchmarks.advice.memory import HERE, predicted
 from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, facts_of
 from wizard.advise import memory
@@ -15,6 +16,7 @@ from wizard.advise.formats import of, weight_bytes
 from wizard.advise.setup import Setup
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
+from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 
 MEASURED: list[dict[str, Any]] = [
@@ -122,6 +124,44 @@ def test_vllm_keeps_rotary_positions_and_the_scales_of_marlin_once_more() -> Non
     awq = memory.weights(facts, anatomy, setup("vllm", "int4_awq", tp=2))
     beside = awq - rank(LLAMA_8B, tp=2, quantization="int4_awq") - 131072 * 128 * 2
     assert beside == round(anatomy.parts.linears * 20 / 128 / 8 / 2)
+    assert memory.block_ends(anatomy, setup("vllm", "int4_awq")) == 0  # 12, 8, 56 and 28 MiB
+
+
+def test_blocks_of_repacked_weights_end_at_a_whole_mib() -> None:
+    _, anatomy = taken_apart("Qwen/Qwen2.5-7B")
+    assert memory.block_ends(anatomy, setup("vllm", "int4_awq")) == 28 * MIB * (1 + 7) // 8  # 7.875 and 6.125 MiB
+    assert memory.block_ends(anatomy, setup("vllm", "int4_awq", pp=2)) == 14 * MIB * (1 + 7) // 8
+
+
+AWQ_LLAMA, AWQ_QWEN = (
+    {**shape, "torch_dtype": "float16", "quantization_config": AWQ} for shape in (LLAMA8B, QWEN25_7B_AWQ)
+)
+AWQ_GIB: dict[str, tuple[dict[str, Any], float]] = {
+    "Llama 3.1 8B": (AWQ_LLAMA, 5.49),
+    "Mistral 7B": ({**AWQ_LLAMA, "vocab_size": 32000}, 4.02),
+    "Llama 2 7B": ({**LLAMA2_7B, "quantization_config": AWQ}, 3.74),
+    "Llama 3.2 3B, untied": (
+        {**AWQ_LLAMA, "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 28}
+        | {"num_attention_heads": 24},
+        2.94,
+    ),
+    "Qwen2.5 7B": (AWQ_QWEN, 5.38),
+    "Qwen2.5 14B": (
+        {**AWQ_QWEN, "hidden_size": 5120, "intermediate_size": 13824, "num_hidden_layers": 48}
+        | {"num_attention_heads": 40, "num_key_value_heads": 8},
+        9.53,
+    ),
+}
+"""What vLLM 0.26.0 said that AWQ weights took on an H200 (2026-11-21): ``Model loading took … GiB``."""
+
+
+@pytest.mark.parametrize("name", AWQ_GIB)
+def test_awq_weights_of_six_shapes_are_within_one_percent(name: str) -> None:
+    config, gib = AWQ_GIB[name]
+    facts = describe(ModelFacts(name, "folder", name, name, None, None), config)
+    assert facts.anatomy is not None
+    found = memory.weights(facts, facts.anatomy, Setup("vllm", "float16", "int4_awq"))
+    assert found / GIB == pytest.approx(gib, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -214,4 +254,4 @@ def test_what_vllm_reported_on_h200s(one: dict[str, Any]) -> None:
     """Bars: 5 % of the KV-cache tokens and 1 % of the weights; held here to what was reached."""
     ours = predicted(one)
     assert ours["kv_tokens"] == pytest.approx(one["blocks"] * one["block_size"], rel=0.01)
-    assert ours["weights_gib"] == pytest.approx(one["weights_gib"], rel=0.013)
+    assert ours["weights_gib"] == pytest.approx(one["weights_gib"], rel=0.01)

@@ -151,6 +151,15 @@ def test_what_cannot_be_asked_is_a_usage_error(facts: ModelFacts, hardware: str,
     assert caught.value.code == "TW-A08"
 
 
+def test_without_a_gpu_there_is_no_speed(facts: ModelFacts) -> None:
+    with pytest.raises(UsageError) as caught:
+        ask(host("cpu"), facts, SETUP, LOAD)
+    assert (caught.value.code, caught.value.what) == ("TW-A08", "speed is estimated for GPUs, and cpu has none")
+    with pytest.raises(UsageError) as caught:
+        ask(host("2xH100"), facts, replace(SETUP, tp=4), LOAD)
+    assert caught.value.what == "tp 4 × pp 1 needs 4 like GPUs; 2xH100 has no such group"
+
+
 def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiconfigurator_core", None)
     with pytest.raises(UsageError) as caught:
@@ -201,7 +210,7 @@ def test_the_text_says_range_meaning_and_source() -> None:
     found = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
     assert text(found, Load(8)).splitlines() == [
         "10.0 ms a token (8.0 to 12.0): 100 tokens/s for each user, 800 for all 8 together",
-        "200 ms to the first token of 1024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
+        "200 ms to the first token of 1,024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
         "Most of it goes to adding up between GPUs (links).",
         "By roofline; confidence: good.",
     ]
@@ -216,7 +225,7 @@ def test_the_text_of_a_crowd_says_who_waits() -> None:
     ("hardware", "setup", "load"),
     [
         ("8xH100", replace(SETUP, tp=3), LOAD),
-        ("H100", replace(SETUP, quantization="nvfp4"), LOAD),
+        ("H100", replace(SETUP, quantization="w4a8_awq"), LOAD),
         ("2xH100", replace(SETUP, stack="transformers", tp=2), LOAD),
         ("H100", SETUP, replace(LOAD, isl=200_000)),
     ],

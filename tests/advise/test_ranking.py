@@ -70,13 +70,42 @@ def test_nobody_waits_for_pcie_without_need() -> None:
     assert (one.tp, one.replicas) == (1, 8)
 
 
+def placed(advice: Advice, tp: int, pp: int) -> int:
+    """The place of the first choice of this split."""
+    return next(place for place, one in enumerate(advice.choices) if (one.tp, one.pp) == (tp, pp))
+
+
+def test_without_nvlink_two_gpus_answer_one_person_sooner_with_tp_and_four_serve_a_hall_with_stages() -> None:
+    chat = ask("2xL40S", "Qwen/Qwen2.5-32B", stack="vllm", quantization="none", users=1)
+    assert placed(chat, 2, 1) == 0
+    hall = ask("4xA6000", LLAMA_70B, stack="vllm", quantization="none", goal="throughput")
+    assert placed(hall, 2, 2) < placed(hall, 4, 1)
+
+
+@pytest.mark.parametrize("goal", sorted(CRITERIA))
+def test_tp_8_over_pcie_is_behind_stages(goal: str) -> None:
+    advice = ask("8xL40S", LLAMA_70B, stack="vllm", quantization="none", goal=goal)
+    assert placed(advice, 4, 2) < placed(advice, 8, 1)
+
+
+def test_what_the_pcie_warning_names_is_offered() -> None:
+    for gpus, tp, pp in (("4xA6000", 2, 2), ("8xL40S", 4, 2)):
+        wished: dict[str, Any] = {"stack": "vllm", "quantization": "none"}
+        advice = ask(gpus, LLAMA_70B, **wished, goal="throughput")
+        one = advice.choices[placed(advice, tp * pp, 1)]
+        assert placed(advice, tp, pp) < placed(advice, tp * pp, 1)
+        text = next(note.text for note in one.warnings if note.code == "pcie-tp")
+        assert f"(--tp {tp} --pp {pp})" in text
+        assert ask(gpus, LLAMA_70B, **wished, tp=tp, pp=pp).feasible
+
+
 NEAREST = {
     "max_len": ("1xL4", LLAMA_8B, {"max_len": 131_072, "quantization": "none"}, "--max-len 32768"),
     "users": ("1xL4", LLAMA_8B, {"users": 500, "max_len": 2048, "quantization": "none"}, r"--users \d+"),
     "tp": ("8xH100", "Qwen/Qwen2.5-7B", {"tp": 8}, "--tp 4"),
     "tp of unlike GPUs": ("A100+T4", LLAMA_8B, {"tp": 2}, "--tp 1"),
     "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 1"),
-    "quantization": ("3xA100", LLAMA_8B, {"quantization": "fp8"}, "--quantization none"),
+    "quantization": ("3xA100", LLAMA_8B, {"quantization": "w4a8_awq"}, "--quantization none"),
     "kv_dtype": ("3xA100", LLAMA_8B, {"kv_dtype": "fp8", "stack": "vllm"}, "--kv-dtype auto"),
     "gpu_memory_utilization": (
         "busy H100",
@@ -105,7 +134,7 @@ def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
 
 
 def test_two_wishes_that_are_each_impossible_keep_their_own_remedies() -> None:
-    advice = ask("3xA100", LLAMA_8B, quantization="fp8", tp=16)
+    advice = ask("3xA100", LLAMA_8B, quantization="w4a8_awq", tp=16)
     assert not advice.feasible
     assert all(one.remedy for one in advice.rejections)
 

@@ -223,3 +223,12 @@ def test_remedies_in_words_and_as_wishes(remedy: str, words: str, wished: dict[s
 def test_reasons_are_found_by_their_code() -> None:
     assert report.reason(replace(CHOICE, reasons=(Note("a", "A"), Note("b", "B"))), "b") == "B"
     assert report.reason(CHOICE, "b") == ""
+
+
+def test_large_numbers_have_commas_for_people() -> None:
+    assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 at a time, 1,024 tokens each"
+    refused = advise(CPU_HOST, GGUF, Wishes(users=90_000, max_len=1024)).rejections[0]
+    assert "90,000 users × 1,024 tokens" in refused.text
+    refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
+    assert "1,024 tokens of context; 100,000 were" in refused.text
+    assert refused.remedy == "--max-len 1024", "a flag can be pasted"

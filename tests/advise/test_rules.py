@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
+from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
 from wizard.advise import rules
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
@@ -41,9 +41,19 @@ BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
     "no more GPUs than there are": (LLAMA_8B, "1xL4", setup("vllm", tp=2), "gpus", "--tp 1"),
     "of three GPUs two can split heads": (LLAMA_8B, "3xA100", setup("vllm", tp=4), "gpus", "--tp 2"),
     "bfloat16 begins at 8.0": (LLAMA_8B, "1xT4", setup("vllm"), "dtype", "float16"),
-    "FP8 begins at 8.9": (LLAMA_8B, "3xA100", setup("vllm", "fp8"), "format", "8.9"),
+    "FP8 is unpacked from 7.5 on": (LLAMA_8B, "V100", setup("vllm", "fp8", HALF), "format", "7.5"),
+    "FP8 in TensorRT-LLM begins at 8.9": (LLAMA_8B, "3xA100", setup("trtllm-llmapi", "fp8"), "format", "8.9"),
     "AWQ begins at 7.5": (LLAMA_8B, "V100", setup("vllm", "int4_awq", HALF), "format", "7.5"),
-    "NVFP4 begins at 10.0": (LLAMA_8B, "8xH100", setup("vllm", "nvfp4"), "format", "10.0"),
+    "NVFP4 is unpacked from 7.5 on": (LLAMA_8B, "V100", setup("vllm", "nvfp4", HALF), "format", "7.5"),
+    "NVFP4 in TensorRT-LLM begins at 10.0": (LLAMA_8B, "8xH100", setup("trtllm-llmapi", "nvfp4"), "format", "10.0"),
+    "MXFP4 in TensorRT-LLM begins at 10.0": (
+        "openai/gpt-oss-20b",
+        "8xH100",
+        setup("trtllm-llmapi", "mxfp4"),
+        "format",
+        "10.0",
+    ),
+    "tiles of the kernels that unpack": (QWEN_72B, "4xA10", setup("vllm", "fp8", tp=4), "group", "--tp 2"),
     "MXFP4 begins at 8.0": ("openai/gpt-oss-20b", "1xT4", setup("vllm", "mxfp4", HALF), "format", "8.0"),
     "vLLM has no W4A8": (LLAMA_8B, "8xH100", setup("vllm", "w4a8_awq"), "format", "another checkpoint"),
     "no AWQ in TensorRT-LLM on Blackwell": (
@@ -77,6 +87,11 @@ KEEPS: dict[str, tuple[str, str, Setup]] = {
     "all of eight GPUs": (LLAMA_70B, "8xH100", setup("vllm", tp=8)),
     "tp and pp": (LLAMA_70B, "8xH100", setup("trtllm-engine", tp=4, pp=2)),
     "FP8 on Ada": (LLAMA_8B, "1xL4", setup("vllm", "fp8")),
+    "FP8 unpacked on Ampere": (LLAMA_8B, "3xA100", setup("vllm", "fp8")),
+    "FP8 blocks unpacked on Ampere": (LLAMA_8B, "3xA100", setup("vllm", "fp8_block", tp=2)),
+    "FP8 unpacked on Turing": (LLAMA_8B, "1xT4", setup("vllm", "fp8", HALF)),
+    "NVFP4 unpacked on Hopper": (LLAMA_8B, "8xH100", setup("vllm", "nvfp4")),
+    "no tiles where FP8 is multiplied": (QWEN_72B, "8xL40S", setup("vllm", "fp8", tp=4)),
     "AWQ on Turing": (LLAMA_8B, "1xT4", setup("vllm", "int4_awq", HALF)),
     "NVFP4 on Blackwell": (LLAMA_8B, "8xB200", setup("trtllm-llmapi", "nvfp4")),
     "MXFP4 on Ampere": ("openai/gpt-oss-20b", "3xA100", setup("vllm", "mxfp4")),
@@ -140,6 +155,33 @@ def test_more_stages_than_layers() -> None:
 
 def notes(model: ModelFacts, gpus: str, made: Setup) -> set[str]:
     return {one.code for one in rules.warnings(model, group(gpus), made)}
+
+
+@pytest.mark.parametrize(("gpus", "quantization"), [("3xA100", "fp8"), ("3xA100", "fp8_block"), ("8xH100", "nvfp4")])
+def test_weights_that_are_only_unpacked_are_warned_of(gpus: str, quantization: str) -> None:
+    assert notes(facts_of(LLAMA_8B), gpus, setup("vllm", quantization)) == {"weight-only"}
+
+
+@pytest.mark.parametrize(("gpus", "quantization"), [("1xL4", "fp8"), ("8xB200", "nvfp4"), ("3xA100", "int4_awq")])
+def test_what_tensor_cores_multiply_and_what_is_weight_only_by_its_nature_has_no_warning(
+    gpus: str, quantization: str
+) -> None:
+    assert notes(facts_of(LLAMA_8B), gpus, setup("vllm", quantization)) == set()
+
+
+def test_mxfp4_is_unpacked_before_blackwell() -> None:
+    gpt_oss = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
+    for gpus in ("3xA100", "8xH100"):
+        assert notes(gpt_oss, gpus, setup("vllm", "mxfp4")) == {"weight-only"}
+    assert notes(gpt_oss, "8xB200", setup("vllm", "mxfp4")) == set()
+
+
+def test_vllm_refuses_modelopts_fp8_before_ada_and_unpacks_its_nvfp4() -> None:
+    fp8, nvfp4 = ({"quant_method": "modelopt", "quant_algo": name} for name in ("FP8", "NVFP4"))
+    (why,) = broken(facts_of(LLAMA_8B, quantization_config=fp8), "3xA100", setup("vllm", "fp8"))
+    assert (why.code, "8.9" in why.remedy) == ("format", True)
+    assert not broken(facts_of(LLAMA_8B, quantization_config=fp8), "1xL4", setup("vllm", "fp8"))
+    assert not broken(facts_of(LLAMA_8B, quantization_config=nvfp4), "3xA100", setup("vllm", "nvfp4"))
 
 
 def test_what_works_but_should_be_known() -> None:

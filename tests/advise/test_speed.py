@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import statistics
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wizard.advise import formats
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.interconnect import all_reduce
 from wizard.advise.setup import Setup
-from wizard.advise.speed import Load, estimate
+from wizard.advise.speed import Load, Step, estimate, step, work
 from wizard.catalog.speed import fit
+from wizard.model.anatomy import Parts
 from wizard.model.config import describe
-from wizard.model.facts import ModelFacts
+from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.shorthand import host
 
 HERE = Path(__file__).parent
@@ -47,20 +49,41 @@ def model(name: str) -> ModelFacts:
     return describe(ModelFacts(name, "folder", name, name, None, None), config)
 
 
+EXPERTS: dict[str, dict[str, Any]] = json.loads((HERE / "data" / "experts.json").read_text())
+EVERYBODY = 10**9
+"""Tokens of KV cache: all users of the sample's servers fitted."""
+
+
+@cache
+def experts(name: str, quantization: str) -> ModelFacts:
+    """A model of the sample with experts, of which nothing else has 4 bits."""
+    facts = describe(ModelFacts(name, "folder", name, name, None, None), EXPERTS[name])
+    assert facts.anatomy is not None
+    if quantization not in ("nvfp4", "int4_gptq"):
+        return facts
+    small = formats.weight_bytes(facts, facts.anatomy, quantization).experts
+    sizes = {one.name: 2 * getattr(facts.anatomy.parts, one.name) for one in fields(Parts)}
+    return replace(
+        facts, stored=Parts(**{**sizes, "experts": small}), quantization=Quantization("-", format=quantization)
+    )
+
+
 @cache
 def gpu(name: str) -> Device:
     return devices(host(name))[0]
 
 
-def rows() -> list[dict[str, str]]:
+def rows(*, dense: bool = True) -> list[dict[str, str]]:
     with (HERE / "data" / "silicon_heldout.csv").open() as file:
-        return list(csv.DictReader(file))
+        return [row for row in csv.DictReader(file) if (row["model"] not in EXPERTS) == dense]
 
 
 def said(row: dict[str, str]) -> Speed:
     setup = Setup(row["stack"], "bfloat16", row["quantization"], row["kv_cache_dtype"], int(row["tp"]))
     load = Load(int(row["users"]), int(row["isl"]), int(row["osl"]))
-    found = estimate(model(row["model"]), gpu(f"8x{row['gpu']}"), setup, load)
+    name = row["model"]
+    facts = experts(name, row["quantization"]) if name in EXPERTS else model(name)
+    found = estimate(facts, gpu(f"8x{row['gpu']}"), setup, load, EVERYBODY)
     assert found is not None
     return found
 
@@ -84,12 +107,15 @@ def test_rows_that_were_held_out_are_near(stack: str, count: int) -> None:
     assert statistics.mean(found) <= 0.12
 
 
-@pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi"])
-def test_no_further_off_than_aiconfigurator_where_that_answers(stack: str) -> None:
-    both = [row for row in rows() if row["stack"] == stack and row["aiconfigurator_tpot_ms"]]
+@pytest.mark.parametrize(
+    ("stack", "dense", "count"),
+    [("vllm", True, 162), ("vllm", False, 76), ("trtllm-llmapi", True, 296), ("trtllm-llmapi", False, 41)],
+)
+def test_no_further_off_than_aiconfigurator_where_that_answers(stack: str, dense: bool, count: int) -> None:
+    both = [row for row in rows(dense=dense) if row["stack"] == stack and row["aiconfigurator_tpot_ms"]]
     theirs = [abs(float(row["aiconfigurator_tpot_ms"]) / float(row["tpot_ms"]) - 1) for row in both]
     ours = errors(both)
-    assert len(both) > 100
+    assert len(both) == count
     assert statistics.mean(ours) <= statistics.mean(theirs)
     assert statistics.median(ours) <= statistics.median(theirs)
 
@@ -100,6 +126,42 @@ def test_the_range_holds_what_it_promises(stack: str) -> None:
     inside = [row for row in mine if (said(row).low or 0) <= float(row["tpot_ms"]) <= (said(row).high or 0)]
     assert len(inside) >= 0.85 * len(mine)
     assert {said(row).confidence for row in mine} == {"good"}
+
+
+@pytest.mark.parametrize(("stack", "count"), [("vllm", 163), ("trtllm-llmapi", 95)])
+def test_the_wider_range_of_experts_holds_what_it_promises(stack: str, count: int) -> None:
+    mine = [row for row in rows(dense=False) if row["stack"] == stack]
+    inside = [row for row in mine if (said(row).low or 0) <= float(row["tpot_ms"]) <= (said(row).high or 0)]
+    assert len(mine) == count
+    assert len(inside) >= 0.85 * len(mine)
+    assert {said(row).confidence for row in mine} == {"fair"}
+
+
+def only_experts(name: str, stack: str = "vllm", quantization: str = "mxfp4") -> Step:
+    """A step of gpt-oss-120b on one GPU that does nothing but what its experts take."""
+    known, device = fit(stack), gpu(name)
+    facts = experts("openai/gpt-oss-120b", quantization)
+    assert known is not None
+    assert device.rates is not None
+    assert facts.anatomy is not None
+    todo = work(facts, facts.anatomy, device.rates, Setup(stack, "bfloat16", quantization))
+    todo = replace(todo, dense_bytes=0.0, cache=(), layers=0.0)
+    return step(todo, known.coefficients, device, device.rates, 1, users=32, context=1000)
+
+
+def test_experts_that_are_widened_are_read_as_fast_as_cores_and_memory_allow() -> None:
+    assert only_experts("H100").memory == only_experts("H200").memory
+    assert only_experts("L40S").memory > 1.5 * only_experts("H100").memory
+    assert only_experts("B300").memory < only_experts("H100").memory / 2  # its tensor cores need nothing widened
+
+
+@pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi"])
+def test_experts_of_four_bits_that_tensor_cores_take_need_fewer_kernels(stack: str) -> None:
+    known = fit(stack)
+    assert known is not None
+    native, widened = only_experts("B200", stack).launch, only_experts("H200", stack).launch
+    assert widened - native == pytest.approx(36 * known.coefficients.unfused_us * 1e-6)
+    assert only_experts("B200", stack, "fp8").launch == pytest.approx(widened)
 
 
 def test_times_to_the_first_token_of_few_users_are_near() -> None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
 from tests.advise.worlds import CONFIGS
@@ -143,6 +144,36 @@ def test_a_damaged_file_of_cases_is_tw_a02(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(out)["error"]["code"] == "TW-A02"
 
 
+def test_a_case_that_is_wrong_is_said_in_its_line_and_the_rest_is_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fleet.yaml").write_text(CASES.replace("cc: '8.9', ", ""))
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"), "--json")
+    assert status == 2
+    wrong, right = map(json.loads, out.splitlines())
+    assert wrong == {"id": "one L4", "error": {"code": "TW-A02", "text": "case one L4 is wrong: `cc` is missing"}}
+    assert right["id"] == "none"
+    assert "advice" in right
+    status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"))
+    assert (status, out.splitlines()[0]) == (2, "one L4: TW-A02: case one L4 is wrong: `cc` is missing")
+
+
+def test_explain_shows_formulas_with_their_numbers(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, plain, _ = run(capsys, "advise", model, "--hardware", "1xH100")
+    _, explained, _ = run(capsys, "advise", model, "--hardware", "1xH100", "--explain")
+    assert status == 0
+    formula = "2 × 32 layers × 8 kv heads × 128 × 2 bytes"
+    assert formula in " ".join(explained.split())
+    assert formula not in " ".join(plain.split())
+
+
+def test_help_says_what_a_bare_config_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said, _ = run(capsys, "advise", "--help")
+    said = " ".join(said.split())
+    assert "a folder with only a config.json" in said
+    assert "hf_quant_config.json" in said
+
+
 @pytest.mark.parametrize("arguments", [(), ("demo", "--cases", "fleet.yaml")])
 def test_a_model_or_cases_but_not_both_nor_neither(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
@@ -171,3 +202,33 @@ def test_yaml_is_read_only_for_cases() -> None:
     code = "import sys, wizard.advise.cases, wizard.cli.stages, wizard.journey; print('yaml' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("door", ["--plain", "screen"])
+def test_wishes_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tmp_path: Path, door: str) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text(f"model = {json.dumps(model)}\ntp = 2\nquantization = 'fp8'\n")
+    given = ["--plain"] if door == "--plain" else []
+    given += f"--answers {answers} --hardware 8xH100 --offline --tp 16 --kv-dtype fp8 --stack vllm".split()
+    child = pexpect.spawn(sys.executable, ["-m", "wizard", *given], encoding="utf-8", timeout=60, dimensions=(40, 120))
+    try:
+        if door == "screen":
+            child.expect_exact("Choose a model")  # the machine's screen
+            child.send("\r")
+        child.expect_exact("FP8 with tp 16")
+        child.expect_exact("Take the remedy" if door == "screen" else "Take the nearest that works: tp 8")
+        child.send("t" if door == "screen" else "\r")
+        child.expect_exact("FP8 KV cache")
+    finally:
+        child.close(force=True)
+
+
+def test_a_file_of_answers_for_a_plan_holds_wishes_too(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "answers.toml"
+    answers.write_text("tp = 16\n")
+    given = ("plan", model, "--hardware", "8xH100", "--answers", str(answers))
+    status, _, said = run(capsys, *given)
+    assert (status, "--tp 8" in said) == (3, True)
+    assert "--tp 8" not in run(capsys, *given, "--tp", "1")[2]

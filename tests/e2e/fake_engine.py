@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 sys.path.insert(0, "engines")
 
@@ -23,7 +24,7 @@ from engine_process import Front, Refused
 
 
 def main(settings: dict) -> None:
-    log = open(settings["log"], "a", buffering=1)
+    log = Path(settings["log"]).open("a", buffering=1)  # noqa: SIM115 - as long as the process
     running: dict[int, dict] = {}
     changed = threading.Condition()
 
@@ -37,7 +38,7 @@ def main(settings: dict) -> None:
             changed.notify()
 
     front = Front(take)
-    log.write(json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "env": dict(os.environ)}) + "\n")
+    log.write(json.dumps({"pid": os.getpid(), "cwd": str(Path.cwd()), "env": dict(os.environ)}) + "\n")
     print("loading the weights", flush=True)
     if settings.get("load") == "fail":
         print("progress 10%\rprogress 20%", flush=True)

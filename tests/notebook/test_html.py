@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.prompts.fake_journey import STEPS
+from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise import report
 from wizard.advise.advice import Advice, Memory, Note, Rejection, Wishes
+from wizard.advise.calibration import rows
 from wizard.advise.explain import figures
 from wizard.advise.ranking import advise
 from wizard.chat.conversation import Stats
@@ -28,15 +29,18 @@ from wizard.notebook.html import (
     choice_html,
     figures_html,
     host_html,
+    measured_html,
     memory_html,
     model_html,
     plan_html,
     progress_html,
     stats_html,
+    status_html,
 )
 from wizard.plan.plan import Command
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.probe.shorthand import host
+from wizard.serve.status import Status
 
 EVIL = "<script>alert('x')</script>\"><img src=x onerror=y>&\x1b[31m"
 VOID = {"br", "img"}
@@ -88,6 +92,7 @@ EVIL_PLAN = replace(plan_of(Path(EVIL), EVIL_STEP), facts=EVIL_FACTS, notes=(EVI
         host_html(EVIL_HOST),
         host_html(replace(CPU_HOST, gpu_problem=Problem("TW-P02", EVIL, EVIL))),
         model_html(EVIL_FACTS),
+        status_html(Status(EVIL, "dead", None, EVIL)),
         advice_html(Advice(True, (EVIL_CHOICE, EVIL_CHOICE), (Rejection(EVIL, EVIL, 1, 1, "x", EVIL, EVIL),))),
         plan_html(EVIL_PLAN),
         progress_html([(EVIL, EVIL)], EVIL, 0.5, (EVIL,)),
@@ -121,6 +126,21 @@ def test_a_plan_has_every_step_with_its_commands() -> None:
         assert part in words
 
 
+def test_a_plan_names_the_licence_and_the_machine_that_it_is_for() -> None:
+    made = replace(plan_of(Path("/ws"), *STEPS), facts=replace(GGUF, licence="MIT"))
+    words = Tags(plan_html(made)).words
+    assert "Serve demo as test with llama.cpp · Q8_0" in words
+    assert "MIT" in words
+    assert "not for this machine" not in words
+    assert "Made for 4xA6000, not for this machine" in Tags(plan_html(replace(made, host="4xA6000"))).words
+
+
+def test_like_gpus_are_counted_and_what_is_unknown_is_said_so() -> None:
+    words = Tags(host_html(replace(host("8xH100"), unknown={"disk": "it is elsewhere"}))).words
+    assert "8 × NVIDIA H100 80GB HBM3, 79.6 GiB each" in words
+    assert "unknowndisk: it is elsewhere" in words
+
+
 def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None:
     why = Rejection("vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU.", "Use another machine.")
     words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words
@@ -147,6 +167,11 @@ def test_a_bill_over_the_budget_is_drawn_all_the_same() -> None:
     html = memory_html(replace(CHOICE, memory=Memory(8, 1, 1, 1, 1, 11, 5)))
     assert "too much 6 B" in Tags(html).words
     assert 'style="flex:0 0 2px;background:#d0504c"' in html
+
+
+def test_predicted_against_measured() -> None:
+    words = Tags(measured_html(MEASUREMENT)).words
+    assert words == "".join(cell for row in rows(MEASUREMENT) for cell in row)
 
 
 def test_progress_with_and_without_a_fraction() -> None:

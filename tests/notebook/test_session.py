@@ -10,9 +10,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from tests.prompts.fake_journey import ENDPOINT, FakeJourney
+from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST
 from wizard import Journey
+from wizard.advise import calibration
 from wizard.advise.advice import Wishes
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
@@ -34,6 +35,7 @@ async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.
     out = capsys.readouterr().out
     assert "[1/2] Create the server environment … skipped: done before and unchanged\n" in out
     assert "[2/2] Write the model repository … done in 0.1 s\n" in out
+    assert calibration.text(MEASUREMENT) in out
     answer = session.chat("What is Triton?")
     assert capsys.readouterr().out == "You asked: What is Triton?\n"
     assert str(answer) == answer.text == "You asked: What is Triton?"
@@ -119,6 +121,26 @@ async def test_cancelling_stops_the_answer(session: Journey, fake: FakeJourney) 
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (fake.notes / "chat-stopped").exists()
+
+
+def test_wishes_of_the_journey_and_of_one_question(fake: FakeJourney, tmp_path: Path) -> None:
+    session = Journey("demo", workspace=tmp_path, journey=fake, tp=2, quantization="fp8")
+    session.plan()
+    session.advise(tp=4, kv_dtype="fp8")
+    session.advise(tp=None)
+    assert fake.wishes == [
+        Wishes(tp=2, quantization="fp8"),
+        Wishes(tp=4, quantization="fp8", kv_dtype="fp8"),
+        Wishes(quantization="fp8"),
+    ]
+
+
+@pytest.mark.parametrize(("wish", "code"), [({"tp": "2"}, "TW-U31"), ({"users": 0}, "TW-U32"), ({"tpp": 2}, "TW-U36")])
+def test_wishes_that_cannot_be_are_refused_at_once(session: Journey, wish: dict[str, object], code: str) -> None:
+    for ask in (session.advise, lambda **more: Journey("demo", **more)):
+        with pytest.raises(UsageError) as raised:
+            ask(**wish)
+        assert raised.value.code == code
 
 
 @pytest.mark.parametrize("call", ["advise", "chat"])

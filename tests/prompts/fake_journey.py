@@ -14,15 +14,17 @@ from pathlib import Path
 
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
-from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, ServerError, StepError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
+from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
+from wizard.plan.questions import BY_NAME
 from wizard.probe.host import Host
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
@@ -49,6 +51,12 @@ STEPS = (
     ),
 )
 
+MEASUREMENT = Measurement(
+    *("2026-01-02T03:04:05+00:00", "demo", "Some CPU", "triton", FORMULAS, "demo", CHOICE),
+    Measured(3_500_000, 4096, 8_388_608, 1_100_000, None, 77_000_000),
+)
+"""A start of the server ``demo``."""
+
 
 class FakeJourney:
     """The functions of `wizard.journey`.
@@ -68,6 +76,7 @@ class FakeJourney:
         """Set when an answer has come to where it never ends by itself."""
         self.wishes: list[Wishes] = []
         self.stopped: list[str | None] = []
+        self.past = Calibration((MEASUREMENT,))
 
     def _note(self, name: str) -> None:
         self.notes.mkdir(parents=True, exist_ok=True)
@@ -95,14 +104,16 @@ class FakeJourney:
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
 
     def calibration(self, workspace: Workspace) -> Calibration:
-        return NOTHING
+        return self.past
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wishes.append(wishes)
         if (wishes.users or 4) > 100:
-            why = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
-            return Advice(False, rejections=(why,))
-        first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(Note("cpu", "The CPU serves."),))
+            no = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
+            return Advice(False, rejections=(no,))
+        wished = [name for name, value in to_data(wishes).items() if value != getattr(Wishes(), name)]
+        why = Note("cpu", f"The CPU serves. Wished: {', '.join(wished) or 'nothing'}.")
+        first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 
     def plan(
@@ -200,7 +211,7 @@ def main() -> int:
         return run_prompts(
             workspace,
             hardware=options.get("hardware"),
-            answers={"model": options["model"]} if "model" in options else {},
+            answers={name: BY_NAME[name].parse(value) for name, value in options.items() if name in BY_NAME},
             journey=journey,
         )
     except WizardError as error:

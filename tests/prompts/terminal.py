@@ -46,6 +46,17 @@ class Terminal:
     def types(self, text: str) -> None:
         self.child.send(text)
 
+    def accepts(self, *questions: str) -> None:
+        """Press Enter at each of ``questions``."""
+        for question in questions:
+            self.sees(question)
+            self.types(ENTER)
+
+    def leaves(self, key: str = CTRL_C, status: int = 130) -> None:
+        """Leave with ``key``, which ends the child with ``status``."""
+        self.types(key)
+        assert self.ends() == status
+
     def ends(self) -> int:
         """The exit status; what was printed until then is in ``rest``."""
         self.child.expect(pexpect.EOF)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
-from tests.prompts.fake_journey import FakeJourney
-from tests.prompts.terminal import CTRL_C, CTRL_D, DOWN, ENTER, UP, Terminal
+from tests.prompts.fake_journey import MEASUREMENT, FakeJourney
+from tests.prompts.terminal import CTRL_D, DOWN, ENTER, UP, Terminal
 from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
+from wizard.advise.calibration import text
 from wizard.kernel.paths import Workspace
-from wizard.plan.questions import load_answers, save_answers
+from wizard.plan.answers import load_answers, save_answers
+from wizard.plan.questions import BY_NAME
 from wizard.prompts.flow import _not_here, _ways
 
+Flow: TypeAlias = Callable[..., Terminal]
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
 
 
@@ -23,87 +29,86 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "work space")
 
 
-def test_enter_is_enough_to_get_to_the_chat(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root)) as terminal:
-        terminal.sees("Some CPU, 8 cores")
-        for question in (MODEL, ADVICE, PLAN):
-            terminal.sees(question)
-            terminal.types(ENTER)
-        terminal.sees("[1/2] Create the server environment")
-        terminal.sees("skipped: done before and unchanged")
-        terminal.sees("demo is ready: http://127.0.0.1:8000")
-        terminal.sees("> ")
-        terminal.types("What is Triton?\r")
-        terminal.sees("You asked: What is Triton?")
-        terminal.sees("220.0 tokens/s · first token 50 ms · 12 tokens")
-        terminal.types("/bye\r")
-        assert terminal.ends() == 0
-        assert f"triton-wizard down demo --workspace '{workspace.root}'" in terminal.rest
+@pytest.fixture
+def flow(workspace: Workspace) -> Iterator[Flow]:
+    """Begins the questions in a terminal of their own, with these answers given."""
+    with ExitStack() as stack:
+        yield lambda *given, **more: stack.enter_context(Terminal("flow", str(workspace.root), *given, **more))
+
+
+def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow()
+    terminal.sees("Some CPU, 8 cores")
+    terminal.accepts(MODEL, ADVICE, PLAN)
+    terminal.sees("[1/2] Create the server environment")
+    terminal.sees("skipped: done before and unchanged")
+    terminal.sees("demo is ready: http://127.0.0.1:8000")
+    for line in text(MEASUREMENT).splitlines():
+        terminal.sees(line)
+    terminal.sees("> ")
+    terminal.types("What is Triton?\r")
+    terminal.sees("You asked: What is Triton?")
+    terminal.sees("220.0 tokens/s · first token 50 ms · 12 tokens")
+    terminal.types("/bye\r")
+    assert terminal.ends() == 0
+    assert f"triton-wizard down demo --workspace '{workspace.root}'" in terminal.rest
     assert load_answers(workspace) == {}, "nothing is left to go on with"
 
 
 @pytest.mark.parametrize("at", [MODEL, ADVICE, PLAN])
-def test_ctrl_c_at_each_question_keeps_the_answers(workspace: Workspace, at: str) -> None:
-    with Terminal("flow", str(workspace.root)) as terminal:
-        for question in (MODEL, ADVICE, PLAN):
-            terminal.sees(question)
-            if question == at:
-                break
-            terminal.types(ENTER)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
-        assert f"triton-wizard --plain --workspace '{workspace.root}'" in terminal.rest.replace("\r\n", "")
+def test_ctrl_c_at_each_question_keeps_the_answers(flow: Flow, workspace: Workspace, at: str) -> None:
+    terminal = flow()
+    for question in (MODEL, ADVICE, PLAN):
+        terminal.sees(question)
+        if question == at:
+            break
+        terminal.types(ENTER)
+    terminal.leaves()
+    assert f"triton-wizard --plain --workspace '{workspace.root}'" in terminal.rest.replace("\r\n", "")
     assert load_answers(workspace) == ({} if at == MODEL else {"model": "demo"})
 
 
-def test_ctrl_c_in_a_step_stops_it_and_ends(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "run=hang", "model=demo") as terminal:
-        for question in (ADVICE, PLAN):
-            terminal.sees(question)
-            terminal.types(ENTER)
-        terminal.sees("a line of output")
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
-        assert "what is done stays done" in terminal.rest
+def test_ctrl_c_in_a_step_stops_it_and_ends(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("run=hang", "model=demo")
+    terminal.accepts(ADVICE, PLAN)
+    terminal.sees("a line of output")
+    terminal.leaves()
+    assert "what is done stays done" in terminal.rest
     assert (workspace.root / "notes" / "run-stopped").exists()
 
 
-def test_kept_answers_are_what_enter_means(workspace: Workspace) -> None:
+def test_kept_answers_are_what_enter_means(flow: Flow, workspace: Workspace) -> None:
     save_answers(workspace, {"model": "org/small"})
-    with Terminal("flow", str(workspace.root)) as terminal:
-        terminal.sees(MODEL)
-        terminal.types(ENTER)
-        terminal.sees("How should org/small run here?")
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+    terminal = flow()
+    terminal.accepts(MODEL)
+    terminal.sees("How should org/small run here?")
+    terminal.leaves()
 
 
-def test_a_wrong_model_is_told_and_asked_again(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root)) as terminal:
-        terminal.sees(MODEL)
-        terminal.types("3\r")
-        terminal.sees("A journey (demo), a hub id")
-        terminal.types(ENTER)
-        terminal.sees("TW-U32")
-        terminal.types("org/none\r")
-        terminal.sees("TW-M01: there is no model 'org/none'")
-        terminal.sees(MODEL)
-        terminal.types("2\r")
-        terminal.sees("How should org/small run here?")
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_a_wrong_model_is_told_and_asked_again(flow: Flow) -> None:
+    terminal = flow()
+    terminal.sees(MODEL)
+    terminal.types("3\r")
+    terminal.sees("A journey (demo), a hub id")
+    terminal.types(ENTER)
+    terminal.sees("TW-U32")
+    terminal.types("org/none\r")
+    terminal.sees("TW-M01: there is no model 'org/none'")
+    terminal.sees(MODEL)
+    terminal.types("2\r")
+    terminal.sees("How should org/small run here?")
+    terminal.leaves()
 
 
-def test_a_model_can_be_typed_where_the_list_is_shown(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root)) as terminal:
-        terminal.sees(MODEL)
-        terminal.types("org/none\r")
-        terminal.sees("TW-M01: there is no model 'org/none'")
-        terminal.sees(MODEL)
-        terminal.types("org/small\r")
-        terminal.sees("How should org/small run here?")
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
+    terminal = flow()
+    terminal.sees(MODEL)
+    terminal.types("org/none\r")
+    terminal.sees("TW-M01: there is no model 'org/none'")
+    terminal.sees(MODEL)
+    terminal.types("org/small\r")
+    terminal.sees("How should org/small run here?")
+    terminal.leaves()
 
 
 def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> None:
@@ -127,181 +132,219 @@ def test_commands_name_the_workspace_unless_it_is_the_default_one(tmp_path: Path
             terminal.sees(f"triton-wizard down demo{where}\r\n")
 
 
-def test_wishes_are_asked_checked_and_advised_again(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
-        terminal.sees(ADVICE)
-        terminal.types("3\r")
-        terminal.sees("What matters most?")
-        terminal.types(ENTER)
-        terminal.sees("How many people at the same time? (4)")
-        terminal.types("many\r")
-        terminal.sees("TW-U31: users must be a whole number, not 'many'")
-        terminal.types("0\r")
-        terminal.sees("TW-U32")
-        terminal.types("500\r")
-        terminal.sees("(the wizard chooses)")
-        terminal.types(ENTER)
-        terminal.sees("So many do not fit.")
-        terminal.sees("--users 100")
-        terminal.sees(ADVICE)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
-    assert load_answers(workspace) == {"model": "demo", "goal": "chat", "users": 500}
+def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("model=demo")
+    terminal.sees(ADVICE)
+    terminal.types("3\r")
+    terminal.sees("What should be different?")
+    terminal.sees("How many people at the same time: 4")
+    terminal.sees("Tensor parallel size: the wizard chooses")
+    terminal.types("2\r")
+    terminal.sees("How many people at the same time? (4)")
+    terminal.types("many\r")
+    terminal.sees("TW-U31: users must be a whole number, not 'many'")
+    terminal.types("0\r")
+    terminal.sees("TW-U32")
+    terminal.types("5000\r")
+    terminal.sees("So many do not fit.")
+    terminal.sees("--users 100")
+    terminal.sees(ADVICE)
+    terminal.types("2\r")
+    terminal.sees("How many people at the same time: 5,000")
+    terminal.leaves()
+    assert load_answers(workspace) == {"model": "demo", "users": 5000}
 
 
-def test_back_from_the_plan_and_another_model(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
-        terminal.sees(ADVICE)
-        terminal.types(ENTER)
-        terminal.sees(PLAN)
-        terminal.types("4\r")
-        terminal.sees(ADVICE)
-        terminal.types("4\r")
-        terminal.sees(MODEL)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+@pytest.mark.parametrize(
+    ("number", "typed", "wish"),
+    [
+        (1, "3\r", {"goal": "quality"}),
+        (3, "900\r", {"max_len": 900}),
+        (4, "fp8\r", {"quantization": "fp8"}),
+        (5, "2\r", {"tp": 2}),
+        (6, "2\r", {"pp": 2}),
+        (7, "3\r", {"kv_dtype": "fp8"}),
+        (8, "2\r", {"stack": "vllm"}),
+        (11, "y\r", {"as_published": True}),
+    ],
+)
+def test_every_wish_can_be_changed(
+    flow: Flow, workspace: Workspace, number: int, typed: str, wish: dict[str, object]
+) -> None:
+    terminal = flow("model=demo", TERM="dumb")
+    (name,) = wish
+    for question, answer in (
+        (ADVICE, "3\r"),
+        ("What should be different?", f"{number}\r"),
+        (BY_NAME[name].text, typed),
+    ):
+        terminal.sees(question)
+        terminal.types(answer)
+    terminal.sees(f"Wished: {name}.")
+    terminal.leaves()
+    assert load_answers(workspace) == {"model": "demo", **wish}
 
 
-def test_the_commands_are_shown_and_the_name_is_changed(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
-        terminal.sees(ADVICE)
-        terminal.types(ENTER)
-        terminal.sees(PLAN)
-        terminal.types("2\r")
-        terminal.sees("$ python3 -m venv 'the env'")
-        terminal.sees(PLAN)
-        terminal.types("3\r")
-        terminal.sees("Name of the server")
-        terminal.types("../etc\r")
-        terminal.sees("TW-U32")
-        terminal.types("mine\r")
-        terminal.sees("First port to try")
-        terminal.types("666\r")
-        terminal.sees("TW-L02: 1 GiB is needed")
-        terminal.sees(ADVICE)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_what_cannot_be_is_refused_and_the_nearest_change_offered(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("model=demo", "users=500", "tp=2")
+    terminal.sees("So many do not fit.")
+    terminal.sees("Take the nearest that works: 100 users")
+    terminal.types(ENTER)
+    terminal.sees("100 at a time")
+    terminal.accepts(ADVICE)
+    terminal.sees(PLAN)
+    terminal.leaves()
+    assert load_answers(workspace) == {"model": "demo", "users": 100, "tp": 2}
+
+
+def test_all_wishes_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("model=demo", "users=7", "tp=2")
+    terminal.sees("7 at a time")
+    terminal.sees(ADVICE)
+    terminal.types("3\r")
+    terminal.sees("Let the wizard choose everything again")
+    terminal.types(UP + UP + ENTER)
+    terminal.sees("4 at a time")
+    terminal.sees(ADVICE)
+    terminal.leaves()
+    assert load_answers(workspace) == {"model": "demo"}
+
+
+def test_back_from_the_plan_and_another_model(flow: Flow) -> None:
+    terminal = flow("model=demo")
+    terminal.accepts(ADVICE)
+    terminal.sees(PLAN)
+    terminal.types("4\r")
+    terminal.sees(ADVICE)
+    terminal.types("4\r")
+    terminal.sees(MODEL)
+    terminal.leaves()
+
+
+def test_the_commands_are_shown_and_the_name_is_changed(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("model=demo")
+    terminal.accepts(ADVICE)
+    terminal.sees(PLAN)
+    terminal.types("2\r")
+    terminal.sees("$ python3 -m venv 'the env'")
+    terminal.sees(PLAN)
+    terminal.types("3\r")
+    terminal.sees("Name of the server")
+    terminal.types("../etc\r")
+    terminal.sees("TW-U32")
+    terminal.types("mine\r")
+    terminal.sees("First port to try")
+    terminal.types("666\r")
+    terminal.sees("TW-L02: 1 GiB is needed")
+    terminal.sees(ADVICE)
+    terminal.leaves()
     assert load_answers(workspace) == {"model": "demo", "name": "mine", "http_port": 666}
 
 
-def test_a_failed_step_can_be_tried_again(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "run=fail", "model=demo") as terminal:
-        for question in (ADVICE, PLAN):
-            terminal.sees(question)
-            terminal.types(ENTER)
-        terminal.sees("failed after 0.1 s (TW-R03)")
-        terminal.sees("TW-R03: step")
-        terminal.sees("What now?")
-        terminal.types(ENTER)
-        terminal.sees("is ready")
-        terminal.sees("> ")
-        terminal.types(CTRL_D)
-        assert terminal.ends() == 0
+def test_a_failed_step_can_be_tried_again(flow: Flow) -> None:
+    terminal = flow("run=fail", "model=demo")
+    terminal.accepts(ADVICE, PLAN)
+    terminal.sees("failed after 0.1 s (TW-R03)")
+    terminal.sees("TW-R03: step")
+    terminal.accepts("What now?")
+    terminal.sees("is ready")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
 
 
-def test_a_plan_for_another_machine_is_only_shown(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=demo", "hardware=cpu") as terminal:
-        terminal.sees(ADVICE)
-        terminal.types(ENTER)
-        terminal.sees("Made for cpu, not for this machine")
-        terminal.sees("Done: it cannot be run here")
-        terminal.types(ENTER)
-        assert terminal.ends() == 0
+def test_a_plan_for_another_machine_is_only_shown(flow: Flow) -> None:
+    terminal = flow("model=demo", "hardware=cpu")
+    terminal.accepts(ADVICE)
+    terminal.sees("Made for cpu, not for this machine")
+    terminal.sees("Done: it cannot be run here")
+    terminal.types(ENTER)
+    assert terminal.ends() == 0
 
 
-def test_a_small_terminal_is_enough(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), size=(15, 40)) as terminal:
-        for question in (MODEL, "run here?", "This is what will be"):
-            terminal.sees(question)
-            terminal.types(ENTER)
-        terminal.sees("is ready")
-        terminal.sees("> ")
-        terminal.types(CTRL_D)
-        assert terminal.ends() == 0
+def test_a_small_terminal_is_enough(flow: Flow) -> None:
+    terminal = flow(size=(15, 40))
+    terminal.accepts(MODEL, "run here?", "This is what will be")
+    terminal.sees("is ready")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
 
 
-def test_a_dumb_terminal_gets_numbers_and_no_escapes(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), TERM="dumb") as terminal:
-        seen = []
-        for question, answer in ((MODEL, "7\r"), ("TW-U35", "1\r"), (ADVICE, "two\r"), ("TW-U35", "2\r"), (PLAN, "\r")):
-            terminal.sees(question)
-            seen.append(str(terminal.child.before))
-            terminal.sees("):")
-            terminal.types(answer)
-        terminal.sees("[1/2]")
+def test_a_dumb_terminal_gets_numbers_and_no_escapes(flow: Flow) -> None:
+    terminal = flow(TERM="dumb")
+    seen = []
+    for question, answer in ((MODEL, "7\r"), ("TW-U35", "1\r"), (ADVICE, "two\r"), ("TW-U35", "2\r"), (PLAN, "\r")):
+        terminal.sees(question)
         seen.append(str(terminal.child.before))
-        terminal.sees("is ready")
-        terminal.sees("> ")
-        terminal.types(CTRL_D)
-        assert terminal.ends() == 0
+        terminal.sees("):")
+        terminal.types(answer)
+    terminal.sees("[1/2]")
+    seen.append(str(terminal.child.before))
+    terminal.sees("is ready")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
     assert "\x1b" not in "".join(seen)
 
 
-def test_the_arrow_keys_choose(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root)) as terminal:
-        terminal.sees(MODEL)
-        terminal.types(DOWN + ENTER)
-        terminal.sees("How should org/small run here?")
-        terminal.types(UP + UP + ENTER)  # round to the last but one: another model
-        terminal.sees(MODEL)
-        terminal.types(CTRL_D)
-        assert terminal.ends() == 130
+def test_the_arrow_keys_choose(flow: Flow) -> None:
+    terminal = flow()
+    terminal.sees(MODEL)
+    terminal.types(DOWN + ENTER)
+    terminal.sees("How should org/small run here?")
+    terminal.types(UP + UP + ENTER)  # round to the last but one: another model
+    terminal.sees(MODEL)
+    terminal.types(CTRL_D)
+    assert terminal.ends() == 130
 
 
 @pytest.mark.parametrize("typed", ["two", "9", "../x"])
-def test_what_is_typed_at_a_menu_never_chooses_by_accident(workspace: Workspace, typed: str) -> None:
-    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
-        terminal.sees(ADVICE)
-        terminal.types(typed + ENTER)
-        terminal.sees("TW-U35")
-        terminal.sees(ADVICE)
-        terminal.types("4" + ENTER)
-        terminal.sees(MODEL)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_what_is_typed_at_a_menu_never_chooses_by_accident(flow: Flow, typed: str) -> None:
+    terminal = flow("model=demo")
+    terminal.sees(ADVICE)
+    terminal.types(typed + ENTER)
+    terminal.sees("TW-U35")
+    terminal.sees(ADVICE)
+    terminal.types("4" + ENTER)
+    terminal.sees(MODEL)
+    terminal.leaves()
 
 
-def test_a_gated_model_asks_for_the_token_unseen_and_never_writes_it(workspace: Workspace) -> None:
+def test_a_gated_model_asks_for_the_token_unseen_and_never_writes_it(flow: Flow, workspace: Workspace) -> None:
     token = "hf_" + "x" * 24
-    with Terminal("flow", str(workspace.root), "model=org/gated") as terminal:
-        terminal.sees("TW-M12")
-        terminal.sees("Your Hugging Face token")
-        terminal.types(token + "\r")
-        terminal.sees(ADVICE)
-        assert token not in (terminal.child.before or "")
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+    terminal = flow("model=org/gated")
+    terminal.sees("TW-M12")
+    terminal.sees("Your Hugging Face token")
+    terminal.types(token + "\r")
+    terminal.sees(ADVICE)
+    assert token not in (terminal.child.before or "")
+    terminal.leaves()
     written = [path.read_text() for path in workspace.root.rglob("*") if path.is_file()]
     assert written
     assert not [text for text in written if token in text]
 
 
-def test_without_a_token_for_a_gated_model_another_one_is_chosen(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=org/gated") as terminal:
-        terminal.sees("Your Hugging Face token (choose another model)")
-        terminal.types(ENTER)
-        terminal.sees(MODEL)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_without_a_token_for_a_gated_model_another_one_is_chosen(flow: Flow) -> None:
+    terminal = flow("model=org/gated")
+    terminal.sees("Your Hugging Face token (choose another model)")
+    terminal.types(ENTER)
+    terminal.sees(MODEL)
+    terminal.leaves()
 
 
-def test_whoever_has_a_token_is_not_asked_for_it(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=org/gated", HF_TOKEN="hf_mine") as terminal:
-        terminal.sees(ADVICE)
-        assert "Hugging Face token" not in (terminal.child.before or "")
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_whoever_has_a_token_is_not_asked_for_it(flow: Flow) -> None:
+    terminal = flow("model=org/gated", HF_TOKEN="hf_mine")
+    terminal.sees(ADVICE)
+    assert "Hugging Face token" not in (terminal.child.before or "")
+    terminal.leaves()
 
 
-def test_the_numbers_are_explained_and_asked_for_again(workspace: Workspace) -> None:
-    with Terminal("flow", str(workspace.root), "model=demo") as terminal:
-        terminal.sees(ADVICE)
-        terminal.types("5" + ENTER)
-        terminal.sees("Why these numbers:")
-        terminal.sees("2 × 4 layers × 2 kv heads × 64 × 2 bytes")
-        terminal.sees(ADVICE)
-        terminal.types(CTRL_C)
-        assert terminal.ends() == 130
+def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
+    terminal = flow("model=demo")
+    terminal.sees(ADVICE)
+    terminal.types("5" + ENTER)
+    terminal.sees("Why these numbers:")
+    terminal.sees("2 × 4 layers × 2 kv heads × 64 × 2 bytes")
+    terminal.sees(ADVICE)
+    terminal.leaves()
 
 
 def test_many_ways_are_shown_when_asked_for() -> None:

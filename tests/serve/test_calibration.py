@@ -43,6 +43,8 @@ def test_what_is_kept_is_read_back_oldest_first(workspace: Workspace) -> None:
     assert found.damage is None
     assert latest_of(found, "one") is found.measurements[2]
     assert latest_of(found, "three") is None
+    silent = replace(lines[1], measured=Measured())
+    assert latest_of(replace(found, measurements=(*lines, silent)), "two") is None, "the last engine said nothing"
 
 
 def test_a_line_says_when_where_and_with_what(workspace: Workspace) -> None:

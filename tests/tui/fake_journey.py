@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
-from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.advise.ranking import advise as real_advice
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
@@ -170,6 +170,13 @@ ADVICE = Advice(
         ),
     ),
 )
+
+
+def measurement() -> Measurement:
+    """A start of the server ``demo``."""
+    told = choice().memory
+    found = Measured(told.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
+    return Measurement("2026-01-02T03:04:05+00:00", "demo", "a CPU", "triton", FORMULAS, "demo", choice(), found)
 
 
 def gpu_choice(stack: str, quantization: str, tp: int, weights: float, tpot_ms: float) -> Choice:
@@ -368,6 +375,7 @@ class FakeJourney:
     """If set, the model is gated, and only this token opens it."""
     read: list[str] = field(default_factory=list)
     runs: int = 0
+    past: Calibration = field(default_factory=lambda: Calibration((measurement(),)))
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
         self._wait()
@@ -392,7 +400,7 @@ class FakeJourney:
         return replace(self.facts, ref=ref)
 
     def calibration(self, workspace: Workspace) -> Calibration:
-        return NOTHING
+        return self.past
 
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wished.append(wishes)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
+from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, measurement, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
+from wizard.advise.calibration import NOTHING, summary
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
 from wizard.run.events import Output, Progress, Ready, StepFinished, StepStarted
 from wizard.tui.build_view import BuildView, Phase, begun, ended, folded
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.screens.servers import ServersScreen
 from wizard.tui.widgets.live_log import LiveLog
+from wizard.tui.widgets.picker import Picker
 
 ERROR = StepError("TW-R03", "no space left on [/] device", "Free some space, then try again.")
 
@@ -233,3 +236,17 @@ def test_the_error_that_was_raised_goes_before_the_one_that_was_noted() -> None:
 
 def test_ready_needs_nothing_else() -> None:
     assert folded(BuildView(), Ready(ENDPOINT, 0.0), 0.0).phase is Phase.READY
+
+
+@pytest.mark.parametrize("measured", [True, False])
+async def test_what_was_predicted_and_measured_is_said_at_the_end_and_of_running_servers(measured: bool) -> None:
+    made = FakeJourney() if measured else FakeJourney(past=NOTHING)
+    said = summary(measurement())
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        assert (said in text(build, "#outcome")) is measured
+    made.running = (ENDPOINT,)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        servers = await screen(pilot, ServersScreen)
+        assert (said in str(servers.query_one(Picker).get_option_at_index(0).prompt)) is measured

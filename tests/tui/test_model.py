@@ -117,3 +117,19 @@ def test_whatever_is_typed_can_be_taken_or_is_blank(text: str) -> None:
     assert (text.strip() in found) == bool(text.strip())
     assert first is None or first < len(found)
     assert set(matching(SUGGESTIONS, text)) <= set(SUGGESTIONS)
+
+
+async def test_suggestions_that_come_when_a_model_was_taken_are_not_waited_for() -> None:
+    journey = FakeJourney()
+    journey.gate = threading.Event()
+    journey.suggestions = lambda host, *, offline=False: journey._wait() or []  # type: ignore[method-assign,func-returns-value]
+    async with StillApp(journey).run_test() as pilot:
+        journey.gate.set()
+        await to_machine(pilot)
+        journey.gate.clear()
+        await pilot.press("enter")
+        model = await screen(pilot, ModelScreen)
+        (looking,) = (one for one in model.workers if one.group == "suggestions")
+        model.dismiss(journey.facts)
+        assert looking.is_cancelled
+        journey.gate.set()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import termios
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,9 @@ def step(workspace: Path) -> list[proctable.Process]:
     return proctable.marked(proctable.STEP_MARK, str(workspace))
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
+def over(processes: list[int]) -> bool:
+    """Whether all of these open processes end before the time is up; a process that has ended can be read (pidfd)."""
+    return all(select.select([process], [], [], SECONDS)[0] for process in processes)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -68,6 +67,10 @@ def test_a_signal_ends_the_step_with_its_group_and_the_terminal_is_in_order(
 
 
 def test_a_terminal_that_is_closed_leaves_no_step_and_no_wizard(wizard: Any, tmp_path: Path) -> None:
-    wizard.ptyproc.fileobj.close()  # nobody reads any more: the kernel sends SIGHUP
-    wait_until(lambda: step(tmp_path) == [])
-    wait_until(lambda: not wizard.isalive())
+    with ExitStack() as stack:
+        processes = [os.pidfd_open(pid) for pid in (wizard.pid, *(row.pid for row in step(tmp_path)))]
+        for process in processes:
+            stack.callback(os.close, process)
+        wizard.ptyproc.fileobj.close()  # nobody reads any more: the kernel sends SIGHUP
+        assert over(processes)
+    assert step(tmp_path) == []

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.geometry import Region
 
 from tests.tui.fake_journey import FakeJourney, choice
 from tests.tui.walking import StillApp, answered, to_chat, to_machine
@@ -71,6 +72,20 @@ async def test_lines_ask_for_a_layout_only_where_their_number_changes() -> None:
         assert text._layout_required
         await pilot.pause()
         assert text.size.height == 2
+
+
+async def test_only_the_lines_that_changed_are_drawn_anew() -> None:
+    app = LinesApp()
+    async with app.run_test(size=(40, 20)) as pilot:
+        text = app.query_one(Text)
+        text.show(Content("one\ntwo"))
+        await pilot.pause()
+        text._exchange_repaint_regions()
+        text.show(Content("one\ntoo"))
+        assert list(text._exchange_repaint_regions()) == [Region(0, 1, 40, 1)]
+        assert text.render_line(1).text == "too"
+        text.show(Content("one\ntoo"))
+        assert not text._exchange_repaint_regions()
 
 
 async def test_a_clicked_wish_is_the_one_that_keys_change() -> None:

@@ -38,6 +38,10 @@ class Note:
     source: str | None = None
 
 
+GATED = Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
+NO_TEMPLATE = Note("no-template", "The model has no chat template: it continues text rather than answers.")
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The memory bill of one choice, for each GPU, or for the host where the CPU serves. All bytes but the tokens."""

@@ -16,7 +16,7 @@ from wizard.kernel.text import table
 from wizard.kernel.units import size
 from wizard.probe.host import Host
 
-FORMULAS = 1
+FORMULAS = 2
 """To be raised when the formulas of `memory` or `cpu` change: what was wrong with the old ones says nothing then."""
 
 
@@ -76,6 +76,8 @@ class Calibration:
     damage: str | None = None
 
 
+UNKNOWN = "not measured"
+"""Said of what an engine did not say."""
 NOTHING = Calibration()
 """Of a machine where nothing was measured yet."""
 
@@ -165,16 +167,29 @@ def damaged(calibration: Calibration) -> tuple[Note, ...]:
     return (Note("calibration-damaged", calibration.damage),) if calibration.damage else ()
 
 
-def rows(one: Measurement) -> tuple[tuple[str, int, int], ...]:
-    """Name, predicted and actual bytes of each part of the bill, and of all of it."""
-    told, found = one.choice.memory, actual(one)
-    return (
-        ("weights", told.weights_bytes, found.weights_bytes),
-        ("KV cache", _cache(told), _cache(found)),
-        ("working memory", told.activation_bytes, found.activation_bytes),
-        ("server", told.overhead_bytes, found.overhead_bytes),
-        ("in all", told.total_bytes, found.total_bytes),
+def rows(one: Measurement) -> tuple[tuple[str, str, str], ...]:
+    """Predicted against measured in words, with a heading: the parts of the bill, the tokens, and all of it.
+
+    What the engine did not say is not measured, and then neither is the sum.
+    """
+    told, found, said = one.choice.memory, actual(one), one.measured
+    parts = (
+        ("weights", told.weights_bytes, said.weights_bytes),
+        ("KV cache", _cache(told), said.kv_bytes),
+        ("activations", told.activation_bytes, said.activation_bytes),
+        ("overhead", told.overhead_bytes, _overhead(one)),
+        ("in all", told.total_bytes, found.total_bytes if whole(one) else None),
     )
+    lines = [(name, size(before), UNKNOWN if after is None else size(after)) for name, before, after in parts]
+    tokens = UNKNOWN if said.kv_capacity_tokens is None else f"{said.kv_capacity_tokens:,}"
+    lines.insert(2, ("KV tokens", f"{told.kv_capacity_tokens:,}", tokens))
+    return (("memory", "predicted", "measured"), *lines)
+
+
+def whole(one: Measurement) -> bool:
+    """Whether the engine said all that the bill has."""
+    said = (one.measured.weights_bytes, one.measured.kv_bytes, one.measured.activation_bytes, _overhead(one))
+    return None not in said
 
 
 def _cache(memory: Memory) -> int:
@@ -182,14 +197,11 @@ def _cache(memory: Memory) -> int:
 
 
 def text(one: Measurement) -> str:
-    """Predicted against actual, as a small table."""
-    told, found = one.choice.memory, actual(one)
-    lines = [("memory", "predicted", "measured")]
-    lines += [(name, size(before), size(after)) for name, before, after in rows(one)]
-    lines.insert(3, ("KV tokens", f"{told.kv_capacity_tokens:,}", f"{found.kv_capacity_tokens:,}"))
-    return table(lines)
+    """Predicted against measured, as a small table."""
+    return table(rows(one))
 
 
 def summary(one: Measurement) -> str:
-    """Predicted against actual in a few words."""
-    return f"memory {size(actual(one).total_bytes)}, {size(one.choice.memory.total_bytes)} predicted"
+    """Predicted against measured in a few words."""
+    measured = size(actual(one).total_bytes) if whole(one) else "measured in part"
+    return f"memory {measured}, {size(one.choice.memory.total_bytes)} predicted"

@@ -25,46 +25,83 @@ RESERVED_MIB = 450
 """What the driver keeps of a data-centre GPU (seen: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
 
 
-def cases(path: Path) -> Iterator[tuple[str, Host, ModelFacts, Wishes]]:
-    """Read a file of cases: id, machine, model and wishes of each.
+Case = tuple[Host, ModelFacts, Wishes]
+
+
+def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
+    """Read a file of cases: id, and machine, model and wishes of each; TW-A02 in their place if one is wrong.
 
     Raises:
-        UsageError: TW-A02 if the file is not YAML or a case lacks what is needed, naming case and field.
+        UsageError: TW-A02 if the file cannot be read or has no list of cases.
     """
     import yaml
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _bad(path, f"it cannot be read: {str(error)[:200]}") from error
+        raise _no_file(path, f"it cannot be read: {str(error)[:200]}") from error
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):
-        raise _bad(path, "it has no list `cases`")
-    for number, case in enumerate(listed, 1):
-        name = str(case.get("id", number)) if isinstance(case, dict) else str(number)
+        raise _no_file(path, "it has no list `cases`")
+    for number, one in enumerate(listed, 1):
+        name = str(one.get("id") or number) if isinstance(one, dict) else str(number)
         try:
-            yield name, host(case.get("gpus") or []), model(case["model"]), wishes(case.get("request") or {})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _bad(path, f"case {name}: {type(error).__name__} {error}") from error
+            yield name, case(one)
+        except ValueError as error:
+            yield name, UsageError("TW-A02", f"case {name[:80]} is wrong: {error}", FORMAT)
+
+
+def case(said: Any) -> Case:
+    """Machine, model and wishes of one case.
+
+    Raises:
+        ValueError: If a field is wrong or missing, in words that name it.
+    """
+    fields = _mapping(said, "the case")
+    machine = fields.get("gpus") or []
+    if not isinstance(machine, list):
+        raise ValueError(f"`gpus` must be a list, not {_shown(machine)}")
+    gpus = [_mapping(one, f"number {number} of `gpus`") for number, one in enumerate(machine, 1)]
+    named = _mapping(_given(fields, "model"), "`model`")
+    return host(gpus), model(named), wishes(_mapping(fields.get("request") or {}, "`request`"))
+
+
+def _shown(value: Any) -> str:
+    return repr(str(value)[:40])
+
+
+def _mapping(said: Any, what: str) -> dict[str, Any]:
+    if not isinstance(said, dict):
+        raise ValueError(f"{what} must have fields, not be {_shown(said)}")
+    return said
+
+
+def _given(said: dict[str, Any], field: str) -> Any:
+    """A field that must be stated."""
+    if said.get(field) is None:
+        raise ValueError(f"`{field}` is missing")
+    return said[field]
 
 
 def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
     """A number of a case; ``default`` where it is not stated or null.
 
     Raises:
-        KeyError: If it is not stated and there is no default.
-        ValueError: If it is no whole number from ``least`` to ``most``.
+        ValueError: If it is no whole number from ``least`` to ``most``, or not stated and there is no default.
     """
-    value = said[field] if default is None else said.get(field)
+    value = _given(said, field) if default is None else said.get(field)
     if value is None and default is not None:
         return default
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{field} must be a whole number from {least} to {most}, not {str(value)[:40]!r}")
+        raise ValueError(f"`{field}` must be a whole number from {least} to {most}, not {_shown(value)}")
     return value
 
 
-def _bad(path: Path, why: str) -> UsageError:
-    return UsageError("TW-A02", f"{path} is no file of cases: {why}", "See tests/cases/advice.yaml for the format.")
+FORMAT = "The head of tests/cases/advice.yaml explains the fields."
+
+
+def _no_file(path: Path, why: str) -> UsageError:
+    return UsageError("TW-A02", f"{path} is no file of cases: {why}", FORMAT)
 
 
 MEMINFO = "memory_total_kib_meminfo"
@@ -80,7 +117,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
     for kind in gpus:
         first = len(made)
         made += [_gpu(first + number, kind) for number in range(_whole(kind, "count", MOST_GPUS, default=1))]
-        profile = match(str(kind["name"]))
+        profile = match(str(_given(kind, "name")))
         if kind.get("nvlink") == "y":
             bonds = (profile.link.nvlinks if profile else 0) or 4
             here = range(first, len(made))
@@ -102,7 +139,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
 
 
 def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
-    mib, name = _whole(kind, "memory_mib", default=0), str(kind["name"])
+    mib, name = _whole(kind, "memory_mib", default=0), str(_given(kind, "name"))
     profile = match(name)
     total = mib * MIB or _whole(kind, MEMINFO, default=0) * 1024
     idle = max(0, total - (RESERVED_MIB * MIB if mib else 4 * GIB))
@@ -115,7 +152,7 @@ def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
         memory_total_bytes=total or None,
         memory_free_bytes=free if total else None,
         memory_is_shared_with_host=not mib,
-        compute_capability=_capability(str(kind["cc"])),
+        compute_capability=_capability(str(_given(kind, "cc"))),
         pcie_generation=profile.link.pcie_generation if profile else None,
         pcie_width=16,
         mig_enabled=False,
@@ -123,18 +160,22 @@ def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
 
 
 def _capability(text: str) -> tuple[int, int]:
-    major, _, minor = text.partition(".")
-    return int(major), int(minor or 0)
+    found = re.fullmatch(r"(\d{1,3})(?:\.(\d{1,3}))?", text, re.ASCII)
+    if found is None:
+        raise ValueError(f"`cc` must be a compute capability like 8.9, not {_shown(text)}")
+    return int(found.group(1)), int(found.group(2) or 0)
 
 
 def model(said: dict[str, Any]) -> ModelFacts:
     """A model from its stated shape and totals."""
     layers, hidden, heads = _whole(said, "layers", 10_000), _whole(said, "hidden", 10**6), _whole(said, "heads", 10**5)
+    ref = str(_given(said, "id"))
+    experts = _whole(said, "experts", 10**5, least=0, default=0)
     facts = ModelFacts(
-        ref=str(said["id"]),
+        ref=ref,
         source="hub",
-        location=str(said["id"]),
-        name=re.split(r"[/\\]", str(said["id"]))[-1],
+        location=ref,
+        name=re.split(r"[/\\]", ref)[-1],
         architecture=None,
         parameters=_whole(said, "params"),
         layers=layers,
@@ -144,10 +185,10 @@ def model(said: dict[str, Any]) -> ModelFacts:
         head_dim=_whole(said, "head_dim", 10**5, default=max(1, hidden // heads)),
         intermediate_size=_whole(said, "ffn", 10**8, least=0, default=0),
         vocabulary=_whole(said, "vocab", 10**8),
-        experts=_whole(said, "experts", 10**5, least=0, default=0) or None,
-        experts_per_token=_whole(said, "experts_per_token", 10**5, least=0, default=0) or None,
+        experts=experts or None,
+        experts_per_token=_whole(said, "experts_per_token", experts, least=0, default=0) or None,
         max_context=_whole(said, "max_position", 10**9),
-        dtype=str(said.get("dtype", "bfloat16")),
+        dtype=str(said.get("dtype") or "bfloat16"),
         quantization=_stored(said),
     )
     return replace(facts, anatomy=_anatomy(said, facts))
@@ -174,11 +215,11 @@ def _anatomy(said: dict[str, Any], facts: ModelFacts) -> Anatomy:
 def _attention(said: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
     """Layers that keep everything, and those with a window that is shorter than the context."""
     layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
-    if mla := said.get("mla"):
+    if mla := _mapping(said.get("mla") or {}, "`mla`"):
         row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
         yield Attention(layers, 1, row, 0, latent=row)
         return
-    window = said.get("sliding_window") or {}
+    window = _mapping(said.get("sliding_window") or {}, "`sliding_window`")
     width = _whole(window, "window", default=10**9) if window else 10**9
     windowed = _whole(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
     if layers > windowed:
@@ -207,7 +248,7 @@ def _parts(said: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
         router=moe * (facts.experts or 0) * hidden,
         norms=2 * layers * hidden + hidden,
     )
-    mla = said.get("mla")
+    mla = _mapping(said.get("mla") or {}, "`mla`")
     if mla:
         ranks = [_whole(mla, name, 10**6, least=0, default=0) for name in LATENT]
         dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
@@ -232,9 +273,9 @@ def wishes(request: dict[str, Any]) -> Wishes:
 
     goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
     if goal not in GOALS:
-        raise ValueError(f"goal must be one of {', '.join(GOALS)}")
-    if share is not None and not 0 < float(share) <= 1:
-        raise ValueError("gpu_memory_utilization must be over 0 and at most 1")
+        raise ValueError(f"`goal` must be one of {', '.join(GOALS)}, not {_shown(goal)}")
+    if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
+        raise ValueError(f"`gpu_memory_utilization` must be over 0 and at most 1, not {_shown(share)}")
     return Wishes(
         goal=goal,
         users=number("max_batch_size", "users"),

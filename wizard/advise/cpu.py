@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wizard.advise import calibration
-from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes
+from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle, obstacles
 from wizard.catalog.environments import Environment, environment
 from wizard.kernel.units import count, size
@@ -143,7 +143,7 @@ def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
         text = f"This model's file is stored as {stored}, not {wishes.quantization}."
         found.append(Obstacle("quantization", text, f"Give the {wishes.quantization} file of this model instead."))
     if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = f"The model was trained for {facts.max_context} tokens of context; {wishes.max_len} were asked for."
+        text = f"The model was trained for {facts.max_context:,} tokens of context; {wishes.max_len:,} were asked for."
         found.append(Obstacle("context", text, f"--max-len {facts.max_context}"))
     return found
 
@@ -189,7 +189,7 @@ def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget
         release=_release(env),
         memory=needed,
         warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
-        reasons=tuple(_reasons(host, facts, env, f"{users} requests", context, needed)),
+        reasons=tuple(_reasons(host, facts, env, f"{users:,} requests", context, needed)),
     )
 
 
@@ -197,9 +197,8 @@ def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int,
     users = wishes.users or DEFAULT_USERS
     need = bill(facts, users=users, context=wanted, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
     total = need.total_bytes if need else 0
-    text = (
-        f"{facts.name} needs {size(total)} of memory for {users} users × {wanted} tokens; {size(budget)} may be used."
-    )
+    whom = f"{users:,} users × {wanted:,} tokens"
+    text = f"{facts.name} needs {size(total)} of memory for {whom}; {size(budget)} may be used."
     if longest >= LEAST_CONTEXT:
         return Obstacle("memory", text, f"--max-len {longest}, or fewer --users")
     return Obstacle(
@@ -210,7 +209,7 @@ def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int,
 def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
     notes: list[Note] = []
     if context < wanted:
-        notes.append(Note("context-cut", f"The context was cut from {wanted} to {context} tokens so that it fits."))
+        notes.append(Note("context-cut", f"The context was cut from {wanted:,} to {context:,} tokens so that it fits."))
     if host.gpus:
         name = host.gpus[0].name
         notes.append(
@@ -219,11 +218,9 @@ def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, contex
     if wishes.max_gpus or wishes.gpu_memory_utilization:
         notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
     if facts.chat is None:
-        notes.append(Note("no-template", "The model has no chat template: it continues text rather than answers."))
+        notes.append(NO_TEMPLATE)
     if facts.gated:
-        notes.append(
-            Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
-        )
+        notes.append(GATED)
     return notes
 
 
@@ -240,7 +237,7 @@ def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, contex
         ),
         Note(
             "users",
-            f"{users} are worked on at the same time, {context} tokens of prompt plus answer for each.",
+            f"{users} are worked on at the same time, {context:,} tokens of prompt plus answer for each.",
         ),
         Note(
             "memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from wizard.catalog.gpus import GpuProfile, match
+from wizard.catalog.gpus import MOST, GpuProfile, match
 from wizard.kernel.units import size
 from wizard.probe.host import Gpu, GpuLink, Host, MigSlice
 from wizard.probe.shorthand import RESERVED_BYTES
@@ -70,6 +70,7 @@ class Device:
         mig: These are MIG slices: each works alone.
         unified: Memory shared with the host.
         holders: Who holds memory: ``python (pid 4242): 10.0 GiB``.
+        named: GPUs that were named, where that is more than one machine holds; the group is one machine's then.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Device:
     mig: bool = False
     unified: bool = False
     holders: tuple[str, ...] = field(default=())
+    named: int | None = None
 
 
 def devices(host: Host) -> list[Device]:
@@ -161,6 +163,9 @@ def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
     """Like whole GPUs as one device."""
     first = members[0]
     profile = match(first.name)
+    named = len(members)
+    if first.uuid is None:  # from a phrase or a case: what NVML has counted is in one machine
+        members = members[: profile.link.most if profile else MOST]
     total = (first.memory_total_bytes or 0) - max(map(_reserved, members))
     free = min(total if gpu.memory_free_bytes is None else gpu.memory_free_bytes for gpu in members)
     made = Device(
@@ -172,6 +177,7 @@ def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
         rates=rates(first, profile),
         unified=first.memory_is_shared_with_host,
         holders=tuple(line for gpu in members for line in _holders(gpu, several=len(members) > 1)),
+        named=named if named > len(members) else None,
     )
     kind, speed = _link(members, profile, links)
     return replace(made, link=kind, link_bytes_per_second=speed or made.link_bytes_per_second)

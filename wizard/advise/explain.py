@@ -123,6 +123,8 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         if setup.quantization in ("int4_awq", "int4_gptq"):
             group = (facts.quantization and facts.quantization.group_size) or 128
             more.append(f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)} scales once more")
+            if rest := memory.block_ends(anatomy, setup):
+                more.append(f"{rest:,} to the ends of blocks")
         rotary = max((one.key_dim for one in anatomy.attention), default=0)
         if rotary and facts.max_context:
             more.append(f"{facts.max_context:,} positions × {rotary} × {SIXTEEN} bytes")
@@ -153,7 +155,7 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
         formula = f"⌈{sequence:,} ÷ {length:,} tokens⌉"
     yield Figure("KV cache for one token", bill.kv_bytes_per_token, "bytes", formula, source)
     needed = users * length * bill.kv_bytes_per_token
-    formula = f"{users} people × {length:,} tokens × {bill.kv_bytes_per_token:,} bytes"
+    formula = f"{users:,} people × {length:,} tokens × {bill.kv_bytes_per_token:,} bytes"
     yield Figure("KV cache that is needed", needed, "bytes", formula, "the wished people and context, or the wizard's")
     taken = f"{bill.weights_bytes:,} − {bill.activation_bytes:,} − {bill.overhead_bytes:,}"
     room = f"({bill.budget_bytes:,} − {taken})"
@@ -206,7 +208,8 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     share = choice.gpu_memory_utilization or 0.0
     outside = bill.budget_bytes - int(share * device.total_bytes)
     formula = f"⌊{share:g} × {device.total_bytes:,}⌋ + {outside:,} that it does not count"
-    source = f"gpu_memory_utilization of what CUDA can use of a {device.name}; {size(device.free_bytes)} are free"
+    name = "gpu_memory_utilization" if setup.stack == "vllm" else "share"
+    source = f"{name} of what CUDA can use of a {device.name}; {size(device.free_bytes)} are free"
     yield Figure("Memory that may be used", bill.budget_bytes, "bytes", formula, source)
 
 
@@ -216,7 +219,7 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token, 1)
     half = f"{SIXTEEN} bytes × {step:,} tokens of a step"
     if setup.stack == "transformers":
-        return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users} × {vocabulary:,} × 2"
+        return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
     layer = f"{half} × (⌊2 × {wide:,} ÷ {tp}⌋ + 7 × {hidden:,})"
     return f"max({layer}; {SIXTEEN} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,}))"
 
@@ -248,7 +251,7 @@ def _speed(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> I
     yield Figure("One step", plain.seconds * 1e3, "ms", _step(empty, plain), fitted)
     meanwhile = said.tpot_ms / setup.pp - plain.seconds * 1e3
     formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {meanwhile:.3f} ms for prompts of others that begin)"
-    source = f"{users} people, {load.isl:,} tokens in and {load.osl} out: one step of each pipeline stage"
+    source = f"{users:,} people, {load.isl:,} tokens in and {load.osl:,} out: one step of each pipeline stage"
     yield Figure("Time between two tokens", said.tpot_ms, "ms", formula, source)
     yield from _rates(choice, users, speed.certainty(known, anatomy, device, setup)[1], fitted)
     if said.ttft_low_ms and said.ttft_high_ms:
@@ -258,7 +261,7 @@ def _speed(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> I
         yield Figure(
             "First token, asked alone", said.ttft_low_ms, "ms", formula, f"a prompt of {load.isl:,} tokens; {fitted}"
         )
-        formula = f"{start:.3f} ms + {users} people × {work:.3f} ms"
+        formula = f"{start:.3f} ms + {users:,} people × {work:.3f} ms"
         yield Figure("First token, all at once", said.ttft_high_ms, "ms", formula, fitted)
 
 
@@ -286,7 +289,7 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         yield Figure("… at worst", said.high, "ms", f"{tpot} × (1 + {spread:g})", f"nine in ten lie between; {source}")
     yield Figure("Tokens for each person", 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", "the time above")
     if said.throughput_tokens_per_s:
-        formula = f"{users} people × 1,000 ÷ {tpot}"
+        formula = f"{users:,} people × 1,000 ÷ {tpot}"
         yield Figure("Tokens in all", said.throughput_tokens_per_s, "tokens/s", formula, "the time above")
 
 
@@ -303,13 +306,13 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     element = cpu.KV_BYTES[cpu.KV_DTYPE]
     formula = f"2 × {facts.layers} layers × {facts.kv_heads} kv heads × {facts.head_dim} × {element} bytes"
     yield Figure("KV cache for one token", bill.kv_bytes_per_token, "bytes", formula, "the file's header")
-    formula = f"{users} people × {length:,} tokens"
+    formula = f"{users:,} people × {length:,} tokens"
     yield Figure(
         "KV cache", bill.kv_capacity_tokens, "tokens", formula, "the wished people and context, or the wizard's"
     )
     row = f"(3 × {cpu.feed_forward(facts):,} + 5 × {facts.hidden_size or 0:,})"
     formula = f"{cpu.UBATCH} tokens × {row} × 4 bytes + {cpu.UBATCH} tokens × {length:,} × 2 bytes"
-    formula += f" + {users} people × {facts.vocabulary or 0:,} × 4 bytes"
+    formula += f" + {users:,} people × {facts.vocabulary or 0:,} × 4 bytes"
     source = "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: as its log says, measured"
     yield Figure("Activations", bill.activation_bytes, "bytes", formula, source)
     formula = f"{environment(cpu.STACK).server_bytes:,} + {facts.vocabulary or 0:,} × {cpu.TOKENIZER_BYTES}"

@@ -125,7 +125,7 @@ def _too_large(
     who = f" Held by others: {'; '.join(device.holders)}." if device.holders else ""
     text = (
         f"{size(bill.weights_bytes)} of weights, {size(bill.activation_bytes + bill.overhead_bytes)} of working memory "
-        f"and {size(cache)} of KV cache for {users} × {length:,} tokens are more than the {size(budget)} that may be "
+        f"and {size(cache)} of KV cache for {users:,} × {length:,} tokens are more than the {size(budget)} that may be "
         f"used of one {device.name}.{who}"
     )
     room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
@@ -146,7 +146,7 @@ def _more(
 ) -> str:
     """How many GPUs of the kind, or how large a one, would do what is wished; the former is tried out."""
     share = wishes.gpu_memory_utilization or UTILIZATION
-    large = f"a GPU of ≥ {-(-int(need / share) // GIB)} GB"
+    large = f"a GPU of ≥ {-(-int(need / share) // GIB):,} GB"
     if device.mig or setup.stack == "transformers":
         return large
     idle = replace(device, free_bytes=device.total_bytes, holders=())  # others would be asked to make room

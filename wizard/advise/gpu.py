@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise import calibration, memory, rules
-from wizard.advise.advice import Choice, Note, Rejection, Wishes
+from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Note, Rejection, Wishes
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
@@ -29,7 +29,18 @@ FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
 """Oldest vLLM for a format (release notes of 0.10.1: gpt-oss)."""
 PYTORCH_DRIVER = 525
 """Oldest driver branch for PyTorch's builds for CUDA 12 (CUDA compatibility guide: 525.60.13, minor versions)."""
+FRACTIONS = {"trtllm-llmapi": "free_gpu_memory_fraction", "trtllm-engine": "kv_cache_free_gpu_mem_fraction"}
+"""What TensorRT-LLM's stacks call the share of the free memory that becomes KV cache."""
+SOURCES = {
+    "vllm": "vllm/v1/worker/gpu_worker.py",
+    **dict.fromkeys(FRACTIONS, "TensorRT-LLM docs/source/reference/memory.md"),
+}
+"""Who says what a stack's share of the memory counts of."""
 SPLITS = (1, 2, 4, 8, 16)
+WIDEST = 4
+"""Tensor-parallel ranks over PCIe beyond which stages or copies are better, whatever the speed model says: Llama 70B in
+FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out; TensorRT-LLM
+docs/source/performance/perf-overview.md). Up to there the estimated speed decides."""
 
 
 def candidates(
@@ -58,7 +69,32 @@ def candidates(
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.text, made.remedy)
                 if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
                     rejected[key] = rejection
-    return choices, list(rejected.values())
+    return _worthwhile(choices, wishes), list(rejected.values())
+
+
+def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:
+    """Without pipelines that nobody asked for and that nothing speaks for.
+
+    Those are no faster for one person, serve no more tokens and have no more room than ranks on as many GPUs, or than
+    fewer stages of more ranks. `WIDEST` ranks over PCIe are no such alternative.
+    """
+
+    def better(other: Choice, one: Choice) -> bool:
+        like = (other.stack, other.quantization) == (one.stack, one.quantization)
+        if not like or other.pp >= one.pp or other.tp * other.pp != one.tp * one.pp or wide(other):
+            return False
+        if not (one.speed and other.speed and one.speed.tpot_ms and other.speed.tpot_ms):
+            return False
+        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (one, other) if each.speed]
+        room = other.max_batch_size >= one.max_batch_size and other.max_seq_len >= one.max_seq_len
+        return other.speed.tpot_ms <= one.speed.tpot_ms and tokens[1] >= tokens[0] and room
+
+    return [one for one in choices if wishes.pp or one.pp == 1 or not any(better(each, one) for each in choices)]
+
+
+def wide(choice: Choice) -> bool:
+    """Whether it has more ranks than are worth their while without NVLink (`WIDEST`)."""
+    return choice.tp > WIDEST and any(note.code == rules.PCIE for note in choice.warnings)
 
 
 def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | None:
@@ -95,7 +131,6 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
     stored = facts.quantization
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
     tps = (wishes.tp,) if wishes.tp else tuple(one for one in SPLITS if one <= max(1, there))
-    apart = device.link != "nvlink" and there >= 8  # where tp 8 waits for PCIe, two stages of tp 4 are the other way
     names: tuple[str, ...]
     if stored is not None:
         names = (stored.format or "none",)
@@ -107,8 +142,17 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
     for stack in stacks:
         for name in names if stack != "transformers" or wishes.quantization or stored else ("none",):
             for tp in tps if stack != "transformers" or wishes.tp else (1,):
-                for pp in (wishes.pp,) if wishes.pp else (1, 2) if apart and tp == 4 else (1,):
+                for pp in (wishes.pp,) if wishes.pp else _stages(facts, device, stack, tp, there):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
+
+
+def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
+    """Pipeline stages that are tried: only without NVLink, where they pass less over the links than ranks do."""
+    layers = facts.layers or 0
+    if device.link == "nvlink" or device.mig or stack == "transformers":
+        return (1,)
+    can = [pp for pp in (2, 4) if tp * pp <= there and pp <= layers]
+    return (1, *(pp for pp in can if stack != "trtllm-engine" or layers % pp == 0))
 
 
 def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
@@ -126,6 +170,8 @@ def _choice(
         raise AssertionError("checked before")
     if why := _against_wishes(facts, setup, wishes) or next(rules.obstacles(facts, anatomy, device, setup), None):
         return why
+    if facts.quantization is None and not wishes.quantization and rules.weight_only(device, setup):
+        return rules.not_multiplied(device, setup)
     release = _release(host, device, setup)
     if isinstance(release, Obstacle):
         return release
@@ -215,6 +261,8 @@ def _suits(release: Release, device: Device, setup: Setup) -> bool:
     engine = tuple(int(part) for part in re.findall(r"\d+", release.engine)[:3])
     if setup.stack == "vllm" and engine < FIRST_ENGINE.get(setup.quantization, (0,)):
         return False
+    if rules.weight_only(device, setup) and engine < rules.unpacks(device):
+        return False
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         return False
     return release.compute_capability <= device.compute_capability
@@ -223,9 +271,12 @@ def _suits(release: Release, device: Device, setup: Setup) -> bool:
 def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if found.cut:
-        people = "one person is" if found.users == 1 else f"{found.users} people are"
+        people = "one person is" if found.users == 1 else f"{found.users:,} people are"
         text = f"Only {people} served at a time with {found.length:,} tokens each: no more KV cache fits."
         yield Note("few-users", text)
+    if device.named:
+        text = f"{device.named} × {device.name} are more than one machine holds: this is the advice for one with"
+        yield Note("one-machine", f"{text} {len(device.indices)} of them. On the others the same can be served again.")
     if device.holders:
         yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")
     if setup.quantization != "none" and facts.quantization is None:
@@ -233,9 +284,9 @@ def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found
     if not any(one.nvidia_runtime for one in host.engines) and setup.stack in IMAGES and host.source == "this machine":
         yield Note("no-docker", "No container engine with NVIDIA's runtime answers here; the image needs one.")
     if facts.gated:
-        yield Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
+        yield GATED
     if facts.chat is None and facts.local:
-        yield Note("no-template", "The model has no chat template: it continues text rather than answers.")
+        yield NO_TEMPLATE
 
 
 def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
@@ -252,22 +303,24 @@ def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, 
     bill = found.memory
     form = of(facts, setup.quantization)
     kept = "as the checkpoint is stored" if facts.quantization or setup.quantization == "none" else "another checkpoint"
-    text = f"{form.title}, {kept}: {size(bill.weights_bytes)} of weights on each GPU"
+    text = f"{form.title} (--quantization {form.name}), {kept}: {size(bill.weights_bytes)} of weights on each GPU"
     yield Note("weights", f"{text} for {count(anatomy.parts.total)} parameters.", "parameters × bits ÷ 8 ÷ ranks")
     if setup.gpus > 1:
         text = f"tp {setup.tp} × pp {setup.pp}: {setup.gpus} GPUs share the weights, joined by {_link(device)}."
         yield Note("split", text)
     cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     need = size(bill.kv_bytes_per_token * found.users * found.length)
-    text = f"{found.users} × {found.length:,} tokens need {need} of KV cache and there are {size(cache)}:"
+    text = f"{found.users:,} × {found.length:,} tokens need {need} of KV cache and there are {size(cache)}:"
     text += f" {bill.kv_capacity_tokens:,} tokens, {found.longest:,} for each."
     yield Note("context", text, "2 × layers × kv heads × head dimension × bytes for each token")
     left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
     share = min(1.0, cache / max(1, left))
-    text = f"{size(bill.total_bytes)} of the {size(bill.budget_bytes)} that may be used of {size(device.total_bytes)}:"
-    text += f" gpu_memory_utilization {found.utilization:.2f} in vLLM, which counts of the total;"
-    text += f" kv_cache_free_gpu_mem_fraction {share:.2f} in TensorRT-LLM, of what is free after loading."
-    yield Note("memory", text, "vllm/v1/worker/gpu_worker.py; TensorRT-LLM docs/source/reference/memory.md")
+    text = f"{size(bill.total_bytes)} of the {size(bill.budget_bytes)} that may be used of {size(device.total_bytes)}"
+    if setup.stack == "vllm":
+        text += f": gpu_memory_utilization {found.utilization:.2f}, which counts of the total"
+    elif fraction := FRACTIONS.get(setup.stack):
+        text += f": {fraction} {share:.2f}, of what is free after loading"
+    yield Note("memory", f"{text}.", SOURCES.get(setup.stack))
 
 
 def _link(device: Device) -> str:

@@ -189,11 +189,12 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         )
     groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
     if not groups:
-        raise UsageError(
-            "TW-A08",
-            f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group",
-            "Name a machine that has them, e.g. --hardware 8xH100, or lower --tp and --pp.",
-        )
+        what = f"speed is estimated for GPUs, and {host.source} has none"
+        todo = "Name a machine that has some, e.g. --hardware 8xH100"
+        if host.gpus:
+            what = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group"
+            todo += ", or lower --tp and --pp"
+        raise UsageError("TW-A08", what, f"{todo}.")
     _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
     if isinstance(found, str):
@@ -218,18 +219,18 @@ def text(found: Speed, load: Load) -> str:
     """The figures for people: a few lines, each with its range and what it means."""
     tpot, rate = found.tpot_ms or 0.0, found.throughput_tokens_per_s or 0.0
     served = found.served or load.users
-    together = f" for each user, {rate:,.0f} for all {served} together" if served > 1 else ""
+    together = f" for each user, {rate:,.0f} for all {served:,} together" if served > 1 else ""
     lines = [
         f"{tpot:.1f} ms a token ({found.low or tpot:.1f} to {found.high or tpot:.1f}): "
         f"{1e3 / tpot:,.0f} tokens/s{together}"
     ]
     if served < load.users:
-        lines.append(f"Only {served} of {load.users} users fit into the KV cache at once; the others wait.")
+        lines.append(f"Only {served:,} of {load.users:,} users fit into the KV cache at once; the others wait.")
     if found.ttft_ms is not None:
         around = ""
         if served > 1 and found.ttft_low_ms is not None and found.ttft_high_ms is not None:
-            around = f" ({found.ttft_low_ms:,.0f} alone, {found.ttft_high_ms:,.0f} for the last of {served} at once)"
-        lines.append(f"{found.ttft_ms:,.0f} ms to the first token of {load.isl} tokens of prompt{around}")
+            around = f" ({found.ttft_low_ms:,.0f} alone, {found.ttft_high_ms:,.0f} for the last of {served:,} at once)"
+        lines.append(f"{found.ttft_ms:,.0f} ms to the first token of {load.isl:,} tokens of prompt{around}")
     if found.bound is not None:
         lines.append(f"Most of it goes to {BOUNDS[found.bound]}.")
     lines.append(f"By {found.provider}; confidence: {found.confidence}.")

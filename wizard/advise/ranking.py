@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu, report
+from wizard.advise import cpu, gpu, report, rules
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.kernel.errors import InfeasibleError
@@ -96,10 +96,10 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 CRITERIA = {
-    "chat": ("room", "pace", "pace", "simplicity", "precision", "gpus", "links", "speed"),
-    "throughput": ("room", "tokens", "simplicity", "gpus"),
-    "quality": ("room", "precision", "pace", "simplicity", "gpus", "speed"),
-    "smallest": ("gpus", "size", "simplicity", "speed"),
+    "chat": ("room", "links", "pace", "pace", "simplicity", "precision", "gpus", "speed"),
+    "throughput": ("room", "links", "tokens", "simplicity", "gpus"),
+    "quality": ("room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
+    "smallest": ("gpus", "links", "size", "simplicity", "speed"),
 }
 """What `_key` compares, by goal."""
 
@@ -120,28 +120,30 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
 
     def chat(one: Choice) -> tuple[Any, ...]:
         slow = tpot(one) > FLUENT_MS
-        ways = one.tp > 2 and any(note.code == "pcie-tp" for note in one.warnings)
         format_rank = -quality(one) if large and _native(one) else quality(one)
-        reading = round(tpot(one)) if slow else 0
-        return (cramped(one), slow, reading, SIMPLEST[one.stack], format_rank, one.tp * one.pp, ways, tpot(one))
+        reading = round(tpot(one), -1) if slow else 0  # no finer than the estimate is
+        key = (SIMPLEST[one.stack], format_rank, one.tp * one.pp, tpot(one))
+        return (cramped(one), gpu.wide(one), slow, reading, *key)
 
     def throughput(one: Choice) -> tuple[Any, ...]:
         tokens = (one.speed.throughput_tokens_per_s or 0) * one.replicas if one.speed else 0
-        return (cramped(one), -round(tokens), SIMPLEST[one.stack], one.tp * one.pp)
+        return (cramped(one), gpu.wide(one), -round(tokens), SIMPLEST[one.stack], one.tp * one.pp)
 
     def best(one: Choice) -> tuple[Any, ...]:
-        return (cramped(one), quality(one), tpot(one) > FLUENT_MS, SIMPLEST[one.stack], one.tp * one.pp, tpot(one))
+        pace = (tpot(one) > FLUENT_MS, SIMPLEST[one.stack], one.tp * one.pp, tpot(one))
+        return (cramped(one), quality(one), gpu.wide(one), *pace)
 
     def smallest(one: Choice) -> tuple[Any, ...]:
         used = one.memory.weights_bytes * one.tp * one.pp
-        return (one.tp * one.pp, used, SIMPLEST[one.stack], tpot(one))
+        return (one.tp * one.pp, gpu.wide(one), used, SIMPLEST[one.stack], tpot(one))
 
     return {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
 
 
 def _native(one: Choice) -> bool:
     """Whether the tensor cores multiply the format itself, so that it is faster and not only smaller."""
-    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq")
+    unpacked = any(note.code == rules.WEIGHT_ONLY for note in one.warnings)
+    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq") and not unpacked
 
 
 def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
@@ -159,6 +161,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
         flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
         flags += [] if (other.tp, other.pp) == (one.tp, one.pp) else [f"--tp {other.tp}"]
+        flags += [] if other.pp == one.pp else [f"--pp {other.pp}"]
         if not flags:
             return one
         said = " ".join(flags)

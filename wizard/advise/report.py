@@ -79,7 +79,7 @@ def choice_title(choice: Choice) -> str:
 
 def choice_room(choice: Choice) -> str:
     """How many people are served at a time, and how long their conversations may be."""
-    return f"{choice.max_batch_size} at a time, {choice.max_seq_len:,} tokens each"
+    return f"{choice.max_batch_size:,} at a time, {choice.max_seq_len:,} tokens each"
 
 
 def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -181,7 +181,7 @@ def limit(choice: Choice, facts: ModelFacts) -> str:
     if tokens // users < min(facts.max_context or LONGEST, LONGEST):
         return (
             f"Memory is the limit: beside {size(memory.weights_bytes)} of weights there is room for {tokens:,} tokens "
-            f"of conversation, {tokens // users:,} for each of {users}."
+            f"of conversation, {tokens // users:,} for each of {users:,}."
         )
     bound = choice.speed.bound if choice.speed else None
     sentences = {
@@ -195,7 +195,7 @@ def limit(choice: Choice, facts: ModelFacts) -> str:
         return sentences[bound]
     if facts.max_context and choice.max_seq_len >= facts.max_context:
         return f"The model is the limit: it was trained for {facts.max_context:,} tokens of context."
-    return f"Memory is no limit here: there is room for {tokens // users:,} tokens for each of {users}."
+    return f"Memory is no limit here: there is room for {tokens // users:,} tokens for each of {users:,}."
 
 
 def behind(criterion: str | None, one: Choice, first: Choice) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device
-from wizard.advise.formats import of
+from wizard.advise.formats import FORMATS, of
 from wizard.advise.setup import Setup
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -37,21 +37,31 @@ OLDEST: dict[str, Capability] = {
 """Oldest GPUs: vLLM's kernels begin at Volta; TensorRT-LLM is documented from Ampere on (0.15 removed Volta);
 PyTorch's builds for CUDA 12.8 and later begin at Turing."""
 BF16: Capability = (8, 0)
+PCIE, WEIGHT_ONLY = "pcie-tp", "weight-only"
+"""Codes of the warnings that ranks wait for PCIe, and that vLLM only unpacks the weights."""
 
 VLLM_FORMATS: dict[str, Capability] = {
     "none": (7, 0),
-    "fp8": (8, 9),
-    "fp8_block": (8, 9),
+    "fp8": (7, 5),
+    "fp8_block": (7, 5),
     "int8_sq": (7, 5),
     "int4_awq": (7, 5),
     "int4_gptq": (7, 5),
-    "nvfp4": (10, 0),
+    "nvfp4": (7, 5),
     "mxfp4": (8, 0),
     "int4_wo": (7, 5),
     "int8_wo": (7, 5),
 }
-"""Oldest GPU for a format. FP8 and NVFP4 where the tensor cores multiply them: on older ones vLLM only unpacks the
-weights (Marlin), which saves no time in prompts; GPTQ from 7.5 for the Marlin kernels; weight-only: bitsandbytes."""
+"""Oldest GPU for a format: FP8 and NVFP4 from Turing on (see `UNPACKED`); GPTQ from 7.5 for the Marlin kernels;
+weight-only: bitsandbytes."""
+MULTIPLIED: dict[str, Capability] = {"fp8": (8, 9), "fp8_block": (8, 9), "nvfp4": (10, 0), "mxfp4": (10, 0)}
+"""Oldest GPU whose tensor cores multiply the format. On older ones vLLM unpacks the weights to 16 bits (Marlin)."""
+MODELOPT_FP8 = MULTIPLIED["fp8"]
+"""ModelOpt's own FP8 checkpoints are the exception: ``ModelOptFp8Config.get_min_capability`` says 8.9."""
+UNPACKED: tuple[tuple[Capability, tuple[int, ...]], ...] = (((8, 0), (0, 9, 1)), ((7, 5), (0, 16)))
+"""From which vLLM on weights are unpacked on GPUs from a capability on. Ampere: vLLM docs, FP8 W8A8 (``v0.5.5`` and
+later: W8A16 through FP8 Marlin), with experts and FP8 blocks (pull requests 16850, 18026) and NVFP4 (17687, 18000)
+since 0.9. Turing: the same page (``v0.32.0``: from 7.5 on) and pull request 33076, after 0.15."""
 TRTLLM_FORMATS: dict[str, tuple[tuple[Capability, Capability], ...]] = {
     "none": (((8, 0), (12, 1)),),
     "fp8": (((8, 9), (12, 1)),),
@@ -77,7 +87,25 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     yield from _machine(device, setup)
     yield from _format(facts, anatomy, device, setup)
     yield from _cache(device, setup)
-    yield from _split(facts, anatomy, setup)
+    yield from _split(facts, anatomy, device, setup)
+
+
+def weight_only(device: Device, setup: Setup) -> bool:
+    """Whether vLLM only unpacks the weights, because the tensor cores do not multiply their format."""
+    return setup.stack == "vllm" and device.compute_capability < MULTIPLIED.get(setup.quantization, (0, 0))
+
+
+def unpacks(device: Device) -> tuple[int, ...]:
+    """The first vLLM that unpacks weights on ``device``."""
+    return next((first for oldest, first in UNPACKED if device.compute_capability >= oldest), (0,))
+
+
+def not_multiplied(device: Device, setup: Setup) -> Obstacle:
+    """Why another checkpoint in this format is not recommended where `weight_only` holds, unless it is asked for."""
+    name = setup.quantization
+    text = _too_old(FORMATS[name].title, MULTIPLIED[name], device)
+    remedy = f"a GPU of compute capability {_dotted(MULTIPLIED[name])} or newer, or --quantization {name} all the same"
+    return Obstacle("format", f"{text} vLLM would only unpack it.", remedy)
 
 
 def _dotted(capability: Capability) -> str:
@@ -96,7 +124,8 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
         yield Obstacle("mig", text, "--tp 1 --pp 1, or a larger slice")
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
-        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {device.name}."
+        where = f"{device.name} in one machine" if device.named else device.name
+        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {where}."
         most = there // setup.pp
         yield Obstacle("gpus", text, f"--tp {1 << most.bit_length() - 1}" if most else f"--pp {there}")
     if setup.dtype == "bfloat16" and have < BF16:
@@ -116,7 +145,13 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
         if oldest is None:
             yield Obstacle("format", f"vLLM has no kernels for {title}.", "another checkpoint of the model")
         elif have < oldest:
-            yield Obstacle("format", _too_old(title, oldest, device), _newer(oldest))
+            text = (
+                f"vLLM runs {title} from compute capability {_dotted(oldest)} on; the {device.name} is {_dotted(have)}."
+            )
+            yield Obstacle("format", text, _newer(oldest))
+        elif name in ("fp8", "fp8_block") and have < MODELOPT_FP8 and _modelopt(facts):
+            text = f"vLLM loads ModelOpt's {title} from compute capability {_dotted(MODELOPT_FP8)} on only."
+            yield Obstacle("format", f"{text} The {device.name} has {_dotted(have)}.", _newer(MODELOPT_FP8))
     else:
         table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
         if not any(low <= have <= high for low, high in table.get(name, ())):
@@ -126,6 +161,10 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
                 text = f"{stack} does not list {title} for compute capability {_dotted(have)} ({device.name})."
                 yield Obstacle("format", text, "another checkpoint of the model")
         yield from _model_format(facts, anatomy, setup, title)
+
+
+def _modelopt(facts: ModelFacts) -> bool:
+    return facts.quantization is not None and facts.quantization.method.startswith("modelopt")
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -160,7 +199,7 @@ def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str)
         yield Obstacle("model", f"TensorRT-LLM's table has Phi in 16 bits only, not {title}.", "--stack vllm")
 
 
-def _split(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
+def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
     if setup.pp > anatomy.layers:
         yield Obstacle("split", f"{anatomy.layers} layers cannot be split into {setup.pp} stages.", "--pp 1")
@@ -169,14 +208,14 @@ def _split(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstac
     if setup.stack == "trtllm-engine" and anatomy.layers % setup.pp:
         text = f"Engines want like stages: {anatomy.layers} layers are not divisible by pp {setup.pp}."
         yield Obstacle("split", text, f"--pp {_divisor(anatomy.layers, setup.pp)}")
-    for code, text in _uneven(facts, anatomy, setup):
+    for code, text in _uneven(facts, anatomy, device, setup):
         smaller = (one for one in (8, 4, 2) if one < setup.tp)
-        even = next((one for one in smaller if not any(_uneven(facts, anatomy, replace(setup, tp=one)))), 1)
+        even = next((one for one in smaller if not any(_uneven(facts, anatomy, device, replace(setup, tp=one)))), 1)
         other = {"fp8_block": ", or a per-tensor FP8 repository", "int4_awq": ", or a repository padded for it"}
         yield Obstacle(code, text, f"--tp {even}{other.get(setup.quantization, '') if code == 'group' else ''}")
 
 
-def _uneven(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[tuple[str, str]]:
+def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, str]]:
     """Code and text of everything that does not come out even on ``setup.tp`` ranks."""
     tp = setup.tp
     if tp == 1:
@@ -189,7 +228,7 @@ def _uneven(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[tuple
     for what, width in _widths(anatomy):
         if width % tp:
             yield "split", f"The {what}'s width {width} is not divisible by tp {tp}."
-        elif (unit := _unit(facts, setup)) > 1 and width // tp % unit:
+        elif (unit := _unit(facts, device, setup)) > 1 and width // tp % unit:
             title = of(facts, setup.quantization).title
             yield "group", f"{title}: {width} ÷ tp {tp} = {width // tp} of the {what} is not a multiple of {unit}."
 
@@ -203,11 +242,13 @@ def _widths(anatomy: Anatomy) -> list[tuple[str, int]]:
     return [(what, width) for what, width in widths if width]
 
 
-def _unit(facts: ModelFacts, setup: Setup) -> int:
+def _unit(facts: ModelFacts, device: Device, setup: Setup) -> int:
     """Columns of a rank that must stay together: a group of 4-bit weights, a block of FP8, a tile of the kernels."""
     name = setup.quantization
     if name in ("int4_awq", "int4_gptq", "w4a8_awq"):
         return max(128, of(facts, name).group or 0)  # Marlin's tile is 128 deep
+    if name in ("fp8", "nvfp4") and weight_only(device, setup):
+        return 64  # columns of a tile in which Marlin repacks: "size_n … is not divisible by tile_n_size = 64"
     return {"fp8_block": 128, "fp8": 16, "nvfp4": 16}.get(name, 1)
 
 
@@ -220,11 +261,22 @@ def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
     found: list[Note] = []
     if setup.tp > 2 and device.link != "nvlink":
         text = (
-            f"tp {setup.tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Pipeline "
-            "parallel or independent copies serve more people."
+            f"tp {setup.tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Many people "
+            f"at once are served better by pipeline stages (--tp {setup.tp // 2} --pp {2 * setup.pp}) or copies."
         )
-        source = "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs"
-        found.append(Note("pcie-tp", text, source))
+        source = (
+            "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; "
+            "vLLM docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
+        )
+        found.append(Note(PCIE, text, source))
+    if weight_only(device, setup):
+        title = of(facts, setup.quantization).title
+        text = (
+            f"Weight-only: the {device.name} does not multiply {title}, so vLLM unpacks the weights to 16 bits. That "
+            "saves memory and reads less for each token; long prompts are no faster than with 16 bits."
+        )
+        source = "vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression"
+        found.append(Note(WEIGHT_ONLY, text, source))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
         found.append(Note("desc-act", "GPTQ with desc_act cannot use the fast kernels when it is split over GPUs."))
     if device.compute_capability < BF16 and facts.dtype == "bfloat16":

@@ -255,9 +255,12 @@ def step(
     """
     tokens = users + prompt
     touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
-    native = k.experts4 if todo.gain > 1 else k.widened
-    experts = todo.expert_bytes * touched / (native if todo.four_bit_experts else k.experts)
-    weights = (todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) + experts) / rates.bandwidth
+    native = todo.four_bit_experts and todo.gain > 1
+    reading = rates.bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
+    if todo.four_bit_experts and not native:
+        reading = min(reading, k.widened_gb * 1e9)
+    weights = todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) / rates.bandwidth
+    weights += todo.expert_bytes * touched / reading
     cache = users * sum(each * min(context, window or context) for each, window in todo.cache)
     # Before Blackwell, attention kernels widen an 8-bit cache as they read it.
     narrow = todo.eight_bit_cache and device.compute_capability < (10, 0)
@@ -266,8 +269,8 @@ def step(
     linear = (todo.token_ops * tokens + todo.head_ops * users) / (peak * k.compute)
     linear += todo.expert_ops * tokens / (peak * k.expert_compute)
     attention = todo.attention_ops * prompt * before / (rates.fp16 * k.attention)
-    widened = k.widened_us if todo.four_bit_experts and todo.gain == 1 else 0.0
-    layers = todo.layers * k.layer_us + todo.moe_layers * (k.moe_us + widened) + todo.latent_layers * k.latent_us
+    moe = k.moe_us + (0.0 if native else k.unfused_us)
+    layers = todo.layers * k.layer_us + todo.moe_layers * moe + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
     added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)
     reduce = 2 * todo.layers * added

@@ -8,6 +8,9 @@ from typing import Literal
 
 from wizard.catalog.profiles import files, load
 
+MOST = 8
+"""GPUs of one machine, where nothing else is known: NVIDIA's HGX boards and certified PCIe servers end here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -51,6 +54,7 @@ class Link:
         nvlinks: Bonded links between any two GPUs; 0 where there are none without a bridge.
         bytes_per_second: Of one GPU, both directions together as datasheets count; None for PCIe.
         pcie_generation: Of the slot, 16 lanes; None if the GPU sits in none.
+        most: GPUs of this kind that one machine holds.
     """
 
     kind: Literal["nvlink", "nvlink-bridge", "pcie", "none"]
@@ -58,6 +62,7 @@ class Link:
     nvlinks: int = 0
     bytes_per_second: float | None = None
     pcie_generation: int | None = None
+    most: int = MOST
 
 
 @dataclass(frozen=True, slots=True)

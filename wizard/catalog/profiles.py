@@ -23,18 +23,18 @@ else:  # the same parser under its older name
 
 T = TypeVar("T")
 PROFILES_VARIABLE = "TRITON_WIZARD_PROFILES"
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def folders() -> list[Path]:
     """All existing profile folders, the most specific first."""
-    package = Path(__file__).resolve().parent.parent
     config = os.environ.get("XDG_CONFIG_HOME", "")
     user = Path(config) if config.startswith("/") else Path.home() / ".config"
     wanted = [
         *([Path(os.environ[PROFILES_VARIABLE]).expanduser()] if os.environ.get(PROFILES_VARIABLE) else []),
         user / "triton-wizard" / "profiles",
-        package / "_profiles",
-        package.parent / "profiles",
+        PACKAGE / "_profiles",
+        PACKAGE.parent / "profiles",
     ]
     return [folder for folder in wanted if folder.is_dir()]
 

@@ -10,14 +10,15 @@ from wizard.catalog.profiles import find, load
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What one engine makes of a GPU. Shares are of the GPU's rate on paper; times are microseconds.
+    """What one engine makes of a GPU. Shares are of the GPU's rate on paper; times (``_us``) are microseconds.
 
     Attributes:
         weights: Share of the memory bandwidth at which the weights of dense layers are read.
         weights4: The same for weights of 4 bits.
         experts: The same for routed experts.
         experts4: The same for routed experts of 4 bits that the tensor cores multiply as they are.
-        widened: The same for routed experts of 4 bits that kernels widen to 16 bits.
+        widened_gb: Routed experts of 4 bits that kernels widen to 16 bits: GB of them in a second. It is the cores that
+            limit it, where the memory does not: an H100, an H200 and a B200 do it equally fast.
         cache: The same for the KV cache.
         cache8: The same for a KV cache of 8 bits, before Blackwell.
         compute: Share of the 16-bit rate that the linear layers reach.
@@ -28,7 +29,8 @@ class Coefficients:
         attention: Share of the 16-bit rate that attention over a prompt reaches.
         layer_us: What a layer's kernels cost however little they do.
         moe_us: More of it for a layer with experts.
-        widened_us: More of it for a layer whose experts of 4 bits are widened.
+        unfused_us: More of it for a layer whose experts are not multiplied as 4 bits: taken to be because sorting
+            tokens by expert, widening weights or narrowing activations, and adding up are kernels of their own there.
         latent_us: More of it for a layer with multi-head latent attention.
         eager_us: What a layer takes at least where its kernels are launched one by one; 0 with CUDA graphs.
         step_us: The scheduler, for a step.
@@ -45,7 +47,7 @@ class Coefficients:
     weights4: float
     experts: float
     experts4: float
-    widened: float
+    widened_gb: float
     cache: float
     cache8: float
     compute: float
@@ -55,7 +57,7 @@ class Coefficients:
     attention: float
     layer_us: float
     moe_us: float
-    widened_us: float
+    unfused_us: float
     latent_us: float
     eager_us: float
     step_us: float

@@ -23,7 +23,7 @@ def figures(stats: Stats | None) -> str:
     if stats.ttft_s is not None:
         parts.append(f"first token {duration(stats.ttft_s) if stats.ttft_s >= 1 else f'{1000 * stats.ttft_s:.0f} ms'}")
     if stats.tokens is not None:
-        parts.append(f"{stats.tokens} token{'' if stats.tokens == 1 else 's'}")
+        parts.append(f"{stats.tokens:,} token{'' if stats.tokens == 1 else 's'}")
     elif not parts:
         parts.append(f"{duration(stats.total_s)} in all")
     if stats.finish in ENDS:

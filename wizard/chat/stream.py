@@ -113,7 +113,7 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
             "This model has no chat template: it continues your last message and knows nothing of the earlier ones."
         )
     elif dropped := len(conversation.messages) - len(kept.messages):
-        context = f" of {served.max_seq_len} tokens" if served.max_seq_len else ""
+        context = f" of {served.max_seq_len:,} tokens" if served.max_seq_len else ""
         notes.append(f"The oldest {dropped} messages were left out: the model's context{context} is full.")
     if lacks := served.wire.lacks(ask):
         notes.append(f"This model takes no {' and no '.join(lacks)}; the answer is given without.")

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from wizard import __version__
-from wizard.kernel.errors import EXIT_CODES
+from wizard.kernel.errors import EXIT_CODES, UsageError
+from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
 
 EXAMPLES = """\
 examples:
@@ -31,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--plain", action="store_true", help="plain prompts instead of the full-screen wizard")
     _answers(top)
     _common(top)
+    _add_wishes(top)
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in (_add_stages, _add_run, _add_server, _add_rest):
         add(commands)
@@ -64,26 +66,35 @@ def _command(commands: Commands, name: str, help_text: str, example: str) -> arg
     return one
 
 
-def _add_wishes(one: argparse.ArgumentParser) -> None:
-    wishes = one.add_argument_group("wishes (what you say here is never changed, only refused)")
-    wishes.add_argument(
-        "--goal", choices=("chat", "throughput", "quality", "smallest"), default=None, help="what matters most (chat)"
-    )
-    wishes.add_argument("--users", type=_whole, default=None, metavar="N", help="people served at the same time (4)")
-    wishes.add_argument("--max-len", type=_whole, metavar="L", help="tokens of prompt plus answer for each")
-    wishes.add_argument("--max-gpus", type=_whole, metavar="N", help="use no more GPUs than these")
-    wishes.add_argument(
-        "--gpu-memory-utilization", type=_share, metavar="F", help="share of a GPU's memory, as in vLLM"
-    )
-    wishes.add_argument("--stack", choices=STACKS, metavar="S", help=f"serving stack: {', '.join(STACKS)}")
-    wishes.add_argument("--quantization", type=_format, metavar="Q", help="weight format: none, fp8, int4_awq, nvfp4 …")
-    wishes.add_argument("--tp", type=_whole, metavar="N", help="tensor parallel size")
-    wishes.add_argument("--pp", type=_whole, metavar="N", help="pipeline parallel size")
-    wishes.add_argument(
-        "--kv-dtype", choices=("auto", "fp8", "f16", "float16", "bfloat16"), metavar="D", help="KV cache: auto, fp8"
-    )
-    wishes.add_argument(
-        "--as-published", action="store_true", help="only these very files, no other quantisation of them"
+def _add_wishes(one: argparse.ArgumentParser, default: Any = None) -> None:
+    group = one.add_argument_group("wishes (what you say here is never changed, only refused)")
+    for question in (*WISHES, *SETUP):
+        _wish(group, question, default)
+
+
+def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
+    """The flag that answers ``question``; ``lower`` is its own default, in words."""
+    about = f"{question.text[0].lower()}{question.text[1:].rstrip('?')}. {question.help}".replace("%", "%%")
+    if question.kind == "confirm":
+        group.add_argument(question.flag, action="store_true", default=default, help=about)
+        return
+    unless = lower or str(question.default or question.otherwise)
+
+    def answer(text: str) -> Value | None:
+        if not text.strip():
+            raise argparse.ArgumentTypeError("it is empty")
+        try:
+            return question.parse(text.lower() if question is QUANTIZATION else text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(error.what) from error
+
+    group.add_argument(
+        question.flag,
+        type=answer,
+        choices=question.choices or None,
+        metavar={"int": "N", "float": "F", "text": "NAME"}.get(question.kind),
+        default=default,
+        help=f"{about} ({unless})",
     )
 
 
@@ -97,33 +108,10 @@ def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
     one.add_argument("--answers", metavar="FILE", default=default, help="answers from a TOML file; they are not asked")
 
 
-STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp")
-
-
-def _format(text: str) -> str:
-    """A weight format's name, as the advice knows it; those of GGUF files are many and named by the files."""
-    from wizard.advise.formats import FORMATS
-
-    name = text.lower()
-    if name not in FORMATS and not name.startswith("gguf_"):
-        import difflib
-
-        near = difflib.get_close_matches(name, FORMATS, 2, 0.4)
-        raise argparse.ArgumentTypeError(f"there is no format {text!r}; did you mean {' or '.join(near or FORMATS)}?")
-    return name
-
-
 def _whole(text: str) -> int:
     value = int(text) if text.isdecimal() else 0
     if value < 1:
         raise argparse.ArgumentTypeError("must be a whole number, 1 or more")
-    return value
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError("must be over 0 and at most 1")
     return value
 
 
@@ -146,13 +134,15 @@ def _add_stages(commands: Commands) -> None:
         "say what to run here, and why",
         "advise demo --users 8 --json\nadvise ./my-model --hardware 2xL40S\nadvise --cases fleet.yaml --json",
     )
-    advise.add_argument("ref", nargs="?", metavar="MODEL", help=ref_help)
+    bare = "a folder with only a config.json lacks hf_quant_config.json and the weights' headers, so quantised weights "
+    bare += "that config.json does not list may be missed"
+    advise.add_argument("ref", nargs="?", metavar="MODEL", help=f"{ref_help}; {bare}")
     advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
     advise.add_argument("--explain", action="store_true", help="show each number's formula and where it is from")
     advise.add_argument(
         "--cases", metavar="FILE", help="instead of MODEL: machines, models and requests from a YAML file"
     )
-    _add_wishes(advise)
+    _add_wishes(advise, argparse.SUPPRESS)
     _add_speed(commands, ref_help)
     plan = _command(
         commands,
@@ -163,7 +153,7 @@ def _add_stages(commands: Commands) -> None:
     plan.add_argument("ref", metavar="MODEL", help=ref_help)
     plan.add_argument("--full", action="store_true", help="with the whole text of the files that are written")
     _add_plan(plan)
-    _add_wishes(plan)
+    _add_wishes(plan, argparse.SUPPRESS)
 
 
 def _add_speed(commands: Commands, ref_help: str) -> None:
@@ -174,15 +164,18 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         "speed ./my-model --hardware 8xH100 --stack vllm --tp 4 --concurrency 32 --quantization fp8",
     )
     speed.add_argument("ref", metavar="MODEL", help=ref_help)
-    speed.add_argument("--stack", choices=STACKS, metavar="S", default="vllm", help="serving stack (vllm)")
-    speed.add_argument("--tp", type=_whole, default=1, metavar="N", help="tensor parallel size (1)")
-    speed.add_argument("--pp", type=_whole, default=1, metavar="N", help="pipeline parallel size (1)")
+    for question, lower in (
+        (STACK, "vllm"),
+        (TP, "1"),
+        (PP, "1"),
+        (QUANTIZATION, "the model's own"),
+        (KV_DTYPE, "auto"),
+    ):
+        _wish(speed, question, lower=lower)
     speed.add_argument("--concurrency", type=_whole, default=1, metavar="N", help="users served at the same time (1)")
     speed.add_argument("--isl", type=_whole, default=1024, metavar="N", help="tokens of each prompt (1024)")
     speed.add_argument("--osl", type=_whole, default=256, metavar="N", help="tokens of each answer (256)")
-    speed.add_argument("--quantization", metavar="Q", help="weight format; the model's own if left out, none: 16 bits")
     speed.add_argument("--dtype", choices=("bfloat16", "float16"), help="of what is not quantised; the model's own")
-    speed.add_argument("--kv-dtype", choices=("auto", "fp8"), default="auto", help="dtype of the KV cache (auto)")
     speed.add_argument(
         "--provider",
         choices=("roofline", "aiconfigurator"),
@@ -207,7 +200,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--yes", action="store_true", help="accept the plan without asking")
     up.add_argument("--verbose", action="store_true", help="show all output of the steps")
     _add_plan(up)
-    _add_wishes(up)
+    _add_wishes(up, argparse.SUPPRESS)
     demo = _command(commands, "demo", "serve the offline demo, ask it one question, and stop it again", "demo")
     demo.add_argument("--verbose", action="store_true", help="show all output of the steps")
 

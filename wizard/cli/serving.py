@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.again import again
-from wizard.cli.stages import make_plan, print_json, workspace_of
+from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def wizard(arguments: argparse.Namespace) -> int:
     """`triton-wizard` alone: the full-screen wizard, or the prompts."""
     from wizard.kernel.text import is_terminal
-    from wizard.plan.questions import read_answers
+    from wizard.plan.answers import read_answers
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
@@ -33,7 +33,7 @@ def wizard(arguments: argparse.Namespace) -> int:
             "the wizard asks questions and there is no terminal to ask them in",
             "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
         )
-    answers = read_answers(arguments.answers) if arguments.answers else {}
+    answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
     if arguments.plain or os.environ.get("TERM", "dumb") == "dumb":
         from wizard.prompts.flow import run_prompts
 
@@ -71,9 +71,20 @@ def up(arguments: argparse.Namespace) -> int:
         _announce(plan)
     carry_out(plan, arguments)
     if not arguments.json:
+        _tell_measured(plan, arguments)
         print(f"\nTalk to it:  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
         print(f"Stop it:     {again(arguments, 'down', plan.name)}", file=sys.stderr)
     return 0
+
+
+def _tell_measured(plan: Plan, arguments: argparse.Namespace) -> None:
+    """What the server took, beside what was predicted."""
+    from wizard import journey
+    from wizard.advise.calibration import text
+    from wizard.serve.calibration import latest_of
+
+    if found := latest_of(journey.calibration(workspace_of(arguments)), plan.name):
+        print(f"\n{text(found)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wizard.kernel.errors import UsageError
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Wishes
+    from wizard.advise.advice import Advice
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -69,22 +69,22 @@ def model(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wishes(arguments: argparse.Namespace) -> Wishes:
-    from dataclasses import fields
+def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The wishes that were given as flags, by name."""
+    from wizard.plan.questions import SETUP, WISHES
 
-    from wizard.advise.advice import Wishes
-
-    given = {field.name: getattr(arguments, field.name, None) for field in fields(Wishes)}
-    return Wishes(**{name: value for name, value in given.items() if value is not None})
+    flags = {one.name: getattr(arguments, one.name, None) for one in (*WISHES, *SETUP)}
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
     from wizard import journey
+    from wizard.plan.questions import wishes
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     host = _host(arguments)
     past = journey.calibration(workspace_of(arguments))
-    return host, facts, journey.advise(host, facts, _wishes(arguments), past)
+    return host, facts, journey.advise(host, facts, wishes(wishes_given(arguments)), past)
 
 
 def advise(arguments: argparse.Namespace) -> int:
@@ -111,7 +111,7 @@ def advise(arguments: argparse.Namespace) -> int:
 
 
 def _cases(arguments: argparse.Namespace) -> int:
-    """One line for each case; what a case cannot do is in its line, not in the exit status."""
+    """One line for each case; what cannot be served is only in its line, what is wrong in the exit status too."""
     from dataclasses import replace
     from pathlib import Path
 
@@ -119,14 +119,23 @@ def _cases(arguments: argparse.Namespace) -> int:
     from wizard.advise.report import choice_room, choice_title
     from wizard.kernel.text import plain
 
+    status = 0
     for name, advice in journey.cases(Path(arguments.cases)):
+        if isinstance(advice, UsageError):
+            status = advice.exit_code
+            wrong = {"id": name, "error": {"code": advice.code, "text": advice.what}}
+            if arguments.json:
+                print_json(wrong)
+            else:
+                print(plain(f"{name}: {advice.code}: {advice.what}"))
+            continue
         if arguments.json:
             print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
             continue
         first = advice.choices[0] if advice.feasible else None
         said = f"{choice_title(first)}: {choice_room(first)}" if first else advice.rejections[0].text
         print(plain(f"{name}: {said}"))
-    return 0
+    return status
 
 
 def speed(arguments: argparse.Namespace) -> int:
@@ -138,12 +147,12 @@ def speed(arguments: argparse.Namespace) -> int:
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     setup = Setup(
-        arguments.stack,
+        arguments.stack or "vllm",
         arguments.dtype or ("float16" if facts.dtype == "float16" else "bfloat16"),
         arguments.quantization or (facts.quantization and facts.quantization.format) or "none",
-        arguments.kv_dtype,
-        arguments.tp,
-        arguments.pp,
+        arguments.kv_dtype or "auto",
+        arguments.tp or 1,
+        arguments.pp or 1,
     )
     load = Load(arguments.concurrency, arguments.isl, arguments.osl)
     found = journey.speed(_host(arguments), facts, setup, load, provider=arguments.provider)
@@ -160,7 +169,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
     from wizard.advise.ranking import recommended
 
     if arguments.answers:
-        from wizard.plan.questions import read_answers
+        from wizard.plan.answers import read_answers
 
         for name, value in read_answers(arguments.answers).items():
             flag = {"model": "ref", "accept": "yes"}.get(name, name)

@@ -136,7 +136,7 @@ def _kv_cache(facts: ModelFacts) -> str | None:
 def _shape(facts: ModelFacts) -> str | None:
     parts = [
         facts.layers and f"{facts.layers} layers",
-        facts.hidden_size and f"{facts.hidden_size} wide",
+        facts.hidden_size and f"{facts.hidden_size:,} wide",
         facts.heads and f"{facts.heads} heads",
         facts.kv_heads and not _latent(facts) and f"{facts.kv_heads} for keys and values",
         facts.head_dim and f"{facts.head_dim} each",

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wizard.advise import report
+from wizard.advise import calibration, report
 from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise.calibration import Measurement
 from wizard.advise.explain import Figure
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
@@ -19,11 +20,17 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
 from wizard.plan.words import cost, model_line
 from wizard.probe.host import Host
+from wizard.probe.report import brief
+from wizard.serve.status import Status
 
 SHOWN = 8
 """Choices in sight; the others are folded."""
 MUTED = "opacity:.7"
 RULE = "border-bottom:1px solid rgba(127,127,127,.3);text-align:left;vertical-align:top;padding:.2em 1em .2em 0"
+TABLE = "margin:.3em 0"
+"""Notebooks centre tables, away from the headings that they belong to."""
+LIST = "margin:.2em 0;padding-left:1.5em"
+APART = "margin-top:.6em"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
 PARTS = {
     "weights": "#4c8dd6",
@@ -43,25 +50,16 @@ def text(value: object) -> str:
 
 def host_html(host: Host) -> str:
     """A machine as a table."""
-    gpus = [f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus]
-    none = f"none ({host.gpu_problem.what})" if host.gpu_problem else "none"
-    rows = [
-        ("GPU", "; ".join(gpus) or none),
-        ("CPU", f"{host.cpu.model or host.cpu.architecture}, {host.cpu.cores} cores"),
-        ("Memory", f"{size(host.memory_available_bytes)} free of {size(host.memory_total_bytes)}"),
-        ("Disk", f"{size(host.disk.free_bytes)} free at {host.disk.path}"),
-        ("System", host.system.name),
-        *((name, f"unknown: {why}") for name, why in host.unknown.items()),
-    ]
+    rows = [*brief(host), *(("unknown", f"{name}: {why}") for name, why in host.unknown.items())]
     title = "Your machine" if host.source == "this machine" else host.source
     return f"<div><b>{text(title)}</b>{_table(rows)}</div>"
 
 
 def model_html(facts: ModelFacts) -> str:
     """A model: its line, and the questions that it is known to answer."""
-    questions = "".join(f"<li>{text(question)}</li>" for question in facts.questions)
-    known = f"<details><summary>Questions that it knows</summary><ul>{questions}</ul></details>" if questions else ""
-    unknown = _table([(name, f"unknown: {why}") for name, why in facts.unknown.items()])
+    known = f"<details><summary>Questions that it knows</summary>{_list(facts.questions)}</details>"
+    known = known if facts.questions else ""
+    unknown = _table([("unknown", f"{name.replace('_', ' ')}: {why}") for name, why in facts.unknown.items()])
     return f"<div><b>{text(facts.name)}</b><br>{text(model_line(facts))}{unknown}{known}</div>"
 
 
@@ -70,8 +68,8 @@ def advice_html(advice: Advice) -> str:
     choices = report.ordered(advice.choices)
     parts = [_choice(choice, best=not number) for number, choice in enumerate(choices[:SHOWN])]
     if len(choices) > 1 and (why := report.reason(choices[1], report.BEHIND)):
-        runner = f"<div><b>Runner-up:</b> {text(report.choice_title(choices[1]))}. {text(why)}</div>"
-        parts.insert(1, runner)
+        runner = f"<b>Runner-up:</b> {text(report.choice_title(choices[1]))}. {text(why)}"
+        parts.insert(1, f'<div style="{APART}">{runner}</div>')
     if rest := choices[SHOWN:]:
         more = "".join(_choice(choice, best=False) for choice in rest)
         parts.append(f"<details><summary>{len(rest)} more ways</summary>{more}</details>")
@@ -90,8 +88,9 @@ def choice_html(choice: Choice) -> str:
 
 def _choice(choice: Choice, *, best: bool, lead: str = "Recommended: ") -> str:
     title = text(f"{report.choice_title(choice)} · {report.choice_room(choice)} · {choice.release}")
+    expected = report.speed_sentence(choice.speed)
     said = (
-        report.speed_sentence(choice.speed),
+        f"Expected: {expected}" if expected else "",
         report.reason(choice, report.LIMIT),
         report.reason(choice, report.BEHIND),
     )
@@ -106,13 +105,13 @@ def _choice(choice: Choice, *, best: bool, lead: str = "Recommended: ") -> str:
 
 def _refusal(one: report.Refusal) -> str:
     head = f"<b>Not possible: {text(one.ways)}</b>"
-    return f"<div>{head}<br>{text(one.text)}<br>→ {text(report.remedy_words(one.remedy))}</div>"
+    return f'<div style="{APART}">{head}<br>{text(one.text)}<br>→ {text(report.remedy_words(one.remedy))}</div>'
 
 
 def _notes(title: str, notes: Sequence[Note]) -> str:
     if not notes:
         return ""
-    return f"<div>{title}:<ul>{''.join(f'<li>{text(note.text)}</li>' for note in notes)}</ul></div>"
+    return f"<div>{title}:{_list(note.text for note in notes)}</div>"
 
 
 def memory_html(choice: Choice) -> str:
@@ -124,7 +123,7 @@ def memory_html(choice: Choice) -> str:
         for one in parts
     )
     legend = " ".join(
-        f'<span style="margin-right:1em" title="{one.about}">'
+        f'<span style="display:inline-block;margin-right:1em" title="{one.about}">'
         f'<span style="color:{PARTS[one.kind]}">■</span> {one.name} {size(one.bytes)}</span>'
         for one in parts
     )
@@ -135,28 +134,28 @@ def memory_html(choice: Choice) -> str:
 def figures_html(figures: Sequence[Figure]) -> str:
     """Numbers, each with its formula and its source."""
     rows = "".join(
-        _row((text(one.name), f"<b>{text(one.result)}</b>", f"= {text(one.formula)}", text(one.source)))
+        _row((text(one.name), f"<b>{text(one.result)}</b><br>= {text(one.formula)}<br>{_muted(one.source)}"))
         for one in figures
     )
-    return f"<table>{rows}</table>"
+    return _grid(rows)
 
 
 def plan_html(plan: Plan) -> str:
     """The steps as a table, each with its reason, its estimate and its commands."""
-    head = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
+    sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
+    elsewhere = f"Made for {plan.host}, not for this machine: it can be shown, not run."
+    lines = (model_line(plan.facts), sums, *([elsewhere] if plan.host != "this machine" else []))
+    head = f"Serve {plan.facts.name} as {plan.name} with {report.choice_title(plan.choice)}"
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
-    notes = "".join(f"<li>{text(note)}</li>" for note in plan.notes)
-    return (
-        f"<div><b>Serve {text(plan.facts.name)} as {text(plan.name)}</b><br>{text(head)}"
-        f"<table>{rows}</table>{f'To know beforehand:<ul>{notes}</ul>' if notes else ''}</div>"
-    )
+    notes = f"To know beforehand:{_list(plan.notes)}" if plan.notes else ""
+    return f"<div><b>{text(head)}</b><br>{'<br>'.join(map(text, lines))}{_grid(rows)}{notes}</div>"
 
 
 def _step(number: int, step: Step) -> str:
     commands = "\n".join(action.shell() for action in step.actions)
     details = f'<details><summary>Commands</summary><pre style="{PRE}">{text(commands)}</pre></details>'
-    cells = (str(number), f"<b>{text(step.title)}</b><br>{text(step.why)}{details}", text(cost(step.estimate)))
-    return _row(cells)
+    title = f"<b>{text(step.title)}</b> {_muted(cost(step.estimate))}"
+    return _row((str(number), f"{title}<br>{text(step.why)}{details}"))
 
 
 def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: float | None, said: Sequence[str]) -> str:
@@ -174,6 +173,17 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
     value = "" if fraction is None else f' value="{fraction:.3f}"'
     tail = f'<pre style="{PRE}">{text(chr(10).join(said))}</pre>' if said else ""
     return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
+
+
+def measured_html(one: Measurement) -> str:
+    """Predicted against measured as a table."""
+    head, *rows = calibration.rows(one)
+    return _grid(_row([f"<b>{name}</b>" for name in head]) + "".join(map(_row, rows)))
+
+
+def status_html(status: Status) -> str:
+    """A server in a line."""
+    return f"<div><b>{text(status.name)}</b> is {status.state}<br>{text(status.detail)}</div>"
 
 
 def answer_html(answer: str) -> str:
@@ -194,10 +204,23 @@ def stats_html(stats: Stats | None) -> str:
     return f'<div style="{MUTED}">{text(figures(stats))}</div>'
 
 
+def _muted(words: str) -> str:
+    return f'<span style="{MUTED}">{text(words)}</span>'
+
+
 def _table(rows: Sequence[tuple[str, str]]) -> str:
     if not rows:
         return ""
-    return f"<table>{''.join(_row((text(a), text(b))) for a, b in rows)}</table>"
+    return _grid("".join(_row((text(a), text(b))) for a, b in rows))
+
+
+def _list(lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{text(line)}</li>" for line in lines)
+    return f'<ul style="{LIST}">{items}</ul>'
+
+
+def _grid(rows: str) -> str:
+    return f'<table style="{TABLE}">{rows}</table>'
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -7,9 +7,11 @@ import time
 from collections import deque
 from typing import Any
 
+from wizard.advise import calibration
+from wizard.advise.calibration import Measurement
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
-from wizard.notebook.html import answer_html, progress_html
+from wizard.notebook.html import answer_html, measured_html, progress_html
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 
 EVERY_S = 0.1
@@ -77,6 +79,13 @@ class LiveRun:
         if self._display:
             html = progress_html(self._done, self._head, self._fraction, tuple(self._tail))
             self._display.show(html, now=not isinstance(event, (Output, Progress)))
+
+    def compare(self, one: Measurement) -> None:
+        """Show what the server took, beside what was predicted."""
+        if in_notebook():
+            _Display().show(measured_html(one), now=True)
+        else:
+            print(calibration.text(one), flush=True)
 
     def _finish(self, event: StepFinished) -> None:
         words = f"{event.outcome} in {duration(event.seconds)}" if event.outcome == "done" else event.outcome

@@ -7,10 +7,11 @@ from typing import Any
 from wizard.advise.advice import Advice, Choice
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ModelFacts
-from wizard.notebook.html import advice_html, choice_html, host_html, model_html, plan_html
+from wizard.notebook.html import advice_html, choice_html, host_html, model_html, plan_html, status_html
 from wizard.notebook.session import Answer, Journey
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host
+from wizard.serve.status import Status
 
 
 def load(ipython: Any) -> None:
@@ -33,6 +34,7 @@ def show_richly(ipython: Any) -> None:
     html.for_type(Advice, advice_html)
     html.for_type(Choice, choice_html)
     html.for_type(Plan, plan_html)
+    html.for_type(Status, status_html)
     # IPython's own protocol for exceptions; set from here because the kernel of the wizard knows no notebook.
     WizardError._render_traceback_ = lambda error: str(error).split("\n")  # type: ignore[attr-defined]
 

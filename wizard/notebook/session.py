@@ -98,6 +98,10 @@ class Journey:
         offline: Never ask the hub.
         name: Name of the server; made from ``ref`` if not given.
         journey: What to use instead of `wizard.journey`.
+        **wishes: What every `advise` is asked with: fields of `wizard.advise.advice.Wishes`, such as ``tp=2``.
+
+    Raises:
+        UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
     """
 
     def __init__(
@@ -109,6 +113,7 @@ class Journey:
         offline: bool = False,
         name: str | None = None,
         journey: Any = None,
+        **wishes: Any,
     ) -> None:
         if journey is None:
             from wizard import journey
@@ -119,6 +124,7 @@ class Journey:
         self.name = name or suggest_name(ref)
         self.conversation: Conversation = Conversation()
         """What was said so far; a value, so it can be kept and put back."""
+        self._wishes = _wishes(wishes)
         self._hardware = hardware
         self._offline = offline
         self._journey = journey
@@ -154,17 +160,18 @@ class Journey:
         """What to run here, and why.
 
         Args:
-            **wishes: Fields of `wizard.advise.advice.Wishes`, such as ``users=8``.
+            **wishes: Fields of `wizard.advise.advice.Wishes`, such as ``users=8``; they go before those that the
+                journey was made with, and None takes one of them back.
 
         Raises:
-            UsageError: TW-U36 if there is no such wish.
+            UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
         """
-        from wizard.advise.advice import Wishes
+        from wizard.plan import questions
 
-        _check_names(wishes, (one.name for one in fields(Wishes)), "wish")
+        asked = questions.wishes(_wishes({**self._wishes, **wishes}))
         host, facts = self._host or self.probe(), self._facts or self.model()
         past = self._journey.calibration(self.workspace)
-        self._advice, self._plan = self._journey.advise(host, facts, Wishes(**wishes), past), None
+        self._advice, self._plan = self._journey.advise(host, facts, asked, past), None
         return self._advice
 
     def explain(self, choice: Choice | None = None) -> Figures:
@@ -206,11 +213,15 @@ class Journey:
 
         Interrupting the kernel stops the running step with all its processes; the next `up` goes on from there.
         """
+        from wizard.serve.calibration import latest_of
+
         plan = self._plan or self.plan()
         show = live.LiveRun()
         with closing(self._background.iterate(lambda: self._journey.run(plan))) as events:
             for event in events:
                 show.show(event)
+        if one := latest_of(self._journey.calibration(self.workspace), plan.name):
+            show.compare(one)
         return self.endpoint()
 
     def endpoint(self) -> Endpoint:
@@ -301,6 +312,16 @@ def _cell() -> int | None:
     """Number of the cell that runs; None outside IPython."""
     number: int | None = getattr(live.shell(), "execution_count", None)
     return number
+
+
+def _wishes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``given`` that say something, checked."""
+    from wizard.plan.questions import SETUP, WISHES, wishes
+
+    _check_names(given, (one.name for one in (*WISHES, *SETUP)), "wish")
+    said = {name: value for name, value in given.items() if value is not None}
+    wishes(said)
+    return said
 
 
 def _check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:

@@ -1,4 +1,4 @@
-"""Every question of the wizard, declared once. The doors render them; flags and ``--answers FILE.toml`` answer them.
+"""Every question of the wizard, declared once. The doors render them; flags and files (see `answers`) answer them.
 
 A question knows nothing about screens: it has a text, a default, a check and the flag that answers it without asking.
 """
@@ -6,17 +6,13 @@ A question knows nothing about screens: it has a text, a default, a check and th
 from __future__ import annotations
 
 import difflib
-import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
-from wizard.catalog.profiles import load_toml
 from wizard.kernel.errors import UsageError, WizardError
-from wizard.kernel.paths import Workspace, server_name
+from wizard.kernel.paths import server_name
 
 Value: TypeAlias = str | int | float | bool
 Answers: TypeAlias = dict[str, object]
@@ -31,6 +27,8 @@ KINDS: dict[Kind, tuple[type[Value], str]] = {
     "confirm": (bool, "yes or no (in TOML: true or false)"),
     "secret": (str, "a text"),
 }
+CHOSEN = "the wizard chooses"
+"""What an empty answer to most wishes means."""
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
@@ -132,6 +130,16 @@ def _between(low: float, high: float) -> Callable[[Any], str]:
     return problem
 
 
+def _format(value: str) -> str:
+    """Formats of GGUF files are many and named by the files."""
+    from wizard.advise.formats import FORMATS
+
+    if value in FORMATS or value.startswith("gguf_"):
+        return ""
+    near = difflib.get_close_matches(value, FORMATS, 2, 0.4)
+    return f"there is no such format; did you mean {' or '.join(near)}?" if near else "there is no such format"
+
+
 def _share(value: float) -> str:
     return "" if 0 < value <= 1 else "it must be above 0 and at most 1"
 
@@ -179,7 +187,7 @@ USERS = Question(
     "How many people at the same time?",
     "--users",
     default=4,
-    validate=_between(1, 10_000),
+    validate=_between(1, 1_000_000),
     help="Each gets a share of the KV cache, so more people need more memory.",
 )
 MAX_LEN = Question(
@@ -187,9 +195,80 @@ MAX_LEN = Question(
     "int",
     "How many tokens of prompt plus answer for each?",
     "--max-len",
-    otherwise="the wizard chooses",
+    otherwise=CHOSEN,
     validate=_between(1, 10_000_000),
     help="About three quarters of a word are one token; the KV cache grows with it.",
+)
+QUANTIZATION = Question(
+    "quantization",
+    "text",
+    "Format of the weights",
+    "--quantization",
+    otherwise=CHOSEN,
+    validate=_format,
+    help="none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, and less exact.",
+)
+TP = Question(
+    "tp",
+    "int",
+    "Tensor parallel size",
+    "--tp",
+    otherwise=CHOSEN,
+    validate=_between(1, 1024),
+    help="So many GPUs share each layer; it needs GPUs of one kind.",
+)
+PP = Question(
+    "pp",
+    "int",
+    "Pipeline parallel size",
+    "--pp",
+    otherwise=CHOSEN,
+    validate=_between(1, 1024),
+    help="So many groups of GPUs take the layers in turn.",
+)
+KV_DTYPE = Question(
+    "kv_dtype",
+    "choice",
+    "Type of the KV cache",
+    "--kv-dtype",
+    otherwise=CHOSEN,
+    choices=("auto", "fp8", "f16", "float16", "bfloat16"),
+    help="auto is the model's own; fp8 holds twice as many tokens.",
+)
+STACK = Question(
+    "stack",
+    "choice",
+    "Serving stack",
+    "--stack",
+    otherwise=CHOSEN,
+    choices=("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp"),
+    help="The program that computes behind Triton.",
+)
+MAX_GPUS = Question(
+    "max_gpus",
+    "int",
+    "Most GPUs to use",
+    "--max-gpus",
+    otherwise="all",
+    validate=_between(1, 1024),
+    help="The others stay free.",
+)
+GPU_MEMORY_UTILIZATION = Question(
+    "gpu_memory_utilization",
+    "float",
+    "Share of each GPU's memory to use",
+    "--gpu-memory-utilization",
+    otherwise=CHOSEN,
+    validate=_share,
+    help="Above 0 and at most 1, of all memory of the GPU, as in vLLM.",
+)
+AS_PUBLISHED = Question(
+    "as_published",
+    "confirm",
+    "Only these very files",
+    "--as-published",
+    default=False,
+    help="No other quantisation of the model is proposed.",
 )
 HF_TOKEN = Question(
     "hf_token",
@@ -267,74 +346,21 @@ SEED = Question(
 )
 
 WISHES = (GOAL, USERS, MAX_LEN)
+"""What everybody may wish for."""
+SETUP = (QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED)
+"""What experts may wish for as well. What is said is never changed, only refused."""
 SERVER = (NAME, HTTP_PORT)
 CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
-QUESTIONS = (MODEL, HF_TOKEN, *WISHES, *SERVER, ACCEPT, *CHAT)
+QUESTIONS = (MODEL, HF_TOKEN, *WISHES, *SETUP, *SERVER, ACCEPT, *CHAT)
 """All questions, in the order in which they are asked."""
 BY_NAME = {question.name: question for question in QUESTIONS}
 
 
 def wishes(answers: Mapping[str, object]) -> Wishes:
-    """The answers that the advice is asked with."""
-    return Wishes(**{one.name: one.check(answers[one.name]) for one in WISHES if one.name in answers})  # type: ignore[arg-type]  # checked
-
-
-def read_answers(path: str | os.PathLike[str]) -> Answers:
-    """Read a file that was given with ``--answers``.
+    """The answers that the advice is asked with.
 
     Raises:
-        UsageError: TW-D02 if it is not TOML, TW-U30 if it answers something that is not asked, TW-U31 or TW-U32 if
-            an answer does not fit, TW-U34 if it holds a secret.
+        UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
-    answers: Answers = {}
-    for name, value in load_toml(Path(path)).items():
-        question = BY_NAME.get(name)
-        if question is None:
-            near = difflib.get_close_matches(name, BY_NAME, 1)
-            todo = f"Did you mean {near[0]}? " if near else ""
-            known = ", ".join(one.name for one in QUESTIONS if not one.secret)
-            raise UsageError("TW-U30", f"{path} answers {name[:60]!r}, which is not asked", f"{todo}Known: {known}.")
-        if question.secret:
-            todo = f"Remove it there and use {question.flag}."
-            raise UsageError("TW-U34", f"{path} holds a secret, {name}", todo)
-        answers[name] = question.check(value)
-    return answers
-
-
-def answers_file(workspace: Workspace) -> Path:
-    """Where answers are kept when the wizard is left before it is done."""
-    return workspace.root / "answers.toml"
-
-
-def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
-    """Keep ``answers`` without the secrets in the workspace; returns the file.
-
-    Raises:
-        WorkspaceError: TW-K03 if the workspace cannot be written.
-    """
-    workspace.make()
-    path = answers_file(workspace)
-    lines = [
-        f"{name} = {_toml(value)}\n"
-        for name, value in answers.items()
-        if name in BY_NAME and not BY_NAME[name].secret and value is not None
-    ]
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text("# Answers to triton-wizard; use them with --answers.\n" + "".join(lines), encoding="utf-8")
-    temporary.replace(path)
-    return path
-
-
-def load_answers(workspace: Workspace) -> Answers:
-    """The answers that `save_answers` kept; none if there are none or the file was damaged."""
-    if not answers_file(workspace).is_file():
-        return {}
-    try:
-        return read_answers(answers_file(workspace))
-    except UsageError:
-        return {}  # they only spare typing; nothing is lost that cannot be asked again
-
-
-def _toml(value: object) -> str:
-    """A scalar in TOML 1.0; its basic strings have JSON's escapes, and DEL must be escaped too."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    said = {one.name: one.check(answers[one.name]) for one in (*WISHES, *SETUP) if one.name in answers}
+    return Wishes(**said)  # type: ignore[arg-type]  # checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from wizard.kernel.text import plain, table, width
@@ -21,6 +22,20 @@ def text(host: Host) -> str:
         folded = [piece for line in lines if line for piece in fold(line, _ROOM)]
         rows += [("" if later else label, line) for later, line in enumerate(folded)]
     return table([(label.ljust(_LABEL), line) for label, line in rows])
+
+
+def brief(host: Host) -> list[tuple[str, str]]:
+    """Label and value of what matters most, a line each; GPUs of one kind are counted."""
+    kinds = Counter(f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus)
+    gpus = [f"{number} × {kind} each" if number > 1 else kind for kind, number in kinds.items()]
+    why = f"none ({host.gpu_problem.what})" if host.gpu_problem else "none"
+    return [
+        ("GPU", "; ".join(gpus) or why),
+        ("CPU", f"{host.cpu.model or host.cpu.architecture}, {host.cpu.cores} cores"),
+        ("Memory", f"{size(host.memory_available_bytes)} free of {size(host.memory_total_bytes)}"),
+        ("Disk", f"{size(host.disk.free_bytes)} free at {host.disk.path}"),
+        ("System", host.system.name),
+    ]
 
 
 def fold(line: str, room: int) -> list[str]:

@@ -144,11 +144,16 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
     """
     default = question.default if default is None else default
     if question.choices:
-        first = question.choices.index(str(default)) if default in question.choices else 0
-        return ask.choose(question.text, [(choice, choice) for choice in question.choices], first)
+        options: list[tuple[str, Value | None]] = [(choice, choice) for choice in question.choices]
+        if question.default is None and not question.required:
+            options.insert(0, (question.otherwise, None))
+        first = next((at for at, (_, value) in enumerate(options) if value == default), 0)
+        return ask.choose(question.text, options, first)
     if question.help:
         print(question.help)
     empty = question.otherwise if default is None else str(default)
+    if question.kind == "confirm":
+        empty = "yes" if default else "no"
     while True:
         typed = ask.line(f"{question.text} ({empty})" if empty else question.text, secret=question.secret)
         if not typed and default is not None:

@@ -12,7 +12,8 @@ from contextlib import aclosing, suppress
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
-from wizard.advise.advice import Advice, Choice
+from wizard.advise.advice import Advice, Choice, Wishes
+from wizard.advise.calibration import text
 from wizard.advise.explain import figures
 from wizard.chat.conversation import conversation
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
@@ -20,18 +21,17 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.text import make_printable, one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.plan import Plan
 from wizard.plan.questions import (
     HF_TOKEN,
     MODEL,
     SERVER,
+    SETUP,
     WISHES,
     Answers,
     Question,
     Value,
-    answers_file,
-    load_answers,
-    save_answers,
     wishes,
 )
 from wizard.probe.host import Host
@@ -40,11 +40,12 @@ from wizard.prompts.chat import run_chat
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.show import TOP, Shower, advice_text, figures_text, host_text, plan_text
 from wizard.run.events import Ready
+from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
 
 GATED = "TW-M12"
 """What the hub says of a model that only people with a token may read."""
-Other: TypeAlias = Literal["all", "why", "change", "model"]
+Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
 """What can be picked instead of a choice."""
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a step with all its processes."""
@@ -187,8 +188,26 @@ class _Flow:
                 print(f"\n{figures_text(figures(host, facts, advice.choices[0]))}")
             elif picked == "all":
                 top = len(advice.choices)
+            elif picked == "nearest":
+                self.answers.update(report.remedy_wishes(advice.rejections[0].remedy))
             else:
-                self._ask_all(WISHES)
+                self._change()
+
+    def _change(self) -> None:
+        """Ask for one wish, or take all of them back."""
+        known = self.known
+        options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
+            (f"{one.text.rstrip('?')}: {_now(one, known)}", one) for one in (*WISHES, *SETUP)
+        ]
+        options += [("Let the wizard choose everything again", "nothing")] if wishes(self.answers) != Wishes() else []
+        picked = self.ask.choose("What should be different?", [*options, ("Nothing", "back")])
+        if picked == "nothing":
+            for one in (*WISHES, *SETUP):
+                self.answers.pop(one.name, None)
+        elif picked != "back":
+            answer = ask_question(self.ask, picked, _as_value(known.get(picked.name)))
+            self.answers.pop(picked.name, None)
+            self.answers.update({} if answer is None else {picked.name: answer})
 
     def _ask_all(self, questions: tuple[Question, ...]) -> None:
         for question in questions:
@@ -278,6 +297,8 @@ class _Flow:
     def _chat(self, endpoint: Endpoint) -> int:
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
+        if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
+            print(f"\n{text(measured)}\n")
         print(f"Talk to it again: {self._again('chat', endpoint.name)}\nStop it:          {stop}\n")
         run_chat(endpoint, conversation(self.known), journey=self.journey)
         print(f"The server goes on running. Stop it with: {stop}")
@@ -293,8 +314,19 @@ def _ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
     ]
     if len(choices) > top:
         options.append((f"Show all {len(choices)} ways", "all"))
-    options += [("Change how many people, how long, or what matters", "change"), ("Another model", "model")]
+    nearest = advice.rejections[0].remedy if not choices and advice.rejections else ""
+    if report.remedy_wishes(nearest):
+        options.append((f"Take the nearest that works: {report.remedy_words(nearest)}", "nearest"))
+    options += [("Change what you wish for: people, length, format, GPUs …", "change"), ("Another model", "model")]
     return [*options, ("Why these numbers", "why")] if choices else options
+
+
+def _now(question: Question, known: Mapping[str, object]) -> str:
+    """The present answer for people, or what is done without one."""
+    value = known.get(question.name, question.default)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return question.otherwise if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _not_here(suggestions: Iterable[Any]) -> list[str]:

@@ -21,6 +21,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.words import cost, model_line
 from wizard.probe.host import Host
+from wizard.probe.report import brief
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 
@@ -187,16 +188,7 @@ def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int
 
 def host_text(host: Host) -> str:
     """A machine in a few lines."""
-    gpus = [f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus]
-    why = f"none ({one_line(host.gpu_problem.what)})" if host.gpu_problem else "none"
-    rows = [
-        ("GPU", "; ".join(gpus) or why),
-        ("CPU", f"{host.cpu.model or host.cpu.architecture}, {host.cpu.cores} cores"),
-        ("Memory", f"{size(host.memory_available_bytes)} free of {size(host.memory_total_bytes)}"),
-        ("Disk", f"{size(host.disk.free_bytes)} free at {host.disk.path}"),
-        ("System", host.system.name),
-    ]
-    return "\n".join(wrapped(value, " " * 10, first=f"{name:<10}") for name, value in rows)
+    return "\n".join(wrapped(value, " " * 10, first=f"{name:<10}") for name, value in brief(host))
 
 
 def advice_text(advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = ()) -> str:

@@ -22,7 +22,7 @@ Release: TypeAlias = tuple[int, int]
 FIRST: Release = (23, 10)
 """The only release whose backend does not complete its configuration by itself, so all of it is written."""
 LAST_LOG_REQUESTS: Release = (25, 8)
-"""``disable_log_requests`` is no argument of vLLM from the next release on, and an unknown one keeps it from loading."""
+"""The next release's vLLM does not know ``disable_log_requests`` any more, and fails for an unknown argument."""
 LAST_LORA_TEXT: Release = (24, 9)
 """Up to here the backend calls ``.lower()`` on ``enable_lora``, so it is the text "true"."""
 

@@ -62,7 +62,7 @@ def code(view: ChatView) -> str:
 def figures(view: ChatView) -> Content:
     """One line: what is going on, or what the last answer was measured at, and the settings."""
     if view.busy == "answering":
-        tokens = f" · {view.tokens} tokens" if view.tokens else ""
+        tokens = f" · {view.tokens:,} tokens" if view.tokens else ""
         return Content.assemble(("◌ answering …", "$warning"), f"{tokens} · Esc stops it")
     if view.busy == "stopping":
         return Content.assemble(("◌ stopping the server …", "$warning"))
@@ -83,7 +83,7 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
     if temperature is None and served is not None:
         temperature = served.default_temperature
     parts = [f"temperature {temperature:g}" if temperature is not None else "", f"top-p {sampling.top_p:g}"]
-    parts += [f"≤ {sampling.max_tokens} tokens", f"seed {sampling.seed}" if sampling.seed is not None else ""]
+    parts += [f"≤ {sampling.max_tokens:,} tokens", f"seed {sampling.seed}" if sampling.seed is not None else ""]
     return " · ".join(part for part in parts if part)
 
 

@@ -15,6 +15,7 @@ from wizard.tui.screens.stage import StageScreen
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.calibration import Calibration
     from wizard.chat.conversation import Conversation
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
@@ -42,6 +43,8 @@ class Flow:
         self._wishes: Wishes | None = None
         self._settings: Answers = {}
         """What the journey and the command line say of the chat."""
+        self._measured = ""
+        """What the server that became ready last took beside what was predicted."""
         self._server: Answers = {name: app.answers[name] for name in ("name", "http_port") if name in app.answers}
         """Name and port of the server that is being set up, if the user gave them."""
 
@@ -69,7 +72,8 @@ class Flow:
         """Choose one of the running servers, or set up another model."""
         from wizard.tui.screens.servers import ServersScreen
 
-        answer = await self._show(ServersScreen(endpoints))
+        past = await background.call(partial(self._journey.calibration, self._workspace))
+        answer = await self._show(ServersScreen(endpoints, partial(_measured, past)))
         if answer is None or isinstance(answer, str):
             return partial(self.machine, back=partial(self.running, endpoints, conversation))
         plan = await background.call(partial(self._journey.earlier_plan, self._workspace, answer.name))
@@ -149,7 +153,8 @@ class Flow:
         from wizard.tui.screens.build import BuildScreen
 
         logs = self._workspace.server(plan.name).logs
-        endpoint = await self._show(BuildScreen(plan, partial(self._run, plan), logs, self._app.clock))
+        screen = BuildScreen(plan, partial(self._run, plan), lambda: self._measured, logs, self._app.clock)
+        endpoint = await self._show(screen)
         return back if endpoint is None else partial(self.chat, endpoint, plan, conversation)
 
     async def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
@@ -160,6 +165,8 @@ class Flow:
         async with aclosing(self._journey.run(plan)) as events:
             async for event in events:
                 if isinstance(event, Ready):
+                    past = await background.call(partial(self._journey.calibration, self._workspace))
+                    self._measured = _measured(past, plan.name)
                     self._app.running[event.endpoint.name] = event.endpoint
                 yield event
 
@@ -187,3 +194,12 @@ class Flow:
             return partial(self.build, plan, said, back=self.machine) if plan else self.machine
         self._server = {}  # another model is another server
         return partial(self.machine, back=partial(self.running, list(self._app.running.values()), said))
+
+
+def _measured(past: Calibration, server: str) -> str:
+    """What ``server`` took when it was last started, beside what was predicted; empty if it was not measured."""
+    from wizard.advise.calibration import summary
+    from wizard.serve.calibration import latest_of
+
+    found = latest_of(past, server)
+    return summary(found) if found else ""

@@ -153,10 +153,11 @@ class StopWords:
     def take(self, text: str) -> tuple[str, bool]:
         """The text that is sure to be before any stop word, and whether one has come."""
         text = self._held + text
-        found = [text.index(word) for word in self._words if word in text]
+        found = [(text.index(word) + len(word), text.index(word)) for word in self._words if word in text]
         if found:
             self._held = ""
-            return text[: min(found)], True
+            _end, start = min(found)  # the one that is complete first, however the text came in pieces
+            return text[:start], True
         held = max((size for word in self._words for size in range(len(word)) if text.endswith(word[:size])), default=0)
         self._held = text[len(text) - held :]
         return text[: len(text) - held], False

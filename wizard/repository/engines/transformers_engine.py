@@ -255,4 +255,6 @@ if __name__ == "__main__":
         main(json.loads(sys.argv[1]))
     except Exception:
         traceback.print_exc()
+        if int(os.environ.get("RANK", "0")) > 0:
+            os._exit(1)  # the first rank notices
         die("transformers could not load the model")

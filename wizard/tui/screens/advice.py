@@ -88,7 +88,7 @@ class AdviceScreen(StageScreen[Choice]):
         Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
         Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
     ]
-    view: reactive[AdviceView] = reactive(AdviceView())
+    view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 
     def __init__(
         self,
@@ -231,7 +231,8 @@ class AdviceScreen(StageScreen[Choice]):
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
         self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
-        self.query_one("#details").set_class(choice is None, "-alone")
+        details = self.query_one("#details", VerticalScroll)
+        details.set_class(choice is None, "-alone")
         headline = self.query_one(Text)
         if choice is not None:
             headline.show(_headline(choice))
@@ -243,7 +244,7 @@ class AdviceScreen(StageScreen[Choice]):
         else:
             headline.show(_impossible(wished=view.wishes != view.given, remedy=bool(self._remedy())))
             notes.show(_rejections(view.advice.rejections))
-        self.query_one("#details", VerticalScroll).scroll_home(animate=False)
+        details.scroll_home(animate=False)
         self.refresh_bindings()
 
 

@@ -67,10 +67,13 @@ class BuildScreen(StageScreen[Endpoint]):
         self,
         plan: Plan,
         run: Callable[[], AsyncGenerator[Event, None]],
+        measured: Callable[[], str],
         logs: Path,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``measured`` says what a server that is ready took beside what was predicted, in a few words."""
         super().__init__()
+        self._measured = measured
         self._plan, self._run, self._logs, self._clock = plan, run, logs, clock
         self._told = False
         """Whether a signal told the wizard to leave: nothing is asked any more."""
@@ -210,7 +213,7 @@ class BuildScreen(StageScreen[Endpoint]):
         self.query_one(".heading", Static).update(Content.assemble((heading, style)))
         self.query_one("#steps", Static).update(Content("\n").join(_step(step) for step in view.steps))
         self.query_one(ErrorPanel).show(view.error if view.phase is Phase.FAILED else None)
-        self.query_one("#outcome", Static).update(_outcome(view))
+        self.query_one("#outcome", Static).update(_outcome(view, self._measured()))
         self._show_progress()
         self.refresh_bindings()
 
@@ -227,13 +230,14 @@ def _step(step: StepView) -> Content:
     return Content.assemble(line, (f"  {state}", "$text-muted"))
 
 
-def _outcome(view: BuildView) -> Content:
+def _outcome(view: BuildView, measured: str) -> Content:
     if view.phase is Phase.READY and view.endpoint is not None:
         where = f"{view.endpoint.http} (HTTP) and {view.endpoint.grpc} (gRPC)"
+        took = f"Measured: {measured}.\n" if measured else ""
         return Content.assemble(
             ("✓ Triton answers on ", "bold $success"),
             (where, "bold"),
-            "\n",
+            f"\n{took}",
             "Press Enter to chat with your model.",
         )
     if view.phase is Phase.CANCELLED:

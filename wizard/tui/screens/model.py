@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import reactive
@@ -196,6 +197,11 @@ class ModelScreen(StageScreen[ModelFacts]):
             self._read(row.ref)
         else:
             self.view = replace(self.view, notice=f"{row.title} cannot be taken: {row.why_not or 'not usable here'}")
+
+    def dismiss(self, result: ModelFacts | None = None) -> AwaitComplete:
+        """Leave; suggestions that are still looked for would come when there is nothing left to show them in."""
+        self.workers.cancel_group(self, "suggestions")
+        return super().dismiss(result)
 
     def action_back(self) -> None:
         """Stop waiting, or clear what was typed, or go back; in this order."""

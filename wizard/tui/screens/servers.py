@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -26,9 +26,10 @@ class ServersScreen(StageScreen["Endpoint | str"]):
         Binding("escape", "another", "Another model"),
     ]
 
-    def __init__(self, running: Sequence[Endpoint]) -> None:
+    def __init__(self, running: Sequence[Endpoint], measured: Callable[[str], str]) -> None:
+        """``measured`` says what the server of a name took beside what was predicted, in a few words."""
         super().__init__()
-        self._endpoints = running
+        self._endpoints, self._measured = running, measured
 
     def compose(self) -> ComposeResult:
         """A list with the servers and the way on."""
@@ -42,9 +43,10 @@ class ServersScreen(StageScreen["Endpoint | str"]):
             Content.assemble(
                 (f"Chat with {one_line(endpoint.name)}", "bold"),
                 "\n",
-                (f"model {one_line(endpoint.model)} on {endpoint.http}", "$text-muted"),
+                (" · ".join(filter(None, (where, self._measured(endpoint.name)))), "$text-muted"),
             )
             for endpoint in self._endpoints
+            for where in (f"model {one_line(endpoint.model)} on {endpoint.http}",)
         ]
         new = Content.assemble(
             ("Set up another model", "bold"),

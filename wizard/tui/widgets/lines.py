@@ -1,11 +1,13 @@
-"""A widget that is as high as its lines; it asks for a new layout only if there are more of them, or fewer."""
+"""A widget that is as high as its lines; a change draws only the lines that are others now."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 
+from rich.segment import Segment
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
+from textual.strip import Strip
 from textual.widget import Widget
 
 LEAST_WIDTH = 8
@@ -27,8 +29,13 @@ class Lines(Widget):
 
     def changed(self) -> None:
         """Show what there is to show now."""
-        self._made = None
-        self.refresh(layout=len(self._lines(self.size.width)) != self.size.height)
+        width, height = self.size
+        before, self._made = self._made, None
+        now = self._lines(width)
+        if before is None or before[0] != width or not len(before[1]) == len(now) == height:
+            self.refresh(layout=len(now) != height)
+        elif regions := [Region(0, y, width, 1) for y in range(height) if not before[1][y].is_same(now[y])]:
+            self.refresh(*regions)
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
         """As wide as there is room."""
@@ -41,6 +48,20 @@ class Lines(Widget):
     def render(self) -> Content:
         """The lines."""
         return Content("\n").join(self._lines(self.size.width))
+
+    def render_line(self, y: int) -> Strip:
+        """The line alone: it is wrapped already, and Textual would wrap and draw all others with it."""
+        lines = self._lines(self.size.width)
+        if self.text_selection is not None or y >= len(lines):
+            return super().render_line(y)
+        segments: list[Segment] = []
+        x = 0
+        for text, style in lines[y].render(self.visual_style, end="", parse_style=self._get_style):
+            segments.append(
+                Segment(text, style.rich_style_with_offset(x, y))
+            )  # offsets are for selecting with the mouse
+            x += len(text)
+        return Strip(segments)
 
     def _lines(self, width: int) -> list[Content]:
         if self._made is None or self._made[0] != width:

@@ -1,0 +1,31 @@
+"""Parameters of a request."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class RequestOutputKind(enum.Enum):
+    """What each output of a stream holds."""
+
+    CUMULATIVE = 0
+    DELTA = 1
+
+
+@dataclass
+class SamplingParams:
+    """Those that the engine program gives."""
+
+    max_tokens: int
+    temperature: float
+    top_p: float
+    top_k: int
+    seed: int | None
+    stop: list[str]
+    stop_token_ids: list[int]
+    output_kind: RequestOutputKind
+
+    def __post_init__(self) -> None:
+        if self.temperature > 2:
+            raise ValueError("temperature is too high for this stand-in")

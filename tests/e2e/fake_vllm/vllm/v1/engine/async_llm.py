@@ -1,0 +1,49 @@
+"""The engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from types import SimpleNamespace
+from typing import Any
+
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+
+class AsyncLLM:
+    """Says the numbers from 0 on, one a step; ``!`` as the last letter of the prompt kills it after two."""
+
+    def __init__(self, args: AsyncEngineArgs) -> None:
+        self.model_config = SimpleNamespace(max_model_len=args.max_model_len)
+        self.errored = False
+        self._args = args
+
+    @classmethod
+    def from_engine_args(cls, args: AsyncEngineArgs) -> AsyncLLM:
+        return cls(args)
+
+    def get_tokenizer(self) -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self._args.model)
+
+    async def generate(
+        self, prompt: dict[str, Any], sampling_params: SamplingParams, request_id: str
+    ) -> AsyncGenerator[Any, None]:
+        assert sampling_params.output_kind is RequestOutputKind.DELTA
+        assert isinstance(request_id, str)
+        print(f"request {request_id}: {sampling_params}", flush=True)
+        try:
+            for number in range(sampling_params.max_tokens):
+                await asyncio.sleep(0.002)
+                if prompt["prompt_token_ids"][-1] == ord("!") and number == 2:
+                    self.errored = True
+                    raise RuntimeError("EngineDeadError")
+                last = number + 1 == sampling_params.max_tokens
+                finish = "length" if last else None
+                output = SimpleNamespace(text=f"{number} ", token_ids=[number], finish_reason=finish)
+                yield SimpleNamespace(outputs=[output], finished=last)
+        except (asyncio.CancelledError, GeneratorExit):
+            print(f"request {request_id} aborted", flush=True)
+            raise

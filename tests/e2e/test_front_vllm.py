@@ -1,0 +1,115 @@
+"""``vllm_engine.py`` behind the front in the real tritonserver; vLLM itself is a stand-in, for it needs a GPU.
+
+With the real vLLM the same is measured by ``tests/gpu/native_stacks.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonclient.grpc import InferenceServerClient
+from tritonclient.grpc import aio as grpc_aio
+from tritonclient.utils import InferenceServerException
+
+from tests.chain_folder import write_chain_folder
+from tests.chain_model import CHAT
+from tests.e2e.test_front import Served, ask, counted, inputs
+from tests.server_environment import running_triton, write
+from tests.values import CHOICE, GGUF
+from wizard.repository.front import engine_argv, repository
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front"), pytest.mark.timeout(180)]
+
+FAKE = Path(__file__).parent / "fake_vllm"
+CONTEXT = 5000
+
+
+@contextmanager
+def serving(scratch: Path, *, ready: bool = True, **more: Any) -> Iterator[Served]:
+    model = write_chain_folder(scratch / "model")
+    settings = {"model": str(model), "max_model_len": CONTEXT, **more}
+    made = repository(
+        "demo",
+        engine_argv=engine_argv("vllm", sys.executable, settings),
+        engine_env={"LD_LIBRARY_PATH": None, "PYTHONPATH": str(FAKE)},
+        facts=replace(GGUF, chat=CHAT),
+        choice=CHOICE,
+    )
+    with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
+        yield Served(triton, scratch / "told")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("vllm")) as one:
+        yield one
+
+
+def test_many_at_once_all_get_all(served: Served) -> None:
+    async def main() -> list[list[tuple[str, str, int]]]:
+        async with grpc_aio.InferenceServerClient(served.grpc) as client:
+            return await asyncio.gather(*(ask(client, text_input="a", max_tokens=10 + n) for n in range(32)))
+
+    for number, said in enumerate(asyncio.run(main())):
+        assert "".join(text for text, _, _ in said) == counted(10 + number)
+        assert said[-1][1:] == ("length", 10 + number)
+
+
+def test_vllm_is_told_everything(served: Served) -> None:
+    values = {"temperature": 0.5, "top_p": 0.25, "top_k": 3, "random_seed": 7, "stop_words": ["x"]}
+    text = "a" * (CONTEXT - 3)
+    served.post("generate", text_input=text, max_tokens=10**6, stream=False, apply_chat_template=False, **values)
+    told = re.findall(r"request \d+: (.*)", served.triton.logged())[-1]
+    for part in ("temperature=0.5", "top_p=0.25", "top_k=3", "seed=7", "stop=['<|im_end|>', 'x']"):
+        assert part in told
+    assert "max_tokens=3," in told  # what the context has room for
+    assert "stop_token_ids=[258]" in told
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"text_input": "a" * CONTEXT, "apply_chat_template": False}, f"prompt too long: {CONTEXT} tokens"),
+        ({"text_input": "a", "temperature": 3.0}, "temperature is too high for this stand-in"),
+    ],
+)
+def test_an_error_is_of_one_request(served: Served, values: dict[str, Any], text: str) -> None:
+    assert text in json.loads(served.post("generate", **values, stream=False))["error"]
+    assert json.loads(served.post("generate", text_input="a", max_tokens=2, stream=False))["text_output"] == "0 1 "
+
+
+def test_cancelling_aborts_the_request(served: Served) -> None:
+    with InferenceServerClient(served.grpc) as client:
+        first: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        client.start_stream(lambda result, error: first.put(error))
+        client.async_stream_infer("demo", inputs(text_input="a", max_tokens=10**6))
+        assert first.get(timeout=20) is None
+        client.stop_stream(cancel_requests=True)
+    served.triton.wait_for_log(lambda log: re.search(r"request \d+ aborted", log) is not None)
+
+
+def test_a_dead_engine_is_said(tmp_path: Path) -> None:
+    async def main(address: str) -> None:
+        async with grpc_aio.InferenceServerClient(address) as client:
+            with pytest.raises(InferenceServerException, match="the engine process has ended"):
+                await ask(client, text_input="a!", max_tokens=9, apply_chat_template=False)
+
+    with serving(tmp_path) as served:
+        asyncio.run(main(served.grpc))
+        served.triton.wait_for_log(lambda log: "vLLM cannot go on" in log)
+
+
+def test_an_argument_that_vllm_does_not_know_is_said(tmp_path: Path) -> None:
+    with serving(tmp_path, ready=False, disable_log_requests=True) as served:
+        log = served.triton.wait_for_log(lambda text: "failed to load 'demo'" in text)
+    assert "unexpected keyword argument 'disable_log_requests'" in log[log.index("failed to load 'demo'") :]

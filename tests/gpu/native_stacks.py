@@ -1,0 +1,314 @@
+"""The native stacks on a real GPU: an engine by itself, and the same engine behind Triton and the front, in one run.
+
+    python3 tests/gpu/native_stacks.py --out OUT --shape llama-8b --stub-wheels WHEELS --vllm-site SITE [--only STAGE …]
+
+An ordinary script for a machine without a network. It needs, beside the checkout:
+
+* the Python that runs it: ``tritonclient[grpc]`` (with ``--client-site FOLDER`` it may lie there);
+* ``--stub-wheels``: a folder with the wheels ``nvidia_pytriton`` and ``numpy`` 1.26 for that Python, of which an
+  environment for Triton's stub is made under ``--out`` (or ``--stub-env``: one that is made already);
+* ``--engine-python``: an interpreter with torch and transformers, and with vLLM, or ``--vllm-site``, a folder with it.
+
+Every stage ends by itself or at its limit, keeps its logs under ``--out``, and stops what it started. The results are
+printed as a table and kept in ``results.json``, which later runs with other stages add to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from stack_parts import CONTEXT, SHAPES, inputs, prompts, summary
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PARTS = Path(__file__).with_name("stack_parts.py")
+CLIENTS = 4
+"""Processes that ask: one alone would be slower than the server."""
+VLLM_ENV = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "VLLM_NO_USAGE_STATS": "1"}
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
+STAGES = ("vllm-bare", "vllm", "transformers-bare", "transformers", "transformers-graphs", "unbatched")
+
+
+class Run:
+    """What was asked for, and the processes that carry it out."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.out = Path(given.out).absolute()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.model = str(Path(given.model).absolute()) if given.model else str(self.out / f"model-{given.shape}")
+        self.load = (given.requests, given.prompt, given.answer)
+
+    def engine_env(self) -> dict[str, str]:
+        paths = [path for path in (self.given.vllm_site, os.environ.get("PYTHONPATH")) if path]
+        more = {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
+        return {**OFFLINE, **VLLM_ENV, **more}
+
+    def sub(self, python: str, verb: str, argument: dict[str, Any], seconds: float, env: dict[str, str]) -> Any:
+        """Run a part of this script in a process of its own; its last line of output is its result."""
+        log = self.out / f"{verb}.log"
+        command = [python, str(PARTS), verb, json.dumps(argument)]
+        with log.open("ab") as errors:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **env}, start_new_session=True
+            )
+            try:
+                said, _ = process.communicate(timeout=seconds)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        lines = said.decode().splitlines()
+        if process.returncode or not lines:
+            raise RuntimeError(f"{verb} ended with {process.returncode}; see {log}\n{tail(log)}")
+        return json.loads(lines[-1])
+
+    def loads(self, requests: int) -> list[list[str]]:
+        """A load to warm up, the same size again, and a single request."""
+        tokens = self.given.prompt
+        return [
+            prompts(requests, tokens, 1),
+            prompts(requests, tokens, 2),
+            prompts(1, tokens, 3),
+            prompts(1, tokens, 4),
+        ]
+
+    def bare(self, verb: str, settings: dict[str, Any]) -> dict[str, Any]:
+        argument = {"settings": settings, "loads": self.loads(self.given.requests), "answer": self.given.answer}
+        loads = self.sub(self.given.engine_python, verb, argument, self.given.limit, self.engine_env())["loads"]
+        return {"many": loads[1], "single": loads[3]}
+
+    def vllm_settings(self) -> dict[str, Any]:
+        return {"model": self.model, "max_model_len": CONTEXT, "max_num_seqs": 256, **json.loads(self.given.vllm)}
+
+    def transformers_settings(self, **more: Any) -> dict[str, Any]:
+        return {"model": self.model, "max_seq_len": CONTEXT, "max_batch_size": self.given.requests, **more}
+
+    def stub_environment(self) -> Path:
+        """The environment of Triton's stub, made of wheels."""
+        if self.given.stub_env:
+            return Path(self.given.stub_env)
+        made = self.out / "stub"
+        if not (made / "complete").exists():
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(made / "bin/python"), "install", "--quiet"]
+            wheels = ["--no-index", "--no-deps", "--find-links", str(self.given.stub_wheels)]
+            subprocess.run([*pip, *wheels, "nvidia-pytriton", "numpy<2"], check=True)
+            (made / "complete").touch()
+        return made
+
+    @contextlib.contextmanager
+    def serving(self, name: str, engine: str, settings: dict[str, Any]) -> Iterator[Any]:
+        """Triton with the front and an engine; ends early, saying why, if the model does not load."""
+        from tests.server_environment import LISTENS, running_triton, write
+        from tests.values import CHOICE, GGUF
+        from wizard.repository.front import engine_argv, repository
+
+        scratch = self.out / name
+        scratch.mkdir(exist_ok=True)
+        env: dict[str, str | None] = {each: os.environ.get(each) for each in ("LD_LIBRARY_PATH", "PATH")}
+        argv = engine_argv(engine, self.given.engine_python, settings)  # type: ignore[arg-type]
+        env.update(self.engine_env())
+        made = repository("demo", engine_argv=argv, engine_env=env, facts=GGUF, choice=CHOICE)
+        environment = self.stub_environment()
+        with running_triton(write(made, scratch / "models"), scratch, ready=False, environment=environment) as triton:
+            triton.wait_for_log(
+                lambda log: LISTENS in log or "failed to load 'demo'" in log or triton.process.poll() is not None,
+                self.given.limit,
+            )
+            if triton.status("/v2/health/ready") != 200:
+                raise RuntimeError(f"the model did not load; see {triton.log}\n{tail(triton.log)}")
+            yield triton
+
+    def ask(self, address: str, load: list[str], answer: int, *, stream: bool) -> dict[str, float]:
+        """One load from several client processes that begin together."""
+        begin = time.monotonic() + 4.0  # until then all of them have imported, connected, and wait
+        shares = [share for share in (load[n::CLIENTS] for n in range(CLIENTS)) if share]
+        command = [sys.executable, str(PARTS), "client"]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        running = []
+        with (self.out / "clients.log").open("ab") as errors:
+            for share in shares:
+                argument = {"address": address, "load": share, "answer": answer, "stream": stream, "begin": begin}
+                running.append(
+                    subprocess.Popen([*command, json.dumps(argument)], stdout=subprocess.PIPE, stderr=errors, env=env)
+                )
+            try:
+                ended = [one.communicate(timeout=self.given.limit)[0] for one in running]
+            finally:
+                for one in running:
+                    one.kill()
+        if any(one.returncode for one in running):
+            raise RuntimeError(f"a client failed:\n{tail(self.out / 'clients.log')}")
+        return summary(begin, [each for said in ended for each in json.loads(said.splitlines()[-1])])
+
+    def through_triton(
+        self, name: str, engine: str, settings: dict[str, Any], requests: int, *, deep: bool = True
+    ) -> dict[str, Any]:
+        """The same loads through Triton; with ``deep`` also without streaming, and what cancelling and errors do."""
+        started = time.monotonic()
+        with self.serving(name, engine, settings) as triton:
+            address = f"127.0.0.1:{triton.ports.grpc}"
+            found: dict[str, Any] = {"start_s": round(time.monotonic() - started, 1)}
+            warm, many, once, single = self.loads(requests)
+            self.ask(address, warm if deep else once, self.given.answer, stream=True)
+            found["many"] = self.ask(address, many, self.given.answer, stream=True)
+            found["single"] = self.ask(address, single, self.given.answer, stream=True)
+            if deep:
+                again = prompts(requests, self.given.prompt, 5)
+                found["many_not_streamed"] = self.ask(address, again, self.given.answer, stream=False)
+            found["checks"] = checks(triton, address)
+        return found
+
+
+def checks(triton: Any, address: str) -> dict[str, str]:
+    """Cancel a long answer, and ask what cannot be answered; ``ok`` or what was seen instead."""
+    import queue
+
+    from tritonclient.grpc import InferenceServerClient
+
+    seen = {}
+    with InferenceServerClient(address) as server:
+        first: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        server.start_stream(lambda result, error: first.put(error))
+        server.async_stream_infer("demo", inputs("a" * 20, CONTEXT, True))
+        error = first.get(timeout=60)
+        server.stop_stream(cancel_requests=True)
+    try:
+        triton.wait_for_log(lambda log: "cancelled after" in log, 20)
+        seen["cancel"] = "ok" if error is None else str(error)
+    except AssertionError:
+        seen["cancel"] = "the server never said so"
+    refused: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    with InferenceServerClient(address) as server:
+        server.start_stream(lambda result, error: refused.put(error))
+        server.async_stream_infer("demo", inputs("a" * (CONTEXT + 1), 8, True))
+        said = str(refused.get(timeout=60))
+        seen["error"] = "ok" if "prompt too long" in said else said
+    return seen
+
+
+def tail(log: Path, size: int = 3000) -> str:
+    """The end of a log."""
+    return log.read_text(errors="replace")[-size:] if log.exists() else ""
+
+
+def stages(run: Run) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What each stage does."""
+    many = run.given.requests
+    batched = run.transformers_settings
+    graphs = {"use_cuda_graph": True}
+    return {
+        "vllm-bare": lambda: run.bare("bare-vllm", run.vllm_settings()),
+        "vllm": lambda: run.through_triton("vllm", "vllm", run.vllm_settings(), many),
+        "transformers-bare": lambda: run.bare("bare-transformers", {"model": run.model}),
+        "transformers": lambda: run.through_triton("transformers", "transformers", batched(), many),
+        "transformers-graphs": lambda: run.through_triton(
+            "transformers-graphs", "transformers", batched(continuous_batching=graphs), many
+        ),
+        "unbatched": lambda: run.through_triton(
+            "unbatched", "transformers", batched(mode="unbatched"), run.given.unbatched, deep=False
+        ),
+    }
+
+
+def table(results: dict[str, Any]) -> str:
+    """The results in lines of text."""
+    rows = [f"{'stage':<28}{'requests':>9}{'tokens/s':>10}{'ttft ms':>9}{'responses':>10}"]
+    for stage in STAGES:
+        found = results.get(stage, {})
+        if "failed" in found:
+            rows.append(f"{stage:<28}{found['failed'].splitlines()[0][:60]}")
+        for part in ("many", "many_not_streamed", "single"):
+            if one := found.get(part):
+                name = f"{stage} {part.replace('many_', '').replace('many', '')}".strip()
+                rows.append(
+                    f"{name:<28}{one['requests']:>9}{one['tokens_per_s']:>10}{one['ttft_ms']:>9}{one['responses']:>10}"
+                )
+        if "checks" in found:
+            rows.append(f"{'':<28}" + ", ".join(f"{name}: {said[:60]}" for name, said in found["checks"].items()))
+    for ours, bare in (("vllm", "vllm-bare"), ("transformers", "transformers-bare"), ("vllm", "transformers")):
+        for part in ("many", "single"):
+            with contextlib.suppress(KeyError):
+                share = results[ours][part]["tokens_per_s"] / results[bare][part]["tokens_per_s"]
+                rows.append(f"{ours} / {bare}, {part}: {share:.3f}")
+    return "\n".join(rows)
+
+
+def versions(python: str, env: dict[str, str]) -> dict[str, str]:
+    """Versions in the engine's interpreter."""
+    code = (
+        "import importlib.metadata as m, json\n"
+        "names = ('torch', 'transformers', 'vllm', 'numpy')\n"
+        "print(json.dumps({d.name: d.version for d in m.distributions() if d.name in names}))"
+    )
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **env}, timeout=60
+    )
+    return dict(json.loads(done.stdout)) if done.returncode == 0 else {"unknown": done.stderr[-200:]}
+
+
+def main(given: argparse.Namespace) -> int:
+    """Run the stages that were asked for; 0 if none failed."""
+    for path in (given.client_site, str(CHECKOUT)):
+        if path:
+            sys.path.insert(0, path)
+    run = Run(given)
+    file = run.out / "results.json"
+    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    results["versions"] = versions(given.engine_python, run.engine_env())
+    results["date"] = time.strftime("%Y-%m-%d")
+    if not given.model and not (Path(run.model) / "complete").exists():
+        argument = {"folder": run.model, "shape": given.shape}
+        run.sub(given.engine_python, "make-model", argument, given.limit, OFFLINE)
+        (Path(run.model) / "complete").touch()
+    failed = False
+    for stage, work in stages(run).items():
+        if given.only and stage not in given.only:
+            continue
+        print(f"--- {stage}", flush=True)
+        started = time.monotonic()
+        try:
+            results[stage] = work()
+        except Exception as error:
+            traceback.print_exc()
+            failed = True
+            results[stage] = {"failed": f"{type(error).__name__}: {error}"[:4000]}
+        print(f"    {time.monotonic() - started:.0f} s", flush=True)
+        file.write_text(json.dumps(results, indent=2) + "\n")
+    print(table(results), flush=True)
+    return int(failed)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default="native-stacks", help="folder for logs, models and results")
+    parser.add_argument("--only", nargs="+", choices=STAGES, help="stages to run, all if left out")
+    parser.add_argument("--model", help="a model's folder with its tokenizer; its answers should not end early")
+    parser.add_argument("--shape", choices=SHAPES, default="llama-8b", help="make a model of random weights instead")
+    parser.add_argument("--engine-python", default=sys.executable)
+    parser.add_argument("--vllm-site", help="a folder with vLLM that goes onto the engine's PYTHONPATH")
+    parser.add_argument("--client-site", help="a folder with tritonclient")
+    parser.add_argument("--stub-env", help="a virtual environment with nvidia-pytriton and numpy < 2")
+    parser.add_argument("--stub-wheels", help="a folder with their wheels")
+    parser.add_argument("--vllm", default='{"gpu_memory_utilization": 0.85}', help="more of vLLM's AsyncEngineArgs")
+    parser.add_argument("--requests", type=int, default=64)
+    parser.add_argument("--prompt", type=int, default=100, help="letters of a prompt, each a token of the made model")
+    parser.add_argument("--answer", type=int, default=128, help="tokens of an answer")
+    parser.add_argument("--unbatched", type=int, default=4, help="requests of the stage unbatched")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that anything in a stage may take")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main(arguments()))

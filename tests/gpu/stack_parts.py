@@ -1,0 +1,200 @@
+"""The parts of ``native_stacks.py`` that run in processes of their own: ``python stack_parts.py VERB JSON``.
+
+The last line that a part prints is its result as JSON. Those of the engine's interpreter need torch and transformers or
+vLLM, ``client`` needs ``tritonclient[grpc]``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import statistics
+import string
+import sys
+import time
+from typing import Any
+
+SHAPES: dict[str, dict[str, int]] = {
+    "llama-8b": {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+    },
+    "tiny": {
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 512,
+    },
+}
+CONTEXT = 4096
+"""Tokens of prompt plus answer."""
+
+
+def prompts(count: int, tokens: int, run: int) -> list[str]:
+    """Texts that no prefix cache knows yet; with the made model's tokenizer each letter is a token."""
+    letters = random.Random(run)
+    return ["".join(letters.choices(string.ascii_lowercase, k=tokens)) for _ in range(count)]
+
+
+def summary(started: float, requests: list[dict[str, Any]]) -> dict[str, float]:
+    """Figures of one load: all together, and what a median request saw."""
+    ended = max(one["end"] for one in requests)
+    tokens = sum(one["tokens"] for one in requests)
+    return {
+        "requests": len(requests),
+        "tokens": tokens,
+        "seconds": round(ended - started, 3),
+        "tokens_per_s": round(tokens / (ended - started), 1),
+        "ttft_ms": round(1000 * statistics.median(one["first"] - started for one in requests), 1),
+        "responses": sum(one["responses"] for one in requests),
+    }
+
+
+# What runs in the engine's interpreter
+
+
+def make_model(folder: str, shape: str) -> None:
+    """A Llama of random weights with a byte-level tokenizer and no end token."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    sizes = SHAPES[shape]
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = [*letters, *(f"Ġw{number}" for number in range(sizes["vocab_size"] - len(letters)))]
+    tokenizer = Tokenizer(models.BPE(vocab={word: number for number, word in enumerate(words)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    config = LlamaConfig(**sizes, max_position_embeddings=CONTEXT, bos_token_id=None, eos_token_id=None)
+    torch.set_default_dtype(torch.bfloat16)
+    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+        model = LlamaForCausalLM(config)
+    model.save_pretrained(folder, max_shard_size="4GB")
+
+
+async def bare_vllm(settings: dict[str, Any], loads: list[list[str]], answer: int) -> dict[str, Any]:
+    """vLLM's own AsyncLLM, asked in its own process."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.sampling_params import RequestOutputKind, SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
+    kind = RequestOutputKind.DELTA
+    sampling = SamplingParams(temperature=0.0, max_tokens=answer, ignore_eos=True, output_kind=kind)
+
+    async def one(name: str, prompt: str) -> dict[str, Any]:
+        seen: dict[str, Any] = {"tokens": 0, "responses": 0}
+        async for output in engine.generate(prompt, sampling, name):
+            seen.setdefault("first", time.monotonic())
+            seen["tokens"] += len(output.outputs[0].token_ids)
+            seen["responses"] += 1
+        return {**seen, "end": time.monotonic()}
+
+    found = []
+    for number, load in enumerate(loads):
+        started = time.monotonic()
+        found.append(summary(started, await asyncio.gather(*(one(f"{number}-{i}", p) for i, p in enumerate(load)))))
+    engine.shutdown()
+    return {"loads": found}
+
+
+def bare_transformers(settings: dict[str, Any], loads: list[list[str]], answer: int) -> dict[str, Any]:
+    """The library's own ``generate_batch``."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, ContinuousBatchingConfig, GenerationConfig
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    tokenizer = AutoTokenizer.from_pretrained(settings["model"])
+    model = AutoModelForCausalLM.from_pretrained(settings["model"], dtype="auto").to(device).eval()
+    small = {} if device == "cuda" else {"num_blocks": 1024, "max_batch_tokens": 2048}
+    found = []
+    for load in loads:
+        ids = [tokenizer(prompt)["input_ids"] for prompt in load]
+        generation = GenerationConfig(max_new_tokens=answer, do_sample=False, eos_token_id=-1)
+        started = time.monotonic()
+        done = model.generate_batch(
+            ids,
+            generation_config=generation,
+            continuous_batching_config=ContinuousBatchingConfig(**small),
+            persistent_manager=True,
+        )
+        end = time.monotonic()
+        requests = [
+            {"tokens": len(one.generated_tokens), "responses": 1, "first": end, "end": end} for one in done.values()
+        ]
+        found.append(summary(started, requests))
+    return {"loads": found}
+
+
+# What runs in the clients' interpreter
+
+
+async def client(address: str, load: list[str], answer: int, stream: bool, begin: float) -> list[dict[str, Any]]:
+    """Ask all at once at the time ``begin`` (``time.monotonic``), over one connection."""
+    from tritonclient.grpc.aio import InferenceServerClient
+
+    async with InferenceServerClient(address) as server:
+        await server.is_server_ready()
+        await asyncio.sleep(max(0.0, begin - time.monotonic()))
+        return await asyncio.gather(*(_one(server, prompt, answer, stream) for prompt in load))
+
+
+async def _one(server: Any, prompt: str, answer: int, stream: bool) -> dict[str, Any]:
+    seen: dict[str, Any] = {"tokens": 0, "responses": 0}
+
+    async def once() -> Any:
+        yield {"model_name": "demo", "inputs": inputs(prompt, answer, stream)}
+
+    async for result, error in server.stream_infer(once()):
+        if error is not None:
+            raise error
+        seen["responses"] += 1
+        seen["tokens"] = int(result.as_numpy("completion_tokens")[0])
+        seen.setdefault("first", time.monotonic())
+        if result.as_numpy("finish_reason")[0]:
+            break
+    return {**seen, "end": time.monotonic()}
+
+
+def inputs(prompt: str, answer: int, stream: bool) -> list[Any]:
+    import numpy as np
+    from tritonclient.grpc import InferInput
+
+    values: dict[str, tuple[str, Any]] = {
+        "text_input": ("BYTES", np.array([prompt.encode()], np.object_)),
+        "max_tokens": ("INT32", np.array([answer], np.int32)),
+        "temperature": ("FP32", np.array([0.0], np.float32)),
+        "stream": ("BOOL", np.array([stream])),
+        "apply_chat_template": ("BOOL", np.array([False])),
+    }
+    made = []
+    for name, (kind, value) in values.items():
+        made.append(InferInput(name, [1], kind))
+        made[-1].set_data_from_numpy(value)
+    return made
+
+
+def main(verb: str, argument: dict[str, Any]) -> Any:
+    """Run one part."""
+    if verb == "make-model":
+        make_model(**argument)
+        return "made"
+    if verb == "bare-vllm":
+        return asyncio.run(bare_vllm(**argument))
+    if verb == "bare-transformers":
+        return bare_transformers(**argument)
+    return asyncio.run(client(**argument))
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], json.loads(sys.argv[2]))), flush=True)
+    os._exit(0)  # threads of vLLM and transformers may outlive the work

@@ -1,0 +1,127 @@
+"""The text that engines send: stop words, characters, prompts."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.chain_folder import write_chain_folder
+from wizard.repository.front import ENGINES
+
+
+def load() -> ModuleType:
+    """The module as the engine programs import it: from its folder, not from the wizard."""
+    spec = importlib.util.spec_from_file_location("engine_process", ENGINES / "engine_process.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+engine = load()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(write_chain_folder(tmp_path_factory.mktemp("chain"))))
+
+
+def cut(text: str, words: list[str]) -> tuple[str, bool]:
+    """What must be said of ``text``: read letter by letter, it ends when a word is complete."""
+    for size in range(1, len(text) + 1):
+        ended = [word for word in words if text[:size].endswith(word)]
+        if ended:
+            return text[: size - max(map(len, ended))], True
+    return text, False
+
+
+@given(
+    pieces=st.lists(st.text("abc", max_size=4), max_size=8),
+    words=st.lists(st.text("abc", min_size=1, max_size=4), max_size=3),
+)
+def test_stop_words_cut_the_same_however_the_text_comes(pieces: list[str], words: list[str]) -> None:
+    stops, said, stopped = engine.StopWords(words), "", False
+    for piece in pieces:
+        text, stopped = stops.take(piece)
+        said += text
+        assert not re.search("|".join(map(re.escape, words)) or "(?!)", said)
+        if stopped:
+            break
+    assert (said + stops.rest(), stopped) == cut("".join(pieces), words)
+
+
+@given(text=st.text(min_size=1, max_size=20), words=st.lists(st.sampled_from("é😀xy"), max_size=2))
+def test_characters_are_whole_however_many_tokens_they_have(tokenizer: Any, text: str, words: list[str]) -> None:
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    answer = engine.Answer(tokenizer, {"stop": words}, (), len(ids))
+    said = ""
+    for token in ids:
+        said += answer.take([token])
+        assert text.startswith(said)
+        if answer.finish:
+            break
+    expected, stopped = cut(text, words)
+    assert said == expected
+    assert answer.finish == ("stop" if stopped else "length")
+
+
+def test_bytes_that_are_no_character_do_not_keep_the_rest_back(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": []}, (), 100)
+    assert answer.take([0xFF, 0xFE, ord("o"), ord("k")]).endswith("ok")
+
+
+def test_an_end_token_ends_an_answer_and_is_not_said(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": ["yes, and"]}, (tokenizer.eos_token_id,), 100)
+    assert answer.take([*tokenizer("ye")["input_ids"]]) == ""  # it may become the stop word
+    assert answer.take([tokenizer.eos_token_id, ord("x")]) == "ye"
+    assert (answer.finish, answer.tokens) == ("stop", 3)
+
+
+def test_a_special_token_among_the_stop_words_is_a_token(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": ["<|im_start|>"]}, (), 100)
+    assert answer.take([ord("a"), tokenizer.bos_token_id]) == "a"
+    assert answer.finish == "stop"
+
+
+def test_the_template_makes_the_prompt_or_it_is_one_already(tokenizer: Any) -> None:
+    chat = engine.prompt_ids(tokenizer, {"text": "Hi", "chat": True}, 100)
+    rendered = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    assert chat == engine.prompt_ids(tokenizer, {"text": rendered, "chat": False}, 100)
+    assert chat[0] == tokenizer.bos_token_id
+
+
+class FakeTokenizer:
+    """Puts its begin token before every text, as many do."""
+
+    bos_token_id = 1
+    chat_template = None
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": [1, *(1 if letter == "^" else ord(letter) for letter in text)]}
+
+
+def test_the_begin_token_comes_once() -> None:
+    assert engine.prompt_ids(FakeTokenizer(), {"text": "^a", "chat": False}, 100) == [1, ord("a")]
+    assert engine.prompt_ids(FakeTokenizer(), {"text": "a", "chat": False}, 100) == [1, ord("a")]
+
+
+def test_what_cannot_be_answered_is_refused(tokenizer: Any) -> None:
+    assert len(engine.prompt_ids(tokenizer, {"text": "abc", "chat": False}, 4)) == 3
+    with pytest.raises(engine.Refused, match="prompt too long: 4 tokens, and a request may have 4"):
+        engine.prompt_ids(tokenizer, {"text": "abcd", "chat": False}, 4)
+    with pytest.raises(engine.Refused, match="no chat template"):
+        engine.prompt_ids(FakeTokenizer(), {"text": "a", "chat": True}, 4)
+
+
+def test_the_module_is_where_the_programs_import_it_from() -> None:
+    assert Path(engine.__file__ or "").parent == ENGINES

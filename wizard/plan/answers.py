@@ -1,0 +1,75 @@
+"""Answers in files: those that are given with ``--answers``, and those that are kept when the wizard is left."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from wizard.catalog.profiles import load_toml
+from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
+from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
+
+
+def read_answers(path: str | os.PathLike[str]) -> Answers:
+    """Read a file that was given with ``--answers``.
+
+    Raises:
+        UsageError: TW-D02 if it is not TOML, TW-U30 if it answers something that is not asked, TW-U31 or TW-U32 if
+            an answer does not fit, TW-U34 if it holds a secret.
+    """
+    answers: Answers = {}
+    for name, value in load_toml(Path(path)).items():
+        question = BY_NAME.get(name)
+        if question is None:
+            near = difflib.get_close_matches(name, BY_NAME, 1)
+            todo = f"Did you mean {near[0]}? " if near else ""
+            known = ", ".join(one.name for one in QUESTIONS if not one.secret)
+            raise UsageError("TW-U30", f"{path} answers {name[:60]!r}, which is not asked", f"{todo}Known: {known}.")
+        if question.secret:
+            todo = f"Remove it there and use {question.flag}."
+            raise UsageError("TW-U34", f"{path} holds a secret, {name}", todo)
+        answers[name] = question.check(value)
+    return answers
+
+
+def answers_file(workspace: Workspace) -> Path:
+    """Where answers are kept when the wizard is left before it is done."""
+    return workspace.root / "answers.toml"
+
+
+def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
+    """Keep ``answers`` without the secrets in the workspace; returns the file.
+
+    Raises:
+        WorkspaceError: TW-K03 if the workspace cannot be written.
+    """
+    workspace.make()
+    path = answers_file(workspace)
+    lines = [
+        f"{name} = {_toml(value)}\n"
+        for name, value in answers.items()
+        if name in BY_NAME and not BY_NAME[name].secret and value is not None
+    ]
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text("# Answers to triton-wizard; use them with --answers.\n" + "".join(lines), encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+def load_answers(workspace: Workspace) -> Answers:
+    """The answers that `save_answers` kept; none if there are none or the file was damaged."""
+    if not answers_file(workspace).is_file():
+        return {}
+    try:
+        return read_answers(answers_file(workspace))
+    except UsageError:
+        return {}  # they only spare typing; nothing is lost that cannot be asked again
+
+
+def _toml(value: object) -> str:
+    """A scalar in TOML 1.0; its basic strings have JSON's escapes, and DEL must be escaped too."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
