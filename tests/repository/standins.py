@@ -139,7 +139,8 @@ class TritonPythonModel:
         if given(request, "stream") is not None:
             inputs["streaming"] = given(request, "stream")
         tensors = [pb_utils.Tensor(k, v) for k, v in inputs.items()]
-        for made in self.call("tensorrt_llm", tensors, ["output_ids", "sequence_length", *self.results], self.decoupled):
+        wanted = ["output_ids", "sequence_length", *self.results]
+        for made in self.call("tensorrt_llm", tensors, wanted, self.decoupled):
             if not made:
                 continue
             tokens = [pb_utils.Tensor("TOKENS_BATCH", made["output_ids"])]

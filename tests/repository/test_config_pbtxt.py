@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2 as pb
 
-from wizard.repository.config_pbtxt import Tensor, config_pbtxt
+from wizard.repository.config_pbtxt import (
+    DynamicBatching,
+    EnsembleStep,
+    InstanceGroup,
+    Tensor,
+    config_pbtxt,
+    ensemble_pbtxt,
+)
 
 HOSTILE = ["${x}", '"', "'", "\n", "\\", "\0", "}] parameters {", "é😀", "\x1b[31m", "# no comment", ""]
 
@@ -61,3 +68,54 @@ def test_same_arguments_same_text() -> None:
 def test_lone_surrogate_is_refused() -> None:
     with pytest.raises(ValueError, match="surrogate"):
         config_pbtxt("m", inputs=[], outputs=[], parameters={"a": "\ud800"})
+
+
+def test_a_model_of_every_kind_of_value() -> None:
+    config = parse(
+        config_pbtxt(
+            "m",
+            inputs=[Tensor("a", "FP16", (-1, 3), True, reshape=(), ragged=True), Tensor("b", "UINT64", reshape=(1, 1))],
+            outputs=[Tensor("c", "BF16", (2,), reshape=(2, 1))],
+            parameters={},
+            backend="tensorrtllm",
+            instances=[InstanceGroup(2, "KIND_GPU", (0, 1)), InstanceGroup(kind="KIND_MODEL")],
+            batching=DynamicBatching((4, 8), 100, 16, preserve_ordering=True),
+        )
+    )
+    first, second = config.input
+    assert (first.data_type, first.allow_ragged_batch, first.HasField("reshape")) == (pb.TYPE_FP16, True, True)
+    assert (list(first.reshape.shape), list(second.reshape.shape)) == ([], [1, 1])
+    assert (config.output[0].data_type, list(config.output[0].reshape.shape)) == (pb.TYPE_BF16, [2, 1])
+    assert [(group.count, list(group.gpus)) for group in config.instance_group] == [(2, [0, 1]), (1, [])]
+    assert config.instance_group[1].kind == pb.ModelInstanceGroup.KIND_MODEL
+    batching = config.dynamic_batching
+    assert (list(batching.preferred_batch_size), batching.preserve_ordering) == ([4, 8], True)
+    assert (batching.max_queue_delay_microseconds, batching.default_queue_policy.max_queue_size) == (100, 16)
+
+
+def test_nothing_is_said_that_was_not_asked() -> None:
+    config = parse(config_pbtxt("m", inputs=[Tensor("a", "BOOL")], outputs=[], parameters={}))
+    assert not config.HasField("dynamic_batching")
+    assert not config.input[0].HasField("reshape")
+
+
+def test_an_ensemble() -> None:
+    config = parse(
+        ensemble_pbtxt(
+            "e",
+            inputs=[Tensor("a", "INT32")],
+            outputs=[Tensor("b", "INT32")],
+            steps=[EnsembleStep("one", {"IN": "a"}, {"OUT": "x"}), EnsembleStep("two", {"IN": "x"}, {"OUT": "b"})],
+            max_batch_size=4,
+        )
+    )
+    assert (config.platform, config.backend, config.max_batch_size) == ("ensemble", "", 4)
+    assert [
+        (step.model_name, step.model_version, dict(step.input_map)) for step in config.ensemble_scheduling.step
+    ] == [
+        ("one", -1, {"IN": "a"}),
+        ("two", -1, {"IN": "x"}),
+    ]
+    assert dict(config.ensemble_scheduling.step[1].output_map) == {"OUT": "b"}
+    assert not config.instance_group
+    assert not config.HasField("model_transaction_policy")

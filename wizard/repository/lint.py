@@ -6,6 +6,7 @@ the model (a test asks it about the same repositories), or where the backend nam
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,11 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     findings = [each for model in models.values() for each in _model(model, models, server)]
     broken = {each.model for each in findings if each.severity == "error"}
     findings += ensembles.dependents(models, broken)
+    if re.search(r"\s", str(repository.resolve())) and any(
+        each.config and each.backend == "python" for each in models.values()
+    ):
+        what = "the repository's path holds a space; the Python backend never comes up with it"
+        findings.append(Finding("R209", "error", "", "", what, "Move the repository."))
     if not models:
         what = "there is no model in the repository; a server starts on it and serves nothing"
         findings.append(Finding("R207", "warning", "", "", what, "Name the folder that holds the models' folders."))

@@ -56,6 +56,8 @@ def versions(model: Model) -> list[Finding]:
             model.finding("R203", what, f"Make {model.name}/1, also if nothing is to be put into it.", file=""),
         ]
     policy = model.config.version_policy
+    if policy.HasField("specific") and not policy.specific.versions:
+        found.append(model.finding("R206", "version_policy names no version", "Name one.", at="version_policy"))
     for wanted in policy.specific.versions:
         if str(wanted) not in numbers:
             what = f"version_policy asks for version {wanted}, which is not there"

@@ -53,7 +53,7 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
     try:
         config = json.loads((folder / "config.json").read_bytes())
         tp, pp, version, batch = _facts(config)
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         what = f"{path}/config.json does not describe an engine: {error}"
         return [model.finding("R703", what, "Name the folder that trtllm-build (or build.py) wrote.", at=path)]
     found = []
@@ -82,11 +82,13 @@ def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
     """
     if "builder_config" in config:
         built = config["builder_config"]
-        return int(built["tensor_parallel"]), int(built.get("pipeline_parallel", 1)), None, built.get("max_batch_size")
-    mapping = config["pretrained_config"].get("mapping", {})
-    version = config.get("version")
-    tp, pp = int(mapping.get("tp_size", 1)), int(mapping.get("pp_size", 1))
-    return tp, pp, version, config.get("build_config", {}).get("max_batch_size")
+        tp, pp, version, batch = built["tensor_parallel"], built.get("pipeline_parallel", 1), None, built
+    else:
+        mapping = config["pretrained_config"].get("mapping", {})
+        tp, pp, version = mapping.get("tp_size", 1), mapping.get("pp_size", 1), config.get("version")
+        batch = config.get("build_config", {})
+    largest = batch.get("max_batch_size")
+    return int(tp), int(pp), version, None if largest is None else int(largest)
 
 
 def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:

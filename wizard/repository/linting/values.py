@@ -47,6 +47,8 @@ def values(model: Model) -> list[Finding]:
     if config.max_batch_size < 0:
         found.append(_refused(model, "max_batch_size is negative", "Say 0 for none.", "max_batch_size"))
     too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
+    if any(size < 1 for size in config.dynamic_batching.preferred_batch_size):
+        found.append(_refused(model, "a preferred_batch_size is under 1", "Raise it.", "preferred_batch_size"))
     if too_large:
         what = f"preferred_batch_size {too_large[0]} is over max_batch_size {config.max_batch_size}"
         found.append(_refused(model, what, "Lower it.", "preferred_batch_size"))
