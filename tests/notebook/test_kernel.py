@@ -69,11 +69,13 @@ def kernel(tmp_path: Path) -> Iterator[Kernel]:
 
 def test_what_cells_show(kernel: Kernel) -> None:
     """In one kernel, because starting one takes seconds."""
-    ((kind, html),) = kernel.shows("endpoint = journey.up()")
+    ((kind, html), (_, compared)) = kernel.shows("endpoint = journey.up()")
     assert kind == "display", "a run is one output that is updated"
     for part in ("[1/2] Create the server environment", "skipped: done before", "done in 0.1 s", "127.0.0.1:8000"):
         assert part in html
     assert "<progress" not in html, "nothing runs any more"
+    assert "predicted" in compared
+    assert "measured" in compared
 
     (streamed, result) = kernel.shows("journey.chat('<b>bold</b>')")
     assert streamed == ("display", streamed[1])

@@ -56,10 +56,15 @@ def candidates(
     choices: list[Choice] = []
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
+        releases: dict[tuple[str, str], str | Obstacle] = {}
         for setup in _setups(facts, device, wishes, stacks):
-            made = _choice(host, facts, device, setup, wishes, past)
+            kind = (setup.stack, setup.quantization)
+            if kind not in releases:  # the same for every split
+                releases[kind] = _release(host, device, setup)
+            made = _choice(host, facts, device, setup, wishes, past, releases[kind])
             if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
-                smaller = _choice(host, facts, device, replace(setup, kv_cache_dtype="fp8"), wishes, past)
+                other = replace(setup, kv_cache_dtype="fp8")
+                smaller = _choice(host, facts, device, other, wishes, past, releases[kind])
                 # With half the bytes for each token more fits, so its refusal knows better how much.
                 made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
             if isinstance(made, Choice):
@@ -163,7 +168,13 @@ def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
 
 
 def _choice(
-    host: Host, facts: ModelFacts, device: Device, setup: Setup, wishes: Wishes, past: calibration.Calibration
+    host: Host,
+    facts: ModelFacts,
+    device: Device,
+    setup: Setup,
+    wishes: Wishes,
+    past: calibration.Calibration,
+    release: str | Obstacle,
 ) -> Choice | Obstacle:
     anatomy = facts.anatomy
     if anatomy is None:
@@ -172,7 +183,6 @@ def _choice(
         return why
     if facts.quantization is None and not wishes.quantization and rules.weight_only(device, setup):
         return rules.not_multiplied(device, setup)
-    release = _release(host, device, setup)
     if isinstance(release, Obstacle):
         return release
     measured = calibration.latest(
@@ -237,12 +247,14 @@ def _release(host: Host, device: Device, setup: Setup) -> str | Obstacle:
     if setup.stack not in IMAGES:
         return "transformers" if driver is None or driver >= PYTORCH_DRIVER else _old_driver(host, PYTORCH_DRIVER)
     known = images(IMAGES[setup.stack])
-    can = [one for one in known.releases if _suits(one, device, setup)]
-    runs = [one for one in can if driver is None or one.driver <= driver]
-    if runs:
-        return f"{runs[0].tag}-{known.suffix}"
-    if can:
-        return _old_driver(host, min(one.driver for one in can))
+    suiting = (one for one in known.releases if _suits(one, device, setup))
+    oldest: int | None = None
+    for one in suiting:
+        if driver is None or one.driver <= driver:
+            return f"{one.tag}-{known.suffix}"
+        oldest = min(one.driver, oldest or one.driver)
+    if oldest is not None:
+        return _old_driver(host, oldest)
     return _no_image(known, device, setup)
 
 

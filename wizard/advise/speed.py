@@ -21,8 +21,6 @@ from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 
-PIECE = 8192
-"""Tokens of prompts that one step takes on at most (``max_num_batched_tokens`` of vLLM and TensorRT-LLM servers)."""
 SHARE = 0.92
 """Of a GPU's memory, what vLLM uses by default."""
 EXPANDED = 320
@@ -288,7 +286,7 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
     context = load.isl + load.osl / 2
     plain = step(todo, k, device, rates, setup.tp, users=users, context=context)
     begin = (load.users - 1) / setup.pp / load.osl  # prompts of others that begin in an average step
-    share = min(1.0, max(begin, begin * load.isl / PIECE))
+    share = min(1.0, max(begin, begin * load.isl / memory.step_tokens(device)))
     if not share:
         return setup.pp * plain.seconds, plain
     prompt = begin * load.isl / share
@@ -303,7 +301,7 @@ def first_token(
     """Seconds from a request to its first token: of a prompt that nobody is before; as a benchmark measures it that
     begins with everybody at once and runs for ten answers each; of the last of all users' prompts that come together.
     """
-    pieces = max(1.0, load.isl / PIECE)
+    pieces = max(1.0, load.isl / memory.step_tokens(device))
     one = step(
         todo,
         k,
