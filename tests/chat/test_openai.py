@@ -272,7 +272,19 @@ async def test_a_model_that_went_away(fake: FakeOpenAI) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "127.0.0.1:9000", "ftp://x", "http://", "http://[", "http://a:x", "http://k:s@a", "é"]
+    "url",
+    [
+        "",
+        "127.0.0.1:9000",
+        "ftp://x",
+        "http://",
+        "http://[",
+        "http://a:x",
+        "http://k:s@a",
+        "http://é",
+        "http://a/b c",
+        "http://a\n",
+    ],
 )
 def test_no_url(url: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -176,7 +176,8 @@ def _checked(url: str) -> tuple[str, str, int]:
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         parts, port = urlsplit(""), 0
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or not url.isascii():
+    odd = not url.isascii() or not url.isprintable() or " " in url
+    if odd or parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise UsageError("TW-C15", f"{plain(url)!r} is no URL of a server", "For example: http://127.0.0.1:9000/v1")
     path = parts.path.rstrip("/") or "/v1"
     return f"{parts.scheme}://{parts.netloc}{path}", parts.hostname, port

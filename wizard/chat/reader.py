@@ -20,6 +20,7 @@ class Reader:
     Attributes:
         wire: How the model is asked.
         over: No more of the answer will come, whatever else the server may send.
+        cut: It was ended here, and the engine may not know: closing the stream tells it.
     """
 
     def __init__(self, ask: Ask, wire: Wire = OWN, tokenizer: Tokenizer | None = None, special: str = "") -> None:
@@ -32,7 +33,7 @@ class Reader:
             special: A regular expression that finds the model's special tokens in its prompt.
         """
         self.wire = wire
-        self.over = False
+        self.over = self.cut = False
         self._ask = ask
         self._tokens: int | None = None
         self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
@@ -84,6 +85,7 @@ class Reader:
 
     def _last(self, text: str, reason: str) -> Piece:
         self.over = True
+        self.cut = self.wire.format.cancels and (self._stop.found or bool(self._ids and self._ids.ended != self._end))
         if not self._stop.found:
             held = self._ids.text.rest() if self._ids else self._pieces.rest()
             text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
@@ -96,6 +98,7 @@ class _Ids:
     def __init__(self, ask: Ask, echoes: bool, tokenizer: Tokenizer) -> None:
         self.text = Detokenizer(tokenizer.decode)
         self.count = 0
+        self.ended: int | None = None  # the token that ended the answer
         self._echoes = echoes
         self._before = list(ask.ids)
         self._ends = {*tokenizer.ends, *(tokenizer.token(text) for text in ask.stop)}
@@ -113,6 +116,7 @@ class _Ids:
         self._before += ids
         last = next((place for place, each in enumerate(ids) if each in self._ends), None)
         self.count += len(ids) if last is None else last + 1
+        self.ended = None if last is None else ids[last]
         return self.text.feed(ids[:last]), "" if last is None else "stop"
 
 

@@ -37,7 +37,8 @@ class Pieces:
             return text
         if self._way == "either" and text:
             self._judge(text)
-        self._joined += text
+        if self._way != "cumulative":
+            self._joined += text
         self._last = text or self._last
         if self._way == "either":
             return self._give(_common(self._last, self._joined).rstrip(REPLACEMENT))

@@ -50,7 +50,9 @@ async def stream(
                 started = True
                 if piece := _piece(reader, result, address):
                     yield piece
-                if _final(result) or (reader.over and reader.wire.format.cancels):
+                # An answer that the engine itself ended is read to its final response: a stream that was closed just
+                # before that has brought down the whole server (seen once, with 2.51.0).
+                if _final(result) or reader.cut:
                     break
         except grpc.aio.AioRpcError as error:
             detail = error.details() or error.code().name
@@ -88,6 +90,7 @@ def _piece(reader: Reader, result: Any, address: str) -> Piece | None:
     if not names:
         return None  # the empty response that ends a stream
     try:
-        return reader.take({name: result.as_numpy(name).reshape(-1).tolist() for name in names})
+        wanted = reader.wire.outputs.intersection(names)
+        return reader.take({name: result.as_numpy(name).reshape(-1).tolist() for name in wanted})
     except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
         raise not_triton(address, repr(error)) from error

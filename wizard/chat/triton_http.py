@@ -42,7 +42,7 @@ async def stream(
             # An event is one line with "data: " before it; an error before the first event is a bare JSON object.
             if line.strip() and (piece := _piece(line.removeprefix(b"data:"), ask, reader, url)):
                 yield piece
-            if reader.over and reader.wire.format.cancels:
+            if reader.cut:
                 break
     if piece := reader.end():
         yield piece

@@ -202,6 +202,11 @@ class Wire:
         return found
 
     @property
+    def outputs(self) -> frozenset[str]:
+        """Names of the outputs that are read; a response may have many more."""
+        return frozenset({"text_output", "output_ids", "sequence_length", self.format.tokens, self.format.finish})
+
+    @property
     def reasons(self) -> bool:
         """The model says why an answer ended, so one without a reason was cut short."""
         return self.kinds is None or self.format is WIZARD or "return_finish_reason" in dict(self.kinds)
