@@ -18,6 +18,8 @@ class Release:
         driver: Smallest driver branch that runs it as it is.
         compute_capability: Oldest GPU that it has code for.
         llm_api: TensorRT-LLM's Triton model for the LLM API is in it.
+        cuda: CUDA in it, where it is known.
+        image_bytes: Its size as NVIDIA's matrix states it, where it does.
     """
 
     tag: str
@@ -26,6 +28,8 @@ class Release:
     driver: int
     compute_capability: tuple[int, int]
     llm_api: bool = False
+    cuda: str | None = None
+    image_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
