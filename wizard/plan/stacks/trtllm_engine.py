@@ -124,8 +124,10 @@ def _repository(job: Job) -> Step:
         job.runtime,
         made,
         "Text is sent to the ensemble: preprocessing makes token ids of it, tensorrt_llm (the C++ backend with the "
-        "engine) continues them, postprocessing makes text of them again. The Python models are the backend's own; the "
-        "configurations are written whole, which is the same as tools/fill_template.py with every variable given. "
+        "engine) continues them, postprocessing makes text of them again. The Python models are the backend's own. The "
+        "configurations are written whole; by hand each is filled in from the backend's templates, as in `python3 "
+        f"tools/fill_template.py -i preprocessing/config.pbtxt tokenizer_dir:{job.model},triton_max_batch_size:"
+        f"{job.choice.max_batch_size},preprocessing_instance_count:1`, and a variable that is forgotten stays in it. "
         "'decoupled' lets one request have many responses, so that answers stream.",
         # What an earlier plan left there would be served too.
         Command(("rm", "-rf", str(target))),
