@@ -90,7 +90,7 @@ def test_the_repository_of_trtllm(change: str, tmp_path: Path) -> None:
         config.write_text(text)
     if change == "type":
         config.write_text(broken.changed(text, "TYPE_INT32", "TYPE_FP32"))
-    served = ready(root, tmp_path / "..")
+    served = ready(root, tmp_path)
     assert loads(root) == served
     everything = {"preprocessing", "tensorrt_llm", "postprocessing", "ensemble", "tensorrt_llm_bls"}
     wrong = {"nothing": set(), "template": {"preprocessing", "ensemble"}, "tokenizer": {"preprocessing", "ensemble"}}

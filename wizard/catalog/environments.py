@@ -1,4 +1,4 @@
-"""Server environments: what a stack's virtual environment holds and what it asks of the machine."""
+"""Environments: what a stack's virtual environment holds and what it asks of the machine."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from wizard.catalog import profiles
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One file of ``profiles/environments``; sizes in bytes."""
+    """One file of ``profiles/environments``; sizes in bytes.
+
+    A server environment holds Triton, and the engine where both can live together. An engine environment holds an
+    engine and no Triton.
+    """
 
     about: str
     pins: str
     """File with the pinned requirements, beside the TOML."""
-    triton: str
-    engine: str
     machine: str
     glibc: str
     python_min: str
@@ -24,18 +26,27 @@ class Environment:
     cpu_flags: tuple[str, ...]
     download_bytes: int
     disk_bytes: int
-    server_bytes: int
     check: str
     """Python code that must run in it once it is made."""
+    triton: str = ""
+    """Version of Triton; empty in an engine environment."""
+    engine: str = ""
+    """Name and version of the engine; empty where it has an environment of its own."""
+    server_bytes: int = 0
+    """Memory of the server without a model, where the CPU's bill counts it."""
+    before: str = ""
+    """Python code that the interpreter must run before anything is fetched; it ends with a sentence on what lacks."""
+    driver: int | None = None
+    """Oldest branch of the NVIDIA driver that its CUDA runs on; None if it has none."""
 
 
-def environment(stack: str) -> Environment:
-    """The native environment of ``stack``.
+def environment(name: str) -> Environment:
+    """The environment ``name``: of a stack, or ``front``, the server's where the engine has its own.
 
     Raises:
         UsageError: TW-D01 if there is none, TW-D02 or TW-K01 if its file is damaged.
     """
-    return profiles.load(Environment, profiles.find(f"environments/{stack}.toml"))
+    return profiles.load(Environment, profiles.find(f"environments/{name}.toml"))
 
 
 def pins(environment: Environment) -> Path:

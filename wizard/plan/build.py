@@ -9,21 +9,17 @@ from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
-from wizard.advise.compatibility import obstacles
 from wizard.advise.report import stack as stack_title
-from wizard.catalog.environments import environment
-from wizard.kernel.errors import HostError, InfeasibleError, UsageError, WorkspaceError
-from wizard.kernel.paths import ServerFolder, Workspace, suggest_name
+from wizard.kernel.errors import InfeasibleError, UsageError, WorkspaceError
+from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
-from wizard.plan.runtimes.native import Native
-from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.runtimes.select import runtime_of
 from wizard.plan.stacks import llamacpp
 from wizard.probe.host import Host
-from wizard.probe.interpreters import usable_interpreter
 
 FIRST_QUESTION = "What is Triton?"
 _UNSAFE = re.compile(r"[^\w./+@%=:,-]")
@@ -62,16 +58,16 @@ def build(
     Raises:
         UsageError: TW-U01 if ``name`` cannot be used.
         UsageError: TW-L03 if Triton cannot be given the workspace's path.
-        HostError: TW-L01 if the machine cannot run the server environment.
+        HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run what serves.
         WorkspaceError: TW-L02 if the disk has not enough room.
-        InfeasibleError: TW-L05 if the choice's stack cannot be set up yet.
+        InfeasibleError: TW-L05 if the choice's stack cannot be set up yet; others if it cannot serve this model so.
     """
     if choice.stack not in BUILT:
         raise _not_built(choice)
     _check_path(workspace)
     server = workspace.server(name or suggest_name(facts.ref))
     ports, moved = _ports(http_port, keep_ports)
-    runtime = _runtime(host, choice, workspace, server)
+    runtime = runtime_of(host, choice, workspace, server)
     steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options or Options())
     plan = Plan(
         name=server.name,
@@ -87,15 +83,6 @@ def build(
     if host.source == "this machine":
         _check_disk(plan, workspace.root)
     return plan
-
-
-def _runtime(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Runtime:
-    env = environment(choice.stack)
-    interpreter = usable_interpreter(host)
-    problems = obstacles(host, env)
-    if interpreter is None or problems:
-        raise HostError("TW-L01", problems[0].text, problems[0].remedy)
-    return Native(workspace, server, env, interpreter)
 
 
 def _not_built(choice: Choice) -> InfeasibleError:

@@ -72,21 +72,12 @@ class Engine:
     """The engine process, what it prints, and the messages to and from it."""
 
     def __init__(self, argv: list[str], changes: dict[str, str | None], folder: Path) -> None:
-        environment = {**os.environ, **{name: value for name, value in changes.items() if value is not None}}
-        for name in (name for name, value in changes.items() if value is None):
-            environment.pop(name, None)
+        environment = {name: value for name, value in {**os.environ, **changes}.items() if value is not None}
         self._socket, theirs = socket.socketpair()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
         with theirs:
-            self._process = subprocess.Popen(
-                argv,
-                cwd=folder,
-                env=environment,
-                stdin=theirs.fileno(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            streams: dict[str, Any] = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+            self._process = subprocess.Popen(argv, cwd=folder, env=environment, start_new_session=True, **streams)
         self._sending = threading.Lock()
         self._lines: collections.deque[str] = collections.deque([""], LOG_LINES)
         self._printing = threading.Thread(target=self._copy_log, daemon=True)
@@ -175,9 +166,9 @@ class Answer:
     Only the delivering thread touches the sender, and never after the last response: that kills the whole server.
     """
 
-    def __init__(self, sender: Any, stream: bool) -> None:
+    def __init__(self, sender: Any) -> None:
         self.sender = sender
-        self.stream = stream
+        self.stream = False
         self.pieces: list[str] = []
         self.tokens = 0
         self.finish = ""
@@ -262,8 +253,8 @@ class Delivery:
 
     def _send(self, number: int, answer: Answer) -> None:
         with self._changed:
-            text, answer.pieces = "".join(answer.pieces), []
-            tokens, finish, error = answer.tokens, answer.finish, answer.error
+            text, tokens, finish, error = "".join(answer.pieces), answer.tokens, answer.finish, answer.error
+            answer.pieces.clear()
             self._due.pop(number, None)
             if answer.over:
                 del self._answers[number]
@@ -293,13 +284,12 @@ class Delivery:
 
 
 def _response(text: str, reason: str, tokens: int) -> Any:
-    return pb_utils.InferenceResponse(
-        [
-            pb_utils.Tensor("text_output", np.array([text.encode()], dtype=np.object_)),
-            pb_utils.Tensor("finish_reason", np.array([reason.encode()], dtype=np.object_)),
-            pb_utils.Tensor("completion_tokens", np.array([tokens], dtype=np.int32)),
-        ]
-    )
+    values = {
+        "text_output": np.array([text.encode()], np.object_),
+        "finish_reason": np.array([reason.encode()], np.object_),
+        "completion_tokens": np.array([tokens], np.int32),
+    }
+    return pb_utils.InferenceResponse([pb_utils.Tensor(name, value) for name, value in values.items()])
 
 
 class Questions:
@@ -322,16 +312,14 @@ class Questions:
             tensor = pb_utils.get_input_tensor_by_name(request, name)
             return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
 
-        def number(name: str, value: Any, good: Any, wanted: str) -> Any:
+        def checked(name: str, value: Any, good: Any, wanted: str) -> Any:
             if not good(value):
-                raise Refused(f"{name} must be {wanted}, not {value}")
+                raise Refused(f"{name} must be {wanted}, not {value!r}")
             return value
 
-        text = _text(one("text_input", b""), "text_input")
-        if not text:
-            raise Refused("text_input must be a text, not empty")
+        text = checked("text_input", _text(one("text_input", b""), "text_input"), bool, "a text")
         words = pb_utils.get_input_tensor_by_name(request, "stop_words")
-        extra = () if words is None else (_text(word, "stop_words") for word in words.as_numpy().reshape(-1))
+        extra = [] if words is None else [_text(word, "stop_words") for word in words.as_numpy().reshape(-1)]
         seed = one("random_seed", None)
         chat = bool(one("apply_chat_template", self._has_template))
         if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
@@ -340,10 +328,10 @@ class Questions:
         return {
             "text": text,
             "chat": chat,
-            "max_tokens": number("max_tokens", int(one("max_tokens", 512)), lambda n: n >= 1, "1 or more"),
-            "temperature": number("temperature", heat, lambda n: 0 <= n < math.inf, "0 or more"),
-            "top_p": number("top_p", float(one("top_p", 0.95)), lambda n: 0 < n <= 1, "over 0 and at most 1"),
-            "top_k": number("top_k", int(one("top_k", 40)), lambda n: n >= 0, "0 (all tokens) or more"),
+            "max_tokens": checked("max_tokens", int(one("max_tokens", 512)), lambda n: n >= 1, "1 or more"),
+            "temperature": checked("temperature", heat, lambda n: 0 <= n < math.inf, "0 or more"),
+            "top_p": checked("top_p", float(one("top_p", 0.95)), lambda n: 0 < n <= 1, "over 0 and at most 1"),
+            "top_k": checked("top_k", int(one("top_k", 40)), lambda n: n >= 0, "0 (all tokens) or more"),
             "seed": None if seed is None else int(seed),
             "stop": [word for word in (*self._stop, *extra) if word],
             "stream": bool(one("stream", True)),
@@ -366,19 +354,18 @@ class TritonPythonModel:
         Raises:
             pb_utils.TritonModelException: It ended instead; the text has the last lines that it printed.
         """
-        given = json.loads(args["model_config"])["parameters"]
-        parameters = {key: item["string_value"] for key, item in given.items()}
+        given = json.loads(args["model_config"])["parameters"].items()
+        parameters = {key: item["string_value"] for key, item in given}
         self._questions = Questions(parameters)
         self._numbers = itertools.count()
-        folder = Path(args["model_repository"], args["model_version"])
-        argv = json.loads(parameters["engine_argv"])
+        argv, changes = json.loads(parameters["engine_argv"]), json.loads(parameters["engine_env"])
         try:
-            self._engine = Engine(argv, json.loads(parameters["engine_env"]), folder)
+            self._engine = Engine(argv, changes, Path(args["model_repository"], args["model_version"]))
         except OSError as error:
             raise pb_utils.TritonModelException(f"{args['model_name']}: cannot start {argv[0]}: {error}") from error
         if self._engine.receive() is None:
-            end, lines = self._engine.end(), self._engine.last_lines()
-            raise pb_utils.TritonModelException(f"{args['model_name']}: {end}; its last lines:\n{lines}")
+            end = f"{self._engine.end()}; its last lines:\n{self._engine.last_lines()}"
+            raise pb_utils.TritonModelException(f"{args['model_name']}: {end}")
         self._delivery = Delivery(self._engine)
         threading.Thread(target=self._listen, daemon=True).start()
         pb_utils.Logger.log_info(f"{args['model_name']}: the engine is ready")
@@ -386,16 +373,14 @@ class TritonPythonModel:
     def execute(self, requests: list[Any]) -> None:
         """Pass requests on to the engine; the answers go through their senders."""
         for request in requests:
-            number = next(self._numbers)
+            number, answer = next(self._numbers), Answer(request.get_response_sender())
+            self._delivery.begin(number, answer)
             try:
                 question = self._questions.read(request)
-            except Refused as error:
-                self._delivery.begin(number, Answer(request.get_response_sender(), stream=False))
-                self._delivery.fail(number, str(error), pb_utils.TritonError.INVALID_ARG)
-                continue
-            self._delivery.begin(number, Answer(request.get_response_sender(), question.pop("stream")))
-            try:
+                answer.stream = question.pop("stream")
                 self._engine.send({"ask": {"id": number, **question}})
+            except Refused as error:
+                self._delivery.fail(number, str(error), pb_utils.TritonError.INVALID_ARG)
             except EngineEnded as error:
                 self._delivery.fail(number, str(error), pb_utils.TritonError.UNAVAILABLE)
 

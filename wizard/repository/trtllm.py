@@ -8,11 +8,12 @@ here, whole, for releases 0.7 to 1.2; the Python models stay the backend's own a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Literal
 
 from wizard.kernel.errors import UsageError
 from wizard.repository import trtllm_tensors as tensors
-from wizard.repository.config_pbtxt import DataType, DynamicBatching, InstanceGroup, config_pbtxt, ensemble_pbtxt
+from wizard.repository.config_pbtxt import DataType, DynamicBatching, Tensor, config_pbtxt, ensemble_pbtxt
 from wizard.repository.repository import Repository, RepositoryFile
 
 FIRST, LAST = (0, 7), (1, 2)
@@ -138,72 +139,88 @@ def repository(
     queue = DynamicBatching(
         (max_batch_size,), max_queue_delay_microseconds, max_queue_size if version >= (0, 12) else None
     )
-    group = (InstanceGroup(instances),)
     parameters = {
         "gpt_model_type": batching_strategy,
         "gpt_model_path": engine_dir,
         "max_beam_width": str(max_beam_width),
         "exclude_input_in_output": _flag(exclude_input_in_output),
-        "FORCE_CPU_ONLY_INPUT_TENSORS": "no",
+        **_engine(version, kv_cache_fraction),
         **_known(release, version, settings or {}),
     }
-    if kv_cache_fraction is not None:
-        parameters["kv_cache_free_gpu_mem_fraction"] = str(kv_cache_fraction)
-    if version >= (0, 10):  # needed where one process leads and others compute (``--multi-model``)
-        parameters["executor_worker_path"] = "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker"
-    before, engine = tensors.preprocessing(version), tensors.engine(version, logits)
-    after = tensors.postprocessing(version, logits)
+    python = partial(_config, max_batch_size=max_batch_size, instances=instances)
+    before = _preprocessing(version, engine_dir, tokenizer_dir, add_special_tokens)
+    asked = tensors.request(version)
     texts = {
-        "preprocessing": config_pbtxt(
-            "preprocessing",
-            inputs=before[0],
-            outputs=before[1],
-            parameters=_preprocessing(version, engine_dir, tokenizer_dir, add_special_tokens),
-            max_batch_size=max_batch_size,
-            instances=group,
-            batching=queue if version >= (0, 19) else None,
+        "preprocessing": python(
+            "preprocessing", tensors.preprocessing(version), before, batching=queue if version >= (0, 19) else None
         ),
-        "tensorrt_llm": config_pbtxt(
+        "tensorrt_llm": _config(
             "tensorrt_llm",
-            inputs=engine[0],
-            outputs=engine[1],
-            parameters=parameters,
+            tensors.engine(version, logits),
+            parameters,
+            max_batch_size=max_batch_size,
             backend=backend,
             decoupled=decoupled,
-            max_batch_size=max_batch_size,
             batching=queue,
         ),
-        "postprocessing": config_pbtxt(
-            "postprocessing",
-            inputs=after[0],
-            outputs=after[1],
-            parameters=_postprocessing(version, tokenizer_dir),
-            max_batch_size=max_batch_size,
-            instances=group,
+        "postprocessing": python(
+            "postprocessing", tensors.postprocessing(version, logits), _postprocessing(version, tokenizer_dir)
         ),
         "ensemble": ensemble_pbtxt(
             "ensemble",
-            inputs=tensors.request(version),
+            inputs=asked,
             outputs=tensors.ensemble_outputs(version, logits),
             steps=tensors.steps(version, logits),
             max_batch_size=max_batch_size,
         ),
     }
     if bls:
-        texts["tensorrt_llm_bls"] = config_pbtxt(
-            "tensorrt_llm_bls",
-            inputs=tensors.request(version),
-            outputs=tensors.bls_outputs(version, logits),
-            parameters=_bls(version, accumulate_tokens),
-            decoupled=decoupled,
-            max_batch_size=max_batch_size,
-            instances=group,
+        wires = (asked, tensors.bls_outputs(version, logits))
+        texts["tensorrt_llm_bls"] = python(
+            "tensorrt_llm_bls", wires, _bls(version, accumulate_tokens), decoupled=decoupled
         )
-    copied = [name for name in texts if name != "ensemble" and not (name == "tensorrt_llm" and backend != "python")]
+    return _repository(texts, engine_is_python=backend == "python")
+
+
+def _repository(texts: dict[str, str], *, engine_is_python: bool) -> Repository:
+    copied = [name for name in texts if name != "ensemble" and (name != "tensorrt_llm" or engine_is_python)]
     # Triton wants a version's folder of every model, also where there is nothing to put into it.
     empty = [RepositoryFile(f"{name}/1/.keep", "") for name in texts if name not in copied]
     files = [RepositoryFile(f"{name}/config.pbtxt", text) for name, text in texts.items()]
     return Repository((*files, *empty), tuple(f"{name}/1" for name in copied))
+
+
+def _config(
+    name: str,
+    wires: tuple[list[Tensor], list[Tensor]],
+    parameters: dict[str, str],
+    *,
+    max_batch_size: int,
+    instances: int = 1,
+    backend: str = "python",
+    decoupled: bool = False,
+    batching: DynamicBatching | None = None,
+) -> str:
+    return config_pbtxt(
+        name,
+        inputs=wires[0],
+        outputs=wires[1],
+        parameters=parameters,
+        backend=backend,
+        decoupled=decoupled,
+        max_batch_size=max_batch_size,
+        instances=instances,
+        batching=batching,
+    )
+
+
+def _engine(version: tensors.Version, kv_cache_fraction: float | None) -> dict[str, str]:
+    found = {"FORCE_CPU_ONLY_INPUT_TENSORS": "no"}
+    if kv_cache_fraction is not None:
+        found["kv_cache_free_gpu_mem_fraction"] = str(kv_cache_fraction)
+    if version >= (0, 10):  # needed where one process leads and others compute (``--multi-model``)
+        found["executor_worker_path"] = "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker"
+    return found
 
 
 def _flag(value: bool) -> str:

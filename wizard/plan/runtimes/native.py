@@ -11,18 +11,16 @@ What makes the wheel's ``tritonserver`` run, each point found out by trial on Tr
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wizard.catalog.environments import Environment, pins
+from wizard.catalog.environments import Environment
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Ports, Start, Step
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
+from wizard.plan.runtimes.venv import Venv, engine_step
 from wizard.probe.host import Interpreter
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -30,34 +28,40 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """Paths and commands of one server environment and one server."""
+    """Paths and commands of one server environment and one server.
+
+    Attributes:
+        workspace: Where everything is made.
+        server: The server's folder.
+        environment: Of Triton, and of the engine where both live together.
+        interpreter: The Python that environments are made with.
+        engine: The engine's own environment, if it has one.
+        devices: Indices of the GPUs that such an engine gets; empty: none.
+    """
 
     workspace: Workspace
     server: ServerFolder
     environment: Environment
     interpreter: Interpreter
+    engine: Environment | None = None
+    devices: tuple[int, ...] = ()
 
     @property
-    def root(self) -> Path:
-        """The environment's folder; its name changes with the pins and the interpreter."""
-        mark = fingerprint([pins(self.environment).read_text(encoding="utf-8"), self.interpreter])
-        return self.workspace.environments / f"{Path(self.environment.pins).stem}-{mark}"
+    def triton(self) -> Venv:
+        """The environment of Triton."""
+        return Venv(self.workspace.environments, self.environment, self.interpreter)
 
     @property
     def python(self) -> str:
-        """The environment's interpreter."""
-        return str(self.root / "bin" / "python")
-
-    @property
-    def site_packages(self) -> Path:
-        """Where its packages are."""
-        major, minor, _ = self.interpreter.version
-        return self.root / "lib" / f"python{major}.{minor}" / "site-packages"
+        """The interpreter that has the engine's packages."""
+        if self.engine is None:
+            return self.triton.python
+        return Venv(self.workspace.environments, self.engine, self.interpreter).python
 
     @property
     def backends(self) -> Path:
         """Triton's backend directory."""
-        return self.root / "backends"
+        return self.triton.root / "backends"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -66,14 +70,20 @@ class Native:
         return (f"Python {version} at {self.interpreter.path} runs the server's models.",)
 
     def prepare(self) -> tuple[Step, ...]:
-        """Make the environment, see `Runtime.prepare`."""
-        triton = self.site_packages / "pytriton" / "tritonserver"
+        """Make the environments, see `Runtime.prepare`."""
+        if self.engine is None:
+            return (self._triton_step(),)
+        return (self._triton_step(), engine_step(Venv(self.workspace.environments, self.engine, self.interpreter)))
+
+    def _triton_step(self) -> Step:
+        venv = self.triton
+        triton = venv.site_packages / "pytriton" / "tritonserver"
         major, minor, _ = self.interpreter.version
         stub = triton / "python_backend_stubs" / f"{major}.{minor}" / "triton_python_backend_stub"
         backend = triton / "backends" / "python"
         target = self.backends / "python"
         parts = (backend / "libtriton_python.so", backend / "triton_python_backend_utils.py", stub)
-        step = Step(
+        return Step(
             id="environment",
             title="Make the server environment",
             why=(
@@ -82,16 +92,15 @@ class Native:
                 "small program, the stub, built for one version of Python: backend and stub must lie side by side."
             ),
             actions=(
-                *self._install(),
+                *venv.install(),
                 Command(("mkdir", "-p", str(target))),
                 Command(("cp", "--", *map(str, parts), str(target))),
-                Command((self.python, "-c", self.environment.check)),
+                venv.check(),
             ),
-            done=Done(files=(self.python, str(triton / "bin" / "tritonserver"), str(target / stub.name))),
+            done=Done(files=(venv.python, str(triton / "bin" / "tritonserver"), str(target / stub.name))),
             estimate=Estimate(20, self.environment.download_bytes, self.environment.disk_bytes),
-            identity=str(self.root),
+            identity=str(venv.root),
         )
-        return (step,)
 
     def command(
         self,
@@ -108,26 +117,6 @@ class Native:
         """``argv`` as it is, see `Runtime.command`."""
         return Command(tuple(argv), tuple(env), tuple(secrets), str(cwd) if cwd else None)
 
-    def _install(self) -> tuple[Command, ...]:
-        requirements = ("--no-deps", "--require-hashes", "-r", str(pins(self.environment)))
-        if uv := shutil.which("uv"):
-            return (
-                Command((uv, "venv", "--clear", "--no-project", "--python", self.interpreter.path, str(self.root))),
-                Command((uv, "pip", "install", "--python", self.python, *requirements)),
-            )
-        options = ("install", "--no-compile", "--no-input", "--disable-pip-version-check", *requirements)
-        if importlib.util.find_spec("pip"):
-            # The wizard's own pip installs into the new environment: no second pip, and Debian's Python, which
-            # comes without ensurepip, will do.
-            return (
-                Command((self.interpreter.path, "-m", "venv", "--clear", "--without-pip", str(self.root))),
-                Command((sys.executable, "-m", "pip", "--python", self.python, *options)),
-            )
-        return (
-            Command((self.interpreter.path, "-m", "venv", "--clear", str(self.root))),
-            Command((self.python, "-m", "pip", *options)),
-        )
-
     def start(
         self,
         model: str,
@@ -140,11 +129,12 @@ class Native:
         auto_complete: bool = False,
     ) -> Start:
         """Triton as a process of this machine, see `Runtime.start`."""
-        libraries = [str(self.site_packages / "nvidia_pytriton.libs")]
+        venv = self.triton
+        libraries = [str(venv.site_packages / "nvidia_pytriton.libs")]
         if self.interpreter.libpython:
             libraries.append(self.interpreter.libpython)
         server = (
-            str(self.site_packages / "pytriton" / "tritonserver" / "bin" / "tritonserver"),
+            str(venv.site_packages / "pytriton" / "tritonserver" / "bin" / "tritonserver"),
             f"--model-repository={self.server.repository}",
             f"--backend-directory={self.backends}",
             f"--backend-config=python,shm-region-prefix-name={shm_prefix(self.server)}",
@@ -155,13 +145,23 @@ class Native:
             argv=tuple(argv) if argv else server,
             env=(
                 ("LD_LIBRARY_PATH", ":".join(libraries)),
-                ("PATH", f"{self.root / 'bin'}:{SYSTEM_PATH}"),
+                ("PATH", f"{venv.root / 'bin'}:{SYSTEM_PATH}"),
                 ("PYTHONNOUSERSITE", "1"),
+                *self._gpus(),
                 *env,
                 (MADE_FROM, made),
             ),
             ports=ports,
             model=model,
+        )
+
+    def _gpus(self) -> tuple[tuple[str, str], ...]:
+        """Engine and Triton see the chosen GPUs and no others; CUDA counts them as NVML does if it is told to."""
+        if self.engine is None:
+            return ()
+        return (
+            ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+            ("CUDA_VISIBLE_DEVICES", ",".join(map(str, self.devices))),
         )
 
 

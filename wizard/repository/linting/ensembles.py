@@ -86,7 +86,10 @@ def _flow(model: Model) -> Iterator[Finding]:
     outputs = [tensor.name for tensor in config.output]
     made: list[str] = [name for step in steps for name in step.output_map.values()]
     used = {name for step in steps for name in step.input_map.values()}
-    for name in sorted({name for name in made if made.count(name) > 1 or name in inputs}):
+    for name in sorted(set(made) & set(inputs)):
+        what = f"a step writes over the ensemble's input {name!r}"
+        yield model.finding("R511", what, "Give the output a name of its own.", severity="warning", at=f'"{name}"')
+    for name in sorted({name for name in made if made.count(name) > 1}):
         what = f"the tensor {name!r} is made more than once"
         yield model.finding("R507", what, "Give each output a name of its own.", at=f'"{name}"')
     for name in sorted({*inputs, *made} - used - set(outputs)) + sorted(set(inputs) & set(outputs) - used):
