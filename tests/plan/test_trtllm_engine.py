@@ -147,6 +147,18 @@ def test_a_new_engine_is_tested_anew() -> None:
     assert any(marker in action.argv for action in named(steps, "engine").actions if isinstance(action, Command))
 
 
+@pytest.mark.parametrize("other", [("0.13.0", "int8_sq"), ("0.13.0", "fp8", "fp8"), ("0.14.0", "fp8")])
+def test_an_engine_of_another_checkpoint_is_another_engine(other: tuple[str, ...]) -> None:
+    """trtllm-build may be told the same words of two checkpoints; what was built from one is not taken for the other."""
+    version, how, kv = (*other, "auto")[:3]
+    first = planned(LLAMA, choice("0.13.0", "fp8"))
+    second = planned(LLAMA, choice(version, how, kv=kv))
+    for name in ("checkpoint", "engine"):
+        assert named(first, name).fingerprint != named(second, name).fingerprint
+    again = planned(LLAMA, choice("0.13.0", "fp8"))
+    assert [step.fingerprint for step in again] == [step.fingerprint for step in first]
+
+
 def test_ranks_are_started_by_mpi() -> None:
     steps = planned(LLAMA, choice("0.13.0", tp=2))
     assert command(steps, "examples/run.py")[:4] == ("mpirun", "--allow-run-as-root", "-n", "2")

@@ -14,7 +14,7 @@ from wizard.plan.plan import Action, Command, Ports, Step
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks.trtllm import build, check, convert, feasible, launch, quantize, run, sources
-from wizard.plan.stacks.trtllm.job import Call, Job
+from wizard.plan.stacks.trtllm.job import Call, Job, after
 from wizard.probe.host import Host
 from wizard.repository import trtllm
 
@@ -57,15 +57,18 @@ def steps(
         get.reads,
     )
     feasible.check(job, host)
+    scripts = _sources(job)
+    checkpoint = tuple(after(step, scripts, get.step) for step in _checkpoint(job))
+    engine = after(build.step(job), scripts, get.step, *checkpoint)
     prepared = (
         *runtime.prepare(),
-        _sources(job),
+        scripts,
         check.step(job, calls(job, question), ("mpirun",) if job.world > 1 else ()),
         get.step,
-        *_checkpoint(job),
-        build.step(job),
+        *checkpoint,
+        engine,
         run.step(job, question),
-        _repository(job),
+        after(_repository(job), scripts),
     )
     start = runtime.start(
         MODEL,

@@ -14,6 +14,7 @@ from wizard.plan.plan import Command, Ports, Step
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks.trtllm import feasible, sources
+from wizard.plan.stacks.trtllm.job import after
 from wizard.probe.host import Host
 from wizard.repository import trtllm_llmapi as repository
 
@@ -62,7 +63,8 @@ def steps(
         Command(("mkdir", "-p", str(target / model))),
         Command(("cp", "-rT", str(scripts.parent), str(target / model / "1"))),
     )
-    prepared = (*runtime.prepare(), sources.step(runtime, version, {"all_models": SCRIPT}), get.step, write)
+    brought = sources.step(runtime, version, {"all_models": SCRIPT})
+    prepared = (*runtime.prepare(), brought, get.step, after(write, brought))
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
 

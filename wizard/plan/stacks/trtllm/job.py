@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.catalog.trtllm_tools import Family, Tools, folder
+from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
-from wizard.plan.plan import Command
+from wizard.plan.plan import Command, Step
 from wizard.plan.runtimes.runtime import Runtime
 
 
@@ -153,7 +153,9 @@ def partial(target: Path) -> Path:
     return target.with_name(f"{target.name}.partial")
 
 
-def shown(call: Call) -> str:
-    """``call`` as a shell line, with file names in place of paths, for a teaching text."""
-    words = [Path(word).name if word.startswith("/") else word for word in call.argv]
-    return shlex.join(words)
+def after(step: Step, *before: Step) -> Step:
+    """``step``, done anew when what it is made from was made in another way.
+
+    Its own commands may be the same: trtllm-build says the same of a checkpoint in FP8 and of one in INT8.
+    """
+    return replace(step, identity=fingerprint([[one.fingerprint for one in before], step.actions]))
