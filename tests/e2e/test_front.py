@@ -13,7 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,14 @@ from tritonclient.utils import InferenceServerException
 
 from tests.server_environment import RunningTriton, running_triton, write
 from tests.values import CHOICE, GGUF
+from wizard.chat.ask import server_said
+from wizard.chat.conversation import Chunk, Conversation, Sampling
+from wizard.chat.stream import answer
 from wizard.kernel import proctable
+from wizard.kernel.errors import WizardError
+from wizard.model.facts import ChatFormat
 from wizard.repository.front import repository
+from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front"), pytest.mark.timeout(180)]
 
@@ -67,6 +73,11 @@ class Served:
     def grpc(self) -> str:
         return f"127.0.0.1:{self.triton.ports.grpc}"
 
+    @property
+    def endpoint(self) -> Endpoint:
+        process = self.triton.process.pid
+        return Endpoint("demo", "demo", "127.0.0.1", self.triton.ports, process, "0", str(self.triton.log))
+
     def post(self, path: str, **inputs: Any) -> bytes:
         request = urllib.request.Request(f"{self.triton.url}/v2/models/demo/{path}", json.dumps(inputs).encode())
         try:
@@ -83,7 +94,7 @@ def serving(scratch: Path, *, ready: bool = True, **settings: Any) -> Iterator[S
         "demo",
         engine_argv=(sys.executable, str(HERE / "fake_engine.py"), json.dumps({"log": str(told), **settings})),
         engine_env={"LD_LIBRARY_PATH": None, "OF_THE_ENGINE": "yes"},
-        facts=GGUF,
+        facts=replace(GGUF, chat=ChatFormat("Say {{ messages[0].content }}", stop=("<|im_end|>",))),
         choice=CHOICE,
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
@@ -164,6 +175,20 @@ def test_http_streams_and_answers_in_one(served: Served) -> None:
     assert len(said) > 1
     whole = json.loads(served.post("generate", text_input="hello", max_tokens=20, stream=False))
     assert (whole["text_output"], whole["finish_reason"], whole["completion_tokens"]) == (counted(20), "length", 20)
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_the_chat_needs_nothing_new(served: Served, protocol: str) -> None:
+    async def main() -> list[Chunk]:
+        conversation = Conversation(sampling=Sampling(max_tokens=20)).said("user", "hello")
+        return [chunk async for chunk in answer(served.endpoint, conversation, protocol=protocol)]
+
+    said = asyncio.run(main())
+    assert "".join(chunk.text for chunk in said) == counted(20)
+    assert said[-1].stats is not None
+    assert (said[-1].stats.tokens, said[-1].stats.finish) == (20, "length")
+    asked = served.messages()[-1]["ask"]
+    assert (asked["chat"], asked["text"]) == (False, "Say hello")
 
 
 def test_the_engine_is_told_everything(served: Served) -> None:
@@ -256,6 +281,9 @@ def test_death_of_the_engine_ends_what_runs_and_is_said_from_then_on(tmp_path: P
             for end in ends:
                 assert isinstance(end, InferenceServerException)
                 assert "the engine process has ended (killed by SIGKILL)" in str(end)
+                error = server_said(str(end), "demo")
+                assert isinstance(error, WizardError)
+                assert error.code == "TW-C11"
 
     with serving(tmp_path) as served:
         asyncio.run(main(served.grpc))

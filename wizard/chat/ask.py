@@ -75,7 +75,7 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
         return PromptTooLong(long["numbers"] or text)
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
-    if "Stub process" in text:
+    if "Stub process" in text or "engine process has ended" in text:  # the second in front of an isolated engine
         return model_ended(model)
     return ServerError(
         "TW-C04",

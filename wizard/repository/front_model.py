@@ -14,8 +14,7 @@ top_p                 FP32    Choose among the likeliest tokens that make up thi
 top_k                 INT32   Choose among this many, 0 for all (40).
 random_seed           UINT64  The same seed, prompt and settings give the same answer where the engine can do that.
 stop_words            STRING  Texts that end the answer, beside the model's own.
-stream                BOOL    True (default): responses as the text comes; what comes faster than it can be sent is
-                              joined. False: one response with all of it.
+stream                BOOL    True (default): responses as the text comes, joined if it is fast. False: one response.
 apply_chat_template   BOOL    True (default if the model has a template): the engine makes the prompt of it.
                               False: ``text_input`` is the prompt, its special tokens count as such.
 ===================== ======= ================================================================================
@@ -320,11 +319,10 @@ class Questions:
         text = checked("text_input", _text(one("text_input", b""), "text_input"), bool, "a text")
         words = pb_utils.get_input_tensor_by_name(request, "stop_words")
         extra = [] if words is None else [_text(word, "stop_words") for word in words.as_numpy().reshape(-1)]
-        seed = one("random_seed", None)
+        seed, heat = one("random_seed", None), float(one("temperature", self._default_temperature))
         chat = bool(one("apply_chat_template", self._has_template))
         if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
             text = self._special_tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
-        heat = float(one("temperature", self._default_temperature))
         return {
             "text": text,
             "chat": chat,
@@ -354,8 +352,8 @@ class TritonPythonModel:
         Raises:
             pb_utils.TritonModelException: It ended instead; the text has the last lines that it printed.
         """
-        given = json.loads(args["model_config"])["parameters"].items()
-        parameters = {key: item["string_value"] for key, item in given}
+        given = json.loads(args["model_config"])["parameters"]
+        parameters = {key: item["string_value"] for key, item in given.items()}
         self._questions = Questions(parameters)
         self._numbers = itertools.count()
         argv, changes = json.loads(parameters["engine_argv"]), json.loads(parameters["engine_env"])
