@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -54,6 +55,18 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]
 def test_the_linter_agrees_with_the_server(name: str, judged: tuple[set[str], set[str]]) -> None:
     served, loadable = judged
     assert (name in loadable) == (name in served)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_agrees_on_random_mistakes(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    members = ("good", "no_batch", "two_outputs", "decoupled", "good_ensemble")
+    models = {name: broken.MODELS[name] for name in members}
+    models |= {f"mistaken_{number}": broken.mistaken(random) for number in range(150)}
+    root = broken.write(tmp_path / "repository", models)
+    served = ready(root, tmp_path)
+    assert loads(root) == served
+    assert set(members) < served  # some mistakes do no harm
 
 
 @pytest.mark.parametrize("name", NEVER_READY)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 MODEL = """\
 import triton_python_backend_utils as pb_utils
@@ -222,3 +223,30 @@ def write(root: Path, models: dict[str, Files] = MODELS) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text.replace('"NAME"', f'"{name}"'), encoding="utf-8")
     return root
+
+
+OTHERS = {
+    '"good"': ('"no_batch"', '"two_outputs"', '"good_ensemble"', '"decoupled"', '"nobody"'),
+    '"A"': ('"B"', '"C"', '"Z"'),
+    '"B"': ('"A"', '"C"', '"Z"'),
+    '"C"': ('"A"', '"B"'),
+    '"IN"': ('"MAYBE"', '"A"', '"OUT"'),
+    '"OUT"': ('"MORE"', '"C"', '"IN"'),
+    "dims: [ -1 ]": ("dims: [ 1 ]", "dims: [ 2, -1 ]", "dims: [ -1, -1 ]", "dims: [ 7 ]"),
+    "dims: [ -1 ] }": ("dims: [ -1 ] optional: true }",),
+    "TYPE_INT32": ("TYPE_FP32",),
+    "max_batch_size: 4": ("max_batch_size: 1", "", "max_batch_size: 5"),
+    "model_version: -1": ("model_version: 1", "model_version: 2"),
+}
+"""Words of the ensemble's configuration → what may stand there by mistake."""
+
+
+def mistaken(random: Random) -> Files:
+    """The ensemble with one to three words mistaken."""
+    text = ENSEMBLE
+    for _ in range(random.randint(1, 3)):
+        word = random.choice([word for word in OTHERS if word in text])
+        parts = text.split(word)
+        at = random.randrange(1, len(parts))
+        text = word.join(parts[:at]) + random.choice(OTHERS[word]) + word.join(parts[at:])
+    return ensemble(text)

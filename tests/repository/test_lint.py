@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.repository import broken
+from tests.repository import broken, test_vllm
 from tests.repository.test_llamacpp import CHOICE, FACTS
 from tests.server_environment import write as write_repository
 from wizard.kernel.errors import UsageError
@@ -36,6 +36,12 @@ def only(root: Path, files: broken.Files, known: Server = WHEEL) -> list[Finding
 def test_our_own_repository_is_clean(tmp_path: Path) -> None:
     made = llamacpp.repository("demo", gguf_path="/x.gguf", facts=FACTS, choice=CHOICE, threads=2)
     assert lint(write_repository(made, tmp_path), WHEEL).findings == ()
+
+
+@pytest.mark.parametrize("release", ["23.10", "24.12", "26.07"])
+def test_our_vllm_repository_is_clean(release: str, tmp_path: Path) -> None:
+    root = write_repository(test_vllm.of(release), tmp_path)
+    assert lint(root, server(f"{release}-vllm-python-py3", gpus=1)).findings == ()
 
 
 EXPECTED = {
