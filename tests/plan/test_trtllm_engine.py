@@ -149,7 +149,7 @@ def test_a_new_engine_is_tested_anew() -> None:
 
 @pytest.mark.parametrize("other", [("0.13.0", "int8_sq"), ("0.13.0", "fp8", "fp8"), ("0.14.0", "fp8")])
 def test_an_engine_of_another_checkpoint_is_another_engine(other: tuple[str, ...]) -> None:
-    """trtllm-build may be told the same words of two checkpoints; what was built from one is not taken for the other."""
+    """trtllm-build may say the same of two checkpoints; an engine of one is not taken for an engine of the other."""
     version, how, kv = (*other, "auto")[:3]
     first = planned(LLAMA, choice("0.13.0", "fp8"))
     second = planned(LLAMA, choice(version, how, kv=kv))
