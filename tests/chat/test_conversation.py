@@ -79,6 +79,7 @@ def test_turns_run_out(system: bool, turns: int) -> None:
         (Stats(1, 1.0, 2.0, "stop"), None),
         (Stats(0, None, 2.0, "gate"), None),
         (Stats(5, 2.0, 2.0, "stop"), 2.5),
+        (Stats(None, 1.0, 2.0, "end"), None),
     ],
 )
 def test_the_rate_is_of_the_tokens_after_the_first(stats: Stats, rate: float | None) -> None:

@@ -13,6 +13,8 @@ from wizard.chat.report import figures
         (Stats(5, 12.3, 112.3, "length"), "0.0 tokens/s · first token 12 s · 5 tokens · cut at max_tokens"),
         (Stats(1, 0.05, 0.05, "stop"), "first token 50 ms · 1 token"),
         (Stats(0, None, 0.1, "gate"), "0 tokens · the model was not sure, so it says that it does not know"),
+        (Stats(None, 0.05, 2.0, "end"), "first token 50 ms"),
+        (Stats(None, None, 2.0, "end"), "2.0 s in all"),
         (None, "stopped"),
     ],
 )

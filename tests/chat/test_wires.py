@@ -242,6 +242,9 @@ async def test_without_a_tokenizer_the_text_models_answer(fakes: Fakes, model: s
     notes = "".join(chunk.note or "" for chunk in chunks)
     assert "Stopping an answer does not stop the engine" in notes
     assert "no chat template" in notes
+    talk = asked("Is it?").said("assistant", "yes").said("user", "Is it?")
+    later = "".join(chunk.note or "" for chunk in await read(endpoint, talk, protocol))
+    assert "does not stop" not in later  # once is enough
 
 
 async def test_token_ids_without_a_tokenizer(fakes: Fakes, tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ def _guess(conversation: Conversation) -> int:
 
 
 def _note(conversation: Conversation, kept: Conversation, served: ServedModel, ask: Ask) -> str | None:
-    notes = [served.note] if served.note else []
+    first = sum(each.role == "user" for each in conversation.messages) == 1
+    notes = [served.note] if served.note and first else []
     if not served.takes_turns:
         notes.append(
             "This model has no chat template: it continues your last message and knows nothing of the earlier ones."
