@@ -18,12 +18,18 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
 from wizard.plan.runtimes.select import runtime_of
-from wizard.plan.stacks import llamacpp, trtllm_engine, trtllm_llmapi
+from wizard.plan.stacks import llamacpp, transformers, trtllm_engine, trtllm_llmapi, vllm
 from wizard.probe.host import Host
 
 FIRST_QUESTION = "What is Triton?"
 _UNSAFE = re.compile(r"[^\w./+@%=:,-]")
-STACKS = {"llamacpp": llamacpp.steps, "trtllm-engine": trtllm_engine.steps, "trtllm-llmapi": trtllm_llmapi.steps}
+STACKS = {
+    "llamacpp": llamacpp.steps,
+    "transformers": transformers.steps,
+    "trtllm-engine": trtllm_engine.steps,
+    "trtllm-llmapi": trtllm_llmapi.steps,
+    "vllm": vllm.steps,
+}
 BUILT = tuple(STACKS)
 """Serving stacks that the wizard sets up; the advice knows more."""
 HEADROOM_BYTES = 200 * 1024**2

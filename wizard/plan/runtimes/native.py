@@ -20,10 +20,8 @@ from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Ports, Start, Step
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
-from wizard.plan.runtimes.venv import Venv, engine_step
+from wizard.plan.runtimes.venv import SYSTEM_PATH, Venv, engine_step
 from wizard.probe.host import Interpreter
-
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,104 @@
+"""The runtime of a choice on a machine, or what keeps it from running there."""
+
+from __future__ import annotations
+
+import re
+
+from wizard.advise.advice import Choice
+from wizard.advise.compatibility import obstacles
+from wizard.advise.report import stack as stack_title
+from wizard.catalog.environments import Environment, environment
+from wizard.kernel.errors import HostError, InfeasibleError
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.plan.prerequisites import Prerequisite, prerequisites, usable_engine
+from wizard.plan.runtimes.docker import Docker
+from wizard.plan.runtimes.native import Native
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.probe.host import Host
+from wizard.probe.interpreters import usable_interpreter
+
+IMAGE = "nvcr.io/nvidia/tritonserver"
+TAG = re.compile(r"\d\d\.\d\d-[\w.-]+")
+TOGETHER = ("llamacpp",)
+"""Stacks whose engine lives in Triton's own environment natively."""
+APART = ("vllm", "transformers")
+"""Stacks whose engine natively has an environment of its own."""
+
+
+def runtime_of(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Runtime:
+    """What carries out the plan of ``choice`` on ``host``.
+
+    Raises:
+        HostError: TW-L01 if the machine cannot run the environments, TW-L20 to TW-L22 if it has no container engine
+            that answers and gives GPUs to containers.
+        InfeasibleError: TW-L23 if the stack cannot be served that way.
+    """
+    if choice.runtime == "docker":
+        return _docker(host, choice, workspace, server)
+    return _native(host, choice, workspace, server)
+
+
+def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Docker:
+    if not TAG.fullmatch(choice.release):
+        raise InfeasibleError(
+            "TW-L23",
+            f"{choice.release!r} is no tag of Triton's image, so {stack_title(choice.stack)} has none to run in",
+            "Name one with --release, such as 24.05, or serve natively.",
+        )
+    name = _engine(host, gpus=bool(choice.devices))
+    return Docker(workspace, server, f"{IMAGE}:{choice.release}", name, choice.devices)
+
+
+def _engine(host: Host, *, gpus: bool) -> str:
+    """Name of the container engine; on a machine that is only described, whatever it has counts as usable."""
+    engine = usable_engine(host)
+    if host.source != "this machine":
+        return engine.name if engine else "docker"
+    _, installed, toolkit = prerequisites(host)
+    if not host.engines:
+        raise HostError("TW-L20", "neither docker nor podman is installed", _remedy(installed))
+    if engine is None:
+        raise HostError("TW-L21", installed.found, _remedy(installed))
+    if gpus and not engine.nvidia_runtime:
+        raise HostError("TW-L22", f"{engine.name} gives no GPUs to containers: {toolkit.found}", _remedy(toolkit))
+    return engine.name
+
+
+def _remedy(missing: Prerequisite) -> str:
+    if missing.commands:
+        return f"Run: {' && '.join(missing.commands)}"
+    return f"{missing.why} How to get it: {missing.source}."
+
+
+def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Native:
+    if choice.stack not in (*TOGETHER, *APART):
+        raise InfeasibleError(
+            "TW-L23",
+            f"{stack_title(choice.stack)} is served from NVIDIA's images only, not natively",
+            "Use a machine with docker or podman, or --stack vllm.",
+        )
+    apart = choice.stack in APART
+    server_environment = environment("front" if apart else choice.stack)
+    engine = environment(choice.stack) if apart else None
+    interpreter = usable_interpreter(host)
+    problems = [problem for one in (server_environment, engine) if one for problem in obstacles(host, one)]
+    if interpreter is None or problems:
+        raise HostError("TW-L01", problems[0].text, problems[0].remedy)
+    if engine and choice.devices:
+        check_driver(host, engine)
+    return Native(workspace, server, server_environment, interpreter, engine, choice.devices)
+
+
+def check_driver(host: Host, engine: Environment) -> None:
+    """Refuse an engine whose CUDA the driver cannot run.
+
+    Raises:
+        HostError: TW-L01 if the driver is too old.
+    """
+    found = re.match(r"\d+", host.driver_version or "")
+    if engine.driver and found and int(found.group()) < engine.driver:
+        raise HostError(
+            "TW-L01",
+            f"{engine.engine} needs an NVIDIA driver of branch {engine.driver}; here is {host.driver_version}",
+            f"Install a driver of branch {engine.driver} or newer, or serve from an older image with --stack vllm.",
+        )

@@ -1,0 +1,65 @@
+"""What a stack cannot do with a checkpoint, said while planning: before any download."""
+
+from __future__ import annotations
+
+from wizard.advise.advice import Choice
+from wizard.advise.report import stack as stack_title
+from wizard.kernel.errors import InfeasibleError
+from wizard.model.facts import ModelFacts
+
+WHILE_LOADING = {"vllm": ("fp8",)}
+"""Formats that a stack makes of 16-bit weights while it loads them."""
+
+
+def check(choice: Choice, facts: ModelFacts) -> None:
+    """Refuse what cannot end well.
+
+    Raises:
+        InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L31 for GPTQ with
+            desc_act split over GPUs, TW-L32 for a split that does not divide the model, TW-L33 without safetensors.
+    """
+    stored = facts.quantization.format or facts.quantization.method if facts.quantization else "none"
+    wanted = choice.quantization or "none"
+    if wanted != stored and not (stored == "none" and wanted in WHILE_LOADING.get(choice.stack, ())):
+        raise InfeasibleError(
+            "TW-L30",
+            f"{facts.ref} is stored as {_format(stored)}, and {stack_title(choice.stack)} serves it as it is stored, "
+            f"not as {_format(wanted)}",
+            f"Choose --quantization {stored}, or give a repository of this model in {_format(wanted)}.",
+        )
+    _check_split(choice, facts)
+    formats = {file.format for file in facts.weights}
+    if formats and "safetensors" not in formats:
+        raise InfeasibleError(
+            "TW-L33",
+            f"{facts.ref} has no safetensors: its weights are {', '.join(sorted(formats))} files",
+            "Give a repository with safetensors files; pickle files could run code, so the wizard does not fetch them.",
+        )
+
+
+def _check_split(choice: Choice, facts: ModelFacts) -> None:
+    stored = facts.quantization
+    # With one scale for a column the order of its rows changes nothing.
+    if stored and stored.desc_act and stored.group_size and choice.tp > 1:
+        raise InfeasibleError(
+            "TW-L31",
+            f"{facts.ref} is a GPTQ repository with desc_act: its groups are out of order, so tp {choice.tp} has no "
+            "fast kernels",
+            "Choose --tp 1, or a revision of the repository without desc_act (act order).",
+        )
+    if facts.heads and facts.heads % choice.tp:
+        raise InfeasibleError(
+            "TW-L32",
+            f"{facts.heads} attention heads cannot be shared out evenly among {choice.tp} GPUs",
+            "Choose --tp so that it divides the number of heads.",
+        )
+    if facts.layers and choice.pp > facts.layers:
+        raise InfeasibleError(
+            "TW-L32",
+            f"{facts.layers} layers cannot be shared out among {choice.pp} GPUs in a row",
+            "Choose a smaller --pp, or use --tp.",
+        )
+
+
+def _format(name: str) -> str:
+    return "16-bit weights" if name == "none" else name

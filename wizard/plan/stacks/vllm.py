@@ -1,0 +1,190 @@
+"""The stack `vllm`: Triton's own vLLM backend in NVIDIA's image; natively vLLM in an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wizard.advise.advice import Choice
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.paths import suggest_name
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Command, Done, Estimate, Ports, Step
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stacks import checkpoint
+from wizard.probe.host import Host
+from wizard.repository import front
+from wizard.repository import vllm as repository
+from wizard.repository.repository import Repository
+
+READY_SECONDS = 1800.0
+"""Tutorial 004 speaks of 10 to 15 minutes for 70 billion parameters."""
+SETTINGS = (("HF_HUB_OFFLINE", "1"), ("VLLM_NO_USAGE_STATS", "1"))
+"""Everything is there already, and nobody is told what is served (docs.vllm.ai, "Usage Stats Collection")."""
+IN_A_CONTAINER = (("LOGNAME", "triton-wizard"),)
+"""The container's user has no name, and PyTorch's compiler asks for one (Python's ``getpass.getuser`` looks here)."""
+NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
+"""That sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready."""
+
+CHECK = """
+import dataclasses, json, sys
+from vllm.engine.arg_utils import AsyncEngineArgs
+known = {field.name for field in dataclasses.fields(AsyncEngineArgs)}
+if wrong := sorted(set(json.loads(sys.argv[1])) - known):
+    sys.exit("this vLLM does not know: " + ", ".join(wrong))
+print("this vLLM knows all arguments")
+"""
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen; ``runtime`` decides between Triton's backend and our front.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: ``lora`` means something here.
+
+    Raises:
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L34 for an adapter.
+    """
+    checkpoint.check(choice, facts)
+    native = choice.runtime == "native"
+    adapters = _adapters(choice, runtime, options)
+    get = fetch(facts, runtime.workspace)
+    made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters.paths)
+    write = repository_step(runtime, made, WHY_FRONT if native else WHY_BACKEND)
+    prepared = (*runtime.prepare(), _check(choice, runtime, arguments), get.step, *adapters.steps, write)
+    start = runtime.start(
+        runtime.server.name,
+        ports,
+        fingerprint([step.fingerprint for step in prepared]),
+        env=() if native else (*SETTINGS, *IN_A_CONTAINER),
+        reads=(*get.reads, *adapters.reads),
+        auto_complete=not native,  # the backend itself says what its inputs and outputs are
+    )
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+WHY_BACKEND = (
+    "Here that is config.pbtxt, which names the backend vllm, and model.json, the arguments of vLLM's AsyncEngineArgs: "
+    "the model's folder, how many GPUs share it, how much of their memory it may use. The backend adds inputs and "
+    "outputs by itself. KIND_MODEL says that the model chooses its GPUs."
+)
+WHY_FRONT = (
+    "Ours holds model.py, a thin front that starts vLLM in its own environment and passes questions, pieces of answers "
+    "and cancellations on; 'decoupled' means one request may have many responses, one for each piece of text."
+)
+
+Made = tuple[Repository, Mapping[str, Any]]
+"""A repository, and the arguments that it gives to vLLM."""
+
+
+def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, lora: Mapping[str, str] | None) -> Made:
+    name = runtime.server.name
+    made = repository.repository(name, model=str(model), facts=facts, choice=choice, lora=lora)
+    (settings,) = (file.text for file in made.files if file.path == f"{name}/1/model.json")
+    return made, json.loads(settings)
+
+
+def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _: object) -> Made:
+    settings = repository.engine_args(str(model), facts, choice)
+    made = front.repository(
+        runtime.server.name,
+        engine_argv=front.engine_argv("vllm", runtime.python, settings),
+        engine_env={**of_its_own(runtime.python), **dict(SETTINGS), **NATIVELY},
+        facts=facts,
+        choice=choice,
+    )
+    return made, settings
+
+
+def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> Step:
+    argv = (runtime.python, "-c", CHECK, json.dumps(sorted(arguments)))
+    return Step(
+        id="check",
+        title="Check vLLM's arguments",
+        why=(
+            "One argument that this vLLM does not know keeps it from loading. It is asked now, before the model is "
+            "fetched."
+        ),
+        actions=(
+            Command(("mkdir", "-p", str(runtime.workspace.models))),  # a container sees it
+            runtime.command("check", argv, env=SETTINGS, gpus=len(choice.devices)),
+        ),
+        done=Done(),
+        estimate=Estimate(15),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Adapters:
+    """LoRA adapters: how they are fetched, where they are then, and what must be readable for it."""
+
+    steps: tuple[Step, ...] = ()
+    paths: Mapping[str, str] | None = None
+    reads: tuple[Path, ...] = ()
+
+
+def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
+    """The adapters of ``options``.
+
+    Raises:
+        InfeasibleError: TW-L34 if one is neither a folder nor a hub id, or if there are any natively.
+    """
+    if not options.lora:
+        return _Adapters()
+    if choice.runtime == "native":
+        raise InfeasibleError(
+            "TW-L34",
+            "LoRA adapters are served by Triton's own vLLM backend, which natively is not there",
+            "Serve from NVIDIA's image, or merge the adapter into the model.",
+        )
+    steps: list[Step] = []
+    paths: dict[str, str] = {}
+    reads: list[Path] = []
+    for name, place in options.lora:
+        local = Path(place).expanduser().absolute()
+        if (local / "adapter_config.json").is_file():
+            paths[name] = str(local)
+            reads.append(local)
+        elif _HUB_ID.fullmatch(place) and not local.exists():
+            folder = runtime.workspace.models / f"{suggest_name(place)}-{fingerprint(place)[:8]}"
+            steps.append(_fetch_adapter(name, place, folder))
+            paths[name] = str(folder)
+        else:
+            raise InfeasibleError(
+                "TW-L34",
+                f"the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a hub id: {place[:200]!r}",
+                "Give the adapter's folder, or its repository on the hub, such as owner/name.",
+            )
+    return _Adapters(tuple(steps), paths, tuple(reads))
+
+
+def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
+    from wizard.model.hub import download_command
+
+    argv = download_command(repo, None, None, str(folder))
+    return Step(
+        id=f"adapter-{suggest_name(name)}",
+        title=f"Get the LoRA adapter {name}",
+        why="An adapter is a small change to the model's weights; vLLM applies it to the requests that ask for it.",
+        actions=(Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
+        done=Done(files=(str(folder / "adapter_config.json"),)),
+        estimate=Estimate(10),
+    )
