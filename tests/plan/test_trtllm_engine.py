@@ -17,8 +17,9 @@ from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.units import GIB
 from wizard.model.facts import Quantization
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Ports, Start, Step, Wait, Write
+from wizard.plan.plan import Command, Plan, Ports, Start, Step, Wait, Write
 from wizard.plan.stacks import trtllm_engine
+from wizard.plan.words import cost
 from wizard.probe.shorthand import host
 
 
@@ -270,6 +271,14 @@ def test_the_disk_is_counted_for_checkpoint_and_engine() -> None:
     steps = planned(LLAMA, choice("0.13.0", "int4_awq"))
     weights = choice("0.13.0").memory.weights_bytes
     assert named(steps, "checkpoint").estimate.disk_bytes == named(steps, "engine").estimate.disk_bytes == weights
+
+
+def test_a_time_that_nobody_measured_is_not_said() -> None:
+    steps = planned(LLAMA, choice("0.13.0"))
+    assert cost(named(steps, "engine").estimate).startswith("time not known · ")
+    plan = Plan("demo", "/w", "demo", LLAMA, choice("0.13.0"), steps)
+    assert cost(plan.estimate).startswith("more than ")
+    assert cost(replace(plan.estimate, unknown=False)).startswith("about ")
 
 
 def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **changes: object) -> InfeasibleError:

@@ -168,11 +168,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a step takes, roughly: seconds on two CPU cores with a fast link, bytes fetched, bytes kept on disk."""
+    """What a step takes, roughly: seconds on two CPU cores with a fast link, bytes fetched, bytes kept on disk.
+
+    ``unknown``: nobody has measured how long it takes, and ``seconds`` counts only what is known of it.
+    """
 
     seconds: float
     download_bytes: int = 0
     disk_bytes: int = 0
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,4 +228,5 @@ class Plan:
             sum(step.estimate.seconds for step in self.steps),
             sum(step.estimate.download_bytes for step in self.steps),
             sum(step.estimate.disk_bytes for step in self.steps),
+            any(step.estimate.unknown for step in self.steps),
         )

@@ -20,9 +20,16 @@ def model_line(facts: ModelFacts) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def time(estimate: Estimate) -> str:
+    """How long it takes, as far as that is known."""
+    if estimate.unknown:
+        return f"more than {duration(estimate.seconds)}" if estimate.seconds else "time not known"
+    return f"about {duration(estimate.seconds)}"
+
+
 def cost(estimate: Estimate) -> str:
     """What a step or plan takes: time, download, disk."""
-    parts = [f"about {duration(estimate.seconds)}"]
+    parts = [time(estimate)]
     if estimate.download_bytes:
         parts.append(f"{size(estimate.download_bytes)} to download")
     if estimate.disk_bytes:

@@ -136,7 +136,8 @@ def _server(plan: Plan) -> str:
 
 
 def _row(index: int, step: Step) -> Content:
-    return Content.assemble(f"{index} {one_line(step.title)}", (f"  {duration(step.estimate.seconds)}", "$text-muted"))
+    time = "" if step.estimate.unknown else f"  {duration(step.estimate.seconds)}"
+    return Content.assemble(f"{index} {one_line(step.title)}", (time, "$text-muted"))
 
 
 def _details(step: Step) -> Content:

@@ -103,7 +103,7 @@ def step(job: Job) -> Step:
             *whole(job.engine, job.command("engine", call(job).argv, gpus=job.world)),
         ),
         done=Done(files=files(job)),
-        estimate=Estimate(0, disk_bytes=job.weight_bytes),
+        estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
     )
 
 

@@ -34,7 +34,7 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
             Write(str(checked), f"{job.choice.release}\n"),
         ),
         done=Done(files=(str(expected), str(checked))),
-        estimate=Estimate(0),
+        estimate=Estimate(0, unknown=True),
     )
 
 

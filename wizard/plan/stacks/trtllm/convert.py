@@ -50,7 +50,7 @@ def step(job: Job) -> Step:
         ),
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=1)),
         done=Done(files=files(job)),
-        estimate=Estimate(0, disk_bytes=job.weight_bytes),
+        estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
     )
 
 

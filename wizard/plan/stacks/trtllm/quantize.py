@@ -47,5 +47,5 @@ def step(job: Job) -> Step:
         ),
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=job.world)),
         done=Done(files=convert.files(job)),
-        estimate=Estimate(0, disk_bytes=job.weight_bytes),
+        estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
     )

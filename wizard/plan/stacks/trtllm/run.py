@@ -37,5 +37,5 @@ def step(job: Job, question: str) -> Step:
             Write(tested(job), f"{job.version}\n"),
         ),
         done=Done(files=(tested(job),)),
-        estimate=Estimate(0),
+        estimate=Estimate(0, unknown=True),
     )

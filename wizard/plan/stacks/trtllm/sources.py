@@ -46,7 +46,7 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
         ),
         actions=(Command(("mkdir", "-p", str(root), str(runtime.workspace.models))), *bring, *more),
         done=Done(files=tuple(str(root / part / file) for part, file in parts.items())),
-        estimate=Estimate(0),
+        estimate=Estimate(0, unknown=True),
     )
 
 
