@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,21 +57,20 @@ class Run:
 
     def sub(self, python: str, verb: str, argument: dict[str, Any], seconds: float, env: dict[str, str]) -> Any:
         """Run a part of this script in a process of its own; its last line of output is its result."""
-        log = self.out / f"{verb}.log"
+        log, said = self.out / f"{verb}.log", self.out / f"{verb}.out"
         command = [python, str(PARTS), verb, json.dumps(argument)]
-        with log.open("ab") as errors:
+        with log.open("ab") as errors, said.open("wb") as output:
             process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **env}, start_new_session=True
+                command, stdout=output, stderr=errors, env={**os.environ, **env}, start_new_session=True
             )
             try:
-                said, _ = process.communicate(timeout=seconds)
+                process.wait(seconds)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-        lines = said.decode().splitlines()
-        if process.returncode or not lines:
-            raise RuntimeError(f"{verb} ended with {process.returncode}; see {log}\n{tail(log)}")
-        return json.loads(lines[-1])
+        if process.returncode:
+            raise RuntimeError(f"{verb} ended with {process.returncode}; see {log} and {said}\n{tail(said)}{tail(log)}")
+        return json.loads(said.read_text(errors="replace").splitlines()[-1])
 
     def loads(self, requests: int) -> list[list[str]]:
         """A load to warm up, the same size again, and a single request."""
@@ -100,9 +100,13 @@ class Run:
         made = self.out / "stub"
         if not (made / "complete").exists():
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
-            pip = [sys.executable, "-m", "pip", "--python", str(made / "bin/python"), "install", "--quiet"]
-            wheels = ["--no-index", "--no-deps", "--find-links", str(self.given.stub_wheels)]
-            subprocess.run([*pip, *wheels, "nvidia-pytriton", "numpy<2"], check=True)
+            (packages,) = made.glob("lib/python3*/site-packages")
+            for pattern in ("nvidia_pytriton-*.whl", "numpy-1.*.whl"):
+                (wheel,) = Path(self.given.stub_wheels).glob(pattern)
+                unpack(wheel, packages)
+            library = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
+            if (Path(sys.base_prefix) / "lib" / library).exists():  # where the stub finds it in any case
+                (packages / "nvidia_pytriton.libs" / library).symlink_to(Path(sys.base_prefix) / "lib" / library)
             (made / "complete").touch()
         return made
 
@@ -131,7 +135,7 @@ class Run:
 
     def ask(self, address: str, load: list[str], answer: int, *, stream: bool) -> dict[str, float]:
         """One load from several client processes that begin together."""
-        begin = time.monotonic() + 4.0  # until then all of them have imported, connected, and wait
+        begin = time.monotonic() + 5.0  # until then all of them have imported, connected, and wait
         shares = [share for share in (load[n::CLIENTS] for n in range(CLIENTS)) if share]
         command = [sys.executable, str(PARTS), "client"]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -170,6 +174,15 @@ class Run:
         return found
 
 
+def unpack(wheel: Path, packages: Path) -> None:
+    """Install a wheel without pip, which not every machine has."""
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            path = Path(archive.extract(member, packages))
+            if member.external_attr >> 16 & 0o111 and path.is_file():
+                path.chmod(0o755)
+
+
 def checks(triton: Any, address: str) -> dict[str, str]:
     """Cancel a long answer, and ask what cannot be answered; ``ok`` or what was seen instead."""
     import queue
@@ -206,7 +219,7 @@ def stages(run: Run) -> dict[str, Callable[[], dict[str, Any]]]:
     """What each stage does."""
     many = run.given.requests
     batched = run.transformers_settings
-    graphs = {"use_cuda_graph": True}
+    graphs = {"use_cuda_graph": True, "num_blocks": 8 * many, "max_batch_tokens": 2048}  # graphs are padded to these
     return {
         "vllm-bare": lambda: run.bare("bare-vllm", run.vllm_settings()),
         "vllm": lambda: run.through_triton("vllm", "vllm", run.vllm_settings(), many),
