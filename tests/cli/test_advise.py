@@ -183,13 +183,12 @@ def test_a_model_or_cases_but_not_both_nor_neither(
     assert said.startswith("TW-U08")
 
 
-def test_a_stack_that_cannot_be_set_up_yet_is_tw_l05(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_advised_on_a_gpu_is_planned(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "plan", model, "--hardware", "1xH100", "--json")
-    assert status == 3
-    error = json.loads(out)["error"]
-    assert error["code"] == "TW-L05"
-    assert "llama.cpp" in error["what"]
-    assert "GGUF" in error["todo"]
+    assert status == 0
+    plan = json.loads(out)
+    assert (plan["choice"]["stack"], plan["choice"]["runtime"]) == ("vllm", "docker")
+    assert "image" in [step["id"] for step in plan["steps"]]
 
 
 def test_the_demo_is_planned_for_a_machine_with_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:

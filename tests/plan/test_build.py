@@ -176,10 +176,10 @@ def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(works
 
 
 def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(workspace: Workspace) -> None:
-    with pytest.raises(InfeasibleError, match="not vLLM") as caught:
-        build(CPU_HOST, GGUF, replace(CHOICE, stack="vllm", runtime="docker"), workspace)
+    with pytest.raises(InfeasibleError, match="does not set up mlc") as caught:
+        build(CPU_HOST, GGUF, replace(CHOICE, stack="mlc", runtime="docker"), workspace)
     assert caught.value.code == "TW-L05"
-    assert "GGUF" in caught.value.todo
+    assert "vllm" in caught.value.todo
     assert not workspace.root.exists()
 
 

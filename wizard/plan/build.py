@@ -31,7 +31,7 @@ STACKS = {
     "vllm": vllm.steps,
 }
 BUILT = tuple(STACKS)
-"""Serving stacks that the wizard sets up; the advice knows more."""
+"""Serving stacks that the wizard sets up."""
 HEADROOM_BYTES = 200 * 1024**2
 """Disk that must stay free beside what the plan needs, for logs and temporary files."""
 
@@ -92,12 +92,10 @@ def build(
 
 
 def _not_built(choice: Choice) -> InfeasibleError:
-    gguf = "or give a GGUF file of the model, which this version serves with llama.cpp"
-    image = f"the image {choice.release}" if choice.runtime == "docker" else stack_title(choice.stack)
     return InfeasibleError(
         "TW-L05",
-        f"this version of the wizard sets up llama.cpp only, not {stack_title(choice.stack)}; the advice stands",
-        f"Take its figures to {image} by hand, {gguf}.",
+        f"this version of the wizard does not set up {stack_title(choice.stack)}",
+        f"Choose another with --stack: {', '.join(BUILT)}.",
     )
 
 

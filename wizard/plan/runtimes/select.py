@@ -65,9 +65,8 @@ def _engine(host: Host, *, gpus: bool) -> str:
 
 
 def _remedy(missing: Prerequisite) -> str:
-    if missing.commands:
-        return f"Run: {' && '.join(missing.commands)}"
-    return f"{missing.why} How to get it: {missing.source}."
+    commands = f": `{' && '.join(missing.commands)}`" if missing.commands else ""
+    return f"{missing.why} Follow {missing.source}{commands}."
 
 
 def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Native:

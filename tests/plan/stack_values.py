@@ -1,0 +1,97 @@
+"""Models, choices and plans of the stacks that serve a checkpoint as it is stored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from tests.plan.trtllm_values import LLAMA
+from tests.values import CHOICE, PYTHON
+from wizard.advise.advice import Choice
+from wizard.kernel.paths import Workspace
+from wizard.model.facts import ModelFacts
+from wizard.plan.build import STACKS
+from wizard.plan.options import Options
+from wizard.plan.plan import Command, Ports, Start, Step, Write
+from wizard.plan.runtimes.select import runtime_of
+from wizard.probe.host import Host
+from wizard.probe.shorthand import host
+
+WORKSPACE = Workspace(Path("/w"))
+QUESTION = "What is machine learning?"
+FACTS = replace(LLAMA, dtype="bfloat16")
+ON_GPU = replace(
+    CHOICE,
+    dtype="bfloat16",
+    quantization="none",
+    kv_cache_dtype="auto",
+    max_seq_len=4096,
+    max_batch_size=8,
+    gpu_memory_utilization=0.85,
+    devices=(0,),
+)
+IN_IMAGE = replace(ON_GPU, stack="vllm", runtime="docker", release="24.05-vllm-python-py3")
+VLLM = replace(ON_GPU, stack="vllm", runtime="native", release="vLLM")
+TRANSFORMERS = replace(ON_GPU, stack="transformers", runtime="native", release="transformers")
+
+
+def machine(name: str = "1xH200") -> Host:
+    """A machine with a Python that is always the same."""
+    return replace(host(name), interpreters=(PYTHON,))
+
+
+def planned(
+    choice: Choice,
+    facts: ModelFacts = FACTS,
+    options: Options | None = None,
+    *,
+    on: Host | None = None,
+    workspace: Workspace = WORKSPACE,
+) -> tuple[Step, ...]:
+    """The steps of a plan for the server ``demo``."""
+    on = on or machine()
+    runtime = runtime_of(on, choice, workspace, workspace.server("demo"))
+    return STACKS[choice.stack](choice, on, facts, runtime, Ports(), QUESTION, options or Options())
+
+
+def ids(steps: tuple[Step, ...]) -> list[str]:
+    return [step.id for step in steps]
+
+
+def named(steps: tuple[Step, ...], name: str) -> Step:
+    (found,) = [step for step in steps if step.id == name]
+    return found
+
+
+def commands(step: Step) -> list[Command]:
+    return [action for action in step.actions if isinstance(action, Command)]
+
+
+def start(steps: tuple[Step, ...]) -> Start:
+    (found,) = named(steps, "start").actions
+    assert isinstance(found, Start)
+    return found
+
+
+def written(steps: tuple[Step, ...]) -> dict[str, str]:
+    """Path below the repository → text."""
+    step = named(steps, "repository")
+    return {one.path.partition("/repository/")[2]: one.text for one in step.actions if isinstance(one, Write)}
+
+
+def arguments(steps: tuple[Step, ...]) -> dict[str, Any]:
+    """What Triton's vLLM backend is told."""
+    found: dict[str, Any] = json.loads(written(steps)["demo/1/model.json"])
+    return found
+
+
+def engine(steps: tuple[Step, ...], model: str = "demo") -> tuple[list[str], dict[str, Any], dict[str, str | None]]:
+    """The engine's command without its settings, its settings, and what is different in its environment."""
+    config = text_format.Parse(written(steps)[f"{model}/config.pbtxt"], pb.ModelConfig())
+    *argv, settings = json.loads(config.parameters["engine_argv"].string_value)
+    return argv, json.loads(settings), json.loads(config.parameters["engine_env"].string_value)
