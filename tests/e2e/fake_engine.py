@@ -1,6 +1,6 @@
 """A stand-in for an engine program: says numbers at a given rate, and fails, hangs or dies when it is told to.
 
-    python fake_engine.py '{"step_s": 0.01, "log": "/tmp/what-it-was-told", "load": "fail"}'
+    python fake_engine.py '{"step_s": 0.01, "log": "FILE", "load": "fail"}'
 
 It does what an engine does, with the shipped ``engine_process.py`` of the folder ``engines`` beside the model. The
 prompt says how an answer goes: ``error`` refuses it, ``broken`` fails it, ``die`` ends the process, ``hang`` says one
