@@ -25,6 +25,8 @@ PLUGIN_DTYPES = ["float16", "float32", "bfloat16", "disable"]
 """Of a plugin flag before plugin.py lists them (0.8, 0.10)."""
 NOT_READ = ("gptneox", "gptj")
 """Families whose scripts are in no contract: their flags are those of the files named in trtllm-tools.toml."""
+FURTHER = tuple(Path(one) for one in os.environ.get("TRITON_WIZARD_CONTRACTS", "").split(":") if one)
+"""Read here, because every test runs in an environment of its own."""
 OURS = ("check_tools.py", "launch_and_wait.py")
 PLAIN = ("mkdir", "rm", "mv", "cp", "ln", "git", "sh")
 
@@ -32,9 +34,8 @@ PLAIN = ("mkdir", "rm", "mv", "cp", "ln", "git", "sh")
 @cache
 def contracts() -> dict[str, dict[str, Any]]:
     """Version → contract, of all files."""
-    named = [Path(one) for one in os.environ.get("TRITON_WIZARD_CONTRACTS", "").split(":") if one]
     paths = [CASES / "cli-contracts.json", *sorted((CASES / "contracts").glob("*.json"))]
-    for one in named:
+    for one in FURTHER:
         paths += sorted(one.glob("*.json")) if one.is_dir() else [one]
     found: dict[str, dict[str, Any]] = {}
     for path in paths:

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 REMEDY = (
     "What to do: choose another release with --release, or correct profiles/releases/trtllm-tools.toml in a folder of "
@@ -51,33 +52,32 @@ def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> l
     return found
 
 
-def helped(program: list[str]) -> tuple[int, str]:
-    """Exit status and text of ``program --help``."""
+def asked(program: list[str]) -> subprocess.Popen[str] | OSError:
+    """``program --help``, started, or why it cannot be."""
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
-        done = subprocess.run(
-            [*program, "--help"],
-            check=False,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        return subprocess.Popen([*program, "--help"], stdin=none, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     except OSError as error:
-        return 127, str(error)
-    return done.returncode, done.stdout
+        return error
+
+
+def judged(each: dict[str, Any], helping: subprocess.Popen[str] | OSError) -> list[str]:
+    """What is wrong with the tool ``each``, which was asked for its help."""
+    text = str(helping) if isinstance(helping, OSError) else helping.communicate()[0]
+    status = 127 if isinstance(helping, OSError) else helping.returncode
+    if not status:
+        return problems(each["tool"], text, each["arguments"])
+    print(text, flush=True)
+    return [f"{each['tool']} --help ends with status {status}; what it said is above"]
 
 
 def main(path: str) -> int:
     """Check everything that the file ``path`` expects."""
     expected = json.loads(Path(path).read_text(encoding="utf-8"))
     found = [f"{name} is not there" for name in expected["programs"] if not shutil.which(name)]
-    for each in expected["tools"]:
-        status, text = helped(each["program"])
-        if status:
-            print(text, flush=True)
-            wrong = [f"{each['tool']} --help ends with status {status}; what it said is above"]
-        else:
-            wrong = problems(each["tool"], text, each["arguments"])
+    # All at once: importing tensorrt_llm takes most of the time.
+    for each, helping in [(each, asked(each["program"])) for each in expected["tools"]]:
+        wrong = judged(each, helping)
         found += wrong
         print(f"{each['tool']}: {'not as planned' if wrong else str(len(each['arguments'])) + ' flags, all known'}")
     for problem in found:
