@@ -99,6 +99,14 @@ def test_lengths_are_never_nothing(length: int, prompt: int | None, answer: int 
         assert int(said["--max_input_len"]) <= int(said.get("--max_seq_len", said["--max_input_len"]))
 
 
+@pytest.mark.parametrize(
+    ("version", "length", "said"), [("0.13.0", 8192, None), ("0.13.0", 32768, "32768"), ("0.10.0", 32768, None)]
+)
+def test_a_long_prompt_fits_into_one_step(version: str, length: int, said: str | None) -> None:
+    argv = command(planned(LLAMA, choice(version, length=length)), "trtllm-build")
+    assert values(argv).get("--max_num_tokens") == said
+
+
 def test_a_journeys_lengths_are_kept() -> None:
     said = values(
         command(planned(LLAMA, choice("0.10.0"), Options(max_input_len=1024, max_output_len=512)), "trtllm-build")

@@ -8,6 +8,8 @@ from wizard.plan.stacks.trtllm.job import Call, Job, partial, whole
 
 UNIFIED = (0, 8)
 """From this release on an engine is built from a checkpoint."""
+STEP_TOKENS = 8192
+"""``--max_num_tokens`` unless said, from 0.11 on: a longer prompt would not fit into one step of the engine."""
 _STRONG = ("fp8", "w4a8_awq")
 """Formats whose network keeps the types that it is given (llama and mixtral READMEs, 0.8 to 0.10)."""
 
@@ -48,6 +50,7 @@ def _unified(job: Job) -> Call:
         "max_input_len": prompt,
         "max_output_len": answer,
         "max_seq_len": job.choice.max_seq_len,
+        "max_num_tokens": prompt if prompt > STEP_TOKENS else None,
         "workers": job.world if job.world > 1 else None,
     }
     return job.call("trtllm-build", ("trtllm-build",), values)
