@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +36,14 @@ def test_versions_are_ordered_by_number(one: list[int], other: list[int]) -> Non
 
 def test_every_row_says_where_it_is_from() -> None:
     found = tools()
-    rows = [*found.sources, *found.families, *found.formats, *found.checkpoints, *found.libraries, *found.flags]
+    rows: list[Any] = [
+        *found.sources,
+        *found.families,
+        *found.formats,
+        *found.checkpoints,
+        *found.libraries,
+        *found.flags,
+    ]
     assert [row for row in rows if len(row.source) < 10] == []
 
 
