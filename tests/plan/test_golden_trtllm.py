@@ -37,13 +37,14 @@ def tutorials() -> dict[str, tuple[Step, ...]]:
     """Their settings, with the slips repaired that ``profiles/journeys`` names."""
     llama2, llama3 = facts("meta-llama/Llama-2-7b-hf"), facts("meta-llama/Llama-3.1-8B-Instruct")
     phi, lengths = facts("microsoft/Phi-3-mini-128k-instruct"), Options(max_input_len=1024, max_output_len=1024)
+    beside = Options(beside="transformers", batching="none")
     awq = choice("0.13.0", "int4_awq", dtype="bfloat16", batch=1, length=2560)
     return {
         "tutorial-000": planned(llama3, awq, question=QUESTIONS["000"], machine="1xL4"),
         "tutorial-001": planned(phi, choice("0.10.0"), lengths, question=QUESTIONS["001"], machine="1xL4"),
         "tutorial-002": planned(llama2, choice("0.7.0"), question=QUESTIONS["002"], machine="1xA100"),
         "tutorial-002-tp2": planned(llama2, choice("0.7.0", tp=2), question=QUESTIONS["002"], machine="2xA100"),
-        "tutorial-003": planned(llama2, choice("0.13.0"), question=QUESTIONS["003"], machine="1xA100"),
+        "tutorial-003": planned(llama2, choice("0.13.0"), beside, question=QUESTIONS["003"], machine="1xA100"),
         "llm-api": planned(
             llama3,
             choice("1.2.1", dtype="bfloat16", stack="trtllm-llmapi"),
@@ -66,6 +67,7 @@ def lines(steps: tuple[Step, ...]) -> Iterator[str]:
 def text(steps: tuple[Step, ...]) -> str:
     """Every command and what the tools are told, without what differs from one machine to the next."""
     shown = "\n".join(lines(steps)).replace(sys.executable, "PYTHON")
+    shown = re.sub(r"/environments/(\w+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", shown)
     shown = re.sub(r"--user=\d+:\d+", "--user=UID:GID", shown)
     return re.sub(r"TRITON_WIZARD_MADE_FROM=\w+", "TRITON_WIZARD_MADE_FROM=FINGERPRINT", shown)
 

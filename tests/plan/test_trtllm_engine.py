@@ -206,6 +206,19 @@ def test_bls_is_kept_or_left_out(bls: bool) -> None:
     assert copied == {"preprocessing", "postprocessing"} | ({"tensorrt_llm_bls"} if bls else set())
 
 
+def test_another_model_is_served_beside_the_engine() -> None:
+    alone, both = planned(LLAMA, choice("0.13.0")), planned(LLAMA, choice("0.13.0"), Options(beside="transformers"))
+    files = [
+        {Path(one.path).parts[-2]: one.text for one in named(steps, "repository").actions if isinstance(one, Write)}
+        for steps in (alone, both)
+    ]
+    assert "transformers" in files[1]
+    assert "transformers" not in files[0]
+    assert "max_tokens_in_paged_kv_cache" in files[1]["tensorrt_llm"]  # the engine leaves memory to the other
+    assert "max_tokens_in_paged_kv_cache" not in files[0]["tensorrt_llm"]
+    assert ids(both).index("engine-test") < ids(both).index("engine-environment") < ids(both).index("repository")
+
+
 def test_scripts_are_cloned_at_the_releases_tag_or_taken_from_the_image() -> None:
     clones = [argv for argv in inside(planned(LLAMA, choice("0.17.0.post1"))) if argv[:2] == ("git", "clone")]
     assert [argv[argv.index("--branch") + 1] for argv in clones] == ["v0.17.0", "v0.17.0"]

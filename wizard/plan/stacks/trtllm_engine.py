@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from wizard.advise.advice import Choice
@@ -13,10 +14,12 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Action, Command, Ports, Step
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stacks import transformers
 from wizard.plan.stacks.trtllm import build, check, convert, feasible, launch, quantize, run, sources
 from wizard.plan.stacks.trtllm.job import Call, Job, after
 from wizard.probe.host import Host
 from wizard.repository import trtllm
+from wizard.repository.repository import Repository
 
 READY_SECONDS = 900.0
 """All ranks read their engine, and the tokenizers start; large engines on slow disks take minutes."""
@@ -38,10 +41,12 @@ def steps(
         runtime: Where and how the commands run.
         ports: Ports that are free now.
         question: The first question.
-        options: ``max_input_len``, ``max_output_len`` and ``bls`` mean something here.
+        options: ``max_input_len``, ``max_output_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
 
     Raises:
-        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine.
+        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine, TW-L30 to TW-L33 if the model
+            beside it cannot be served.
+        HostError: TW-L01 if the driver is too old for the model beside it.
     """
     version = feasible.version_in(choice)
     get = fetch(facts, runtime.workspace)
@@ -57,6 +62,7 @@ def steps(
         get.reads,
     )
     feasible.check(job, host)
+    second = transformers.beside(choice, host, facts, runtime, options, get.path)
     scripts = _sources(job)
     checkpoint = tuple(after(step, scripts, get.step) for step in _checkpoint(job))
     engine = after(build.step(job), scripts, get.step, *checkpoint)
@@ -68,7 +74,8 @@ def steps(
         *checkpoint,
         engine,
         run.step(job, question),
-        after(_repository(job), scripts),
+        *(second.steps if second else ()),
+        after(_repository(job, second.repository if second else None), scripts),
     )
     start = runtime.start(
         MODEL,
@@ -76,7 +83,7 @@ def steps(
         fingerprint([step.fingerprint for step in prepared]),
         argv=launch.argv(job),
         env=launch.ENVIRONMENT if job.world > 1 else (),
-        reads=get.reads,
+        reads=(*get.reads, *(second.reads if second else ())),
     )
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
 
@@ -113,7 +120,9 @@ def _library(job: Job) -> tuple[Command, ...]:
     return (job.command("sources", argv, gpus=0),)
 
 
-def _repository(job: Job) -> Step:
+def _repository(job: Job, second: Repository | None) -> Step:
+    # Alone, the engine's KV cache takes what is free; beside another model it takes what the choice promises.
+    tokens = job.choice.max_batch_size * job.choice.max_seq_len
     made = trtllm.repository(
         job.version,
         engine_dir=str(job.engine),
@@ -121,7 +130,9 @@ def _repository(job: Job) -> Step:
         max_batch_size=job.choice.max_batch_size,
         decoupled=True,
         bls=job.options.bls,
+        settings={"max_tokens_in_paged_kv_cache": str(tokens)} if second else None,
     )
+    made = replace(made, files=(*made.files, *(second.files if second else ())))
     target = job.runtime.server.repository
     return repository_step(
         job.runtime,
