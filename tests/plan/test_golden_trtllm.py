@@ -67,14 +67,15 @@ def lines(steps: tuple[Step, ...]) -> Iterator[str]:
 def text(steps: tuple[Step, ...]) -> str:
     """Every command and what the tools are told, without what differs from one machine to the next."""
     shown = "\n".join(lines(steps)).replace(sys.executable, "PYTHON")
-    shown = re.sub(r"/environments/(\w+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", shown)
     shown = re.sub(r"--user=\d+:\d+", "--user=UID:GID", shown)
     return re.sub(r"TRITON_WIZARD_MADE_FROM=\w+", "TRITON_WIZARD_MADE_FROM=FINGERPRINT", shown)
 
 
 @pytest.mark.parametrize("name", tutorials())
 def test_the_plan_is_the_golden_one(name: str) -> None:
-    path, made = GOLDEN / f"{name}.txt", text(tutorials()[name])
+    path = GOLDEN / f"{name}.txt"
+    # The other model's packages are another stack's.
+    made = re.sub(r"/environments/(\w+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", text(tutorials()[name]))
     if UPDATE:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(made, encoding="utf-8")
