@@ -116,9 +116,7 @@ def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
 def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, no_hub: str | None) -> Suggestion:
     """``no_hub`` says why the hub is not asked, or is None when it is."""
     from wizard.advise.advice import Wishes
-    from wizard.advise.report import stack
     from wizard.kernel.errors import WizardError
-    from wizard.plan.build import BUILT
 
     try:
         facts = model(ref, offline=no_hub is not None)
@@ -126,8 +124,6 @@ def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | Non
         return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=no_hub or error.what)
     advice = advise(host, facts, Wishes())
     why_not = None if advice.feasible else advice.rejections[0].text
-    if advice.feasible and advice.choices[0].stack not in BUILT:
-        why_not = f"the wizard cannot set up {stack(advice.choices[0].stack)} yet"
     return Suggestion(
         ref=ref,
         title=title,
@@ -192,7 +188,7 @@ def plan(
 
     Raises:
         UsageError: TW-L04 if another model is served under the name that this one would get.
-        InfeasibleError: TW-L05 if the choice's stack is one that the wizard advises on and cannot set up yet.
+        InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve the model so.
     """
     from dataclasses import replace
 

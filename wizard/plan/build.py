@@ -66,7 +66,7 @@ def build(
         UsageError: TW-L03 if Triton cannot be given the workspace's path.
         HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run what serves.
         WorkspaceError: TW-L02 if the disk has not enough room.
-        InfeasibleError: TW-L05 if the choice's stack cannot be set up yet; others if it cannot serve this model so.
+        InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve this model so.
     """
     if choice.stack not in BUILT:
         raise _not_built(choice)
