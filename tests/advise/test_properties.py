@@ -171,5 +171,5 @@ def test_wishes_here_are_all_there_are() -> None:
     """A wish that is added must be asked for above, too."""
     assert {one.name for one in fields(Wishes)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
-        "kv_dtype", "as_published",
+        "kv_dtype", "as_published", "release",
     }  # fmt: skip

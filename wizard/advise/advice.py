@@ -27,6 +27,8 @@ class Wishes:
     kv_dtype: str | None = None
     as_published: bool = False
     """Only this repository's own files, no other quantisation of the model."""
+    release: str | None = None
+    """A release of Triton's images (``24.09``), or a version of the engine in it (``0.13.0``)."""
 
 
 @dataclass(frozen=True, slots=True)

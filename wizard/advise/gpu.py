@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,23 +11,18 @@ from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
 from wizard.advise.formats import FORMATS, of
+from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, load_of
 from wizard.catalog.checkpoints import ready
-from wizard.catalog.releases import Images, Release, images
 from wizard.kernel.units import count, size
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
 STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers")
-IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm"}
 TRIED = ("none", "fp8", "nvfp4", "int4_awq")
 """Formats that are tried for a checkpoint that is not quantised: those that ready repositories come in."""
-FIRST_ENGINE = {"mxfp4": (0, 10, 1)}
-"""Oldest vLLM for a format (release notes of 0.10.1: gpt-oss)."""
-PYTORCH_DRIVER = 525
-"""Oldest driver branch for PyTorch's builds for CUDA 12 (CUDA compatibility guide: 525.60.13, minor versions)."""
 FRACTIONS = {"trtllm-llmapi": "free_gpu_memory_fraction", "trtllm-engine": "kv_cache_free_gpu_mem_fraction"}
 """What TensorRT-LLM's stacks call the share of the free memory that becomes KV cache."""
 SOURCES = {
@@ -56,15 +50,15 @@ def candidates(
     choices: list[Choice] = []
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
-        releases: dict[tuple[str, str], str | Obstacle] = {}
+        releases: dict[tuple[str, str], Resolved | Obstacle] = {}
         for setup in _setups(facts, device, wishes, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
-                releases[kind] = _release(host, device, setup)
-            made = _choice(host, facts, device, setup, wishes, past, releases[kind])
+                releases[kind] = resolve(host, facts, device, setup, wishes.release)
+            made = _choice(facts, device, setup, wishes, past, releases[kind])
             if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
                 other = replace(setup, kv_cache_dtype="fp8")
-                smaller = _choice(host, facts, device, other, wishes, past, releases[kind])
+                smaller = _choice(facts, device, other, wishes, past, releases[kind])
                 # With half the bytes for each token more fits, so its refusal knows better how much.
                 made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
             if isinstance(made, Choice):
@@ -168,13 +162,12 @@ def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
 
 
 def _choice(
-    host: Host,
     facts: ModelFacts,
     device: Device,
     setup: Setup,
     wishes: Wishes,
     past: calibration.Calibration,
-    release: str | Obstacle,
+    release: Resolved | Obstacle,
 ) -> Choice | Obstacle:
     anatomy = facts.anatomy
     if anatomy is None:
@@ -189,7 +182,7 @@ def _choice(
         past,
         machine=device.name,
         stack=setup.stack,
-        engine=calibration.engine(setup.stack, release),
+        engine=calibration.engine(setup.stack, release.release),
         model=facts.ref,
     )
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
@@ -199,7 +192,7 @@ def _choice(
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
     choice = Choice(
         stack=setup.stack,
-        runtime="native" if setup.stack == "transformers" else "docker",
+        runtime=release.runtime,
         dtype=setup.dtype,
         quantization=setup.quantization,
         kv_cache_dtype=setup.kv_cache_dtype,
@@ -207,14 +200,14 @@ def _choice(
         pp=setup.pp,
         max_batch_size=found.users,
         max_seq_len=found.length,
-        release=release,
+        release=release.release,
         memory=found.memory,
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
         gpu_memory_utilization=found.utilization,
         speed=estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens),
-        warnings=tuple(_warnings(host, facts, device, setup, found)),
-        reasons=tuple(_reasons(facts, anatomy, device, setup, found)),
+        warnings=(*_warnings(facts, device, setup, found), *release.warnings),
+        reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
     )
     if measured is None:
         return choice
@@ -241,46 +234,7 @@ def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle
     return None
 
 
-def _release(host: Host, device: Device, setup: Setup) -> str | Obstacle:
-    """The newest image that runs here: its engine knows GPU and format, its CUDA the driver."""
-    driver = int(found.group()) if (found := re.match(r"\d+", host.driver_version or "")) else None
-    if setup.stack not in IMAGES:
-        return "transformers" if driver is None or driver >= PYTORCH_DRIVER else _old_driver(host, PYTORCH_DRIVER)
-    known = images(IMAGES[setup.stack])
-    suiting = (one for one in known.releases if _suits(one, device, setup))
-    oldest: int | None = None
-    for one in suiting:
-        if driver is None or one.driver <= driver:
-            return f"{one.tag}-{known.suffix}"
-        oldest = min(one.driver, oldest or one.driver)
-    if oldest is not None:
-        return _old_driver(host, oldest)
-    return _no_image(known, device, setup)
-
-
-def _old_driver(host: Host, oldest: int) -> Obstacle:
-    text = f"This needs an NVIDIA driver of branch {oldest} or newer; here is {host.driver_version}."
-    return Obstacle("driver", text, f"an NVIDIA driver of branch {oldest} or newer")
-
-
-def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
-    have = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
-    text = f"No Triton image has {rules.TITLES[setup.stack]} for compute capability {have} and {setup.quantization}."
-    return Obstacle("image", f"{text} ({known.gpu_source})", "--stack vllm, or a newer GPU")
-
-
-def _suits(release: Release, device: Device, setup: Setup) -> bool:
-    engine = tuple(int(part) for part in re.findall(r"\d+", release.engine)[:3])
-    if setup.stack == "vllm" and engine < FIRST_ENGINE.get(setup.quantization, (0,)):
-        return False
-    if rules.weight_only(device, setup) and engine < rules.unpacks(device):
-        return False
-    if setup.stack == "trtllm-llmapi" and not release.llm_api:
-        return False
-    return release.compute_capability <= device.compute_capability
-
-
-def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
+def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if found.cut:
         people = "one person is" if found.users == 1 else f"{found.users:,} people are"
@@ -293,8 +247,6 @@ def _warnings(host: Host, facts: ModelFacts, device: Device, setup: Setup, found
         yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")
     if setup.quantization != "none" and facts.quantization is None:
         yield Note("requantize", *_another(facts, setup.quantization))
-    if not any(one.nvidia_runtime for one in host.engines) and setup.stack in IMAGES and host.source == "this machine":
-        yield Note("no-docker", "No container engine with NVIDIA's runtime answers here; the image needs one.")
     if facts.gated:
         yield GATED
     if facts.chat is None and facts.local:

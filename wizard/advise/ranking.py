@@ -156,7 +156,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
 
     def helped(one: Rejection) -> Rejection:
         other = near(one)
-        if other is None or one.code not in ("memory", "format", "model", "image", "capability"):
+        if other is None or one.code not in ("memory", "format", "model", "image", "capability", "architecture"):
             return one
         flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
         flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
@@ -174,7 +174,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
 
 
 WISHED = (
-    *("max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
+    *("release", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Wishes in the order in which giving one up costs least."""
@@ -189,7 +189,11 @@ CAUSES = {
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),
-    "stack": ("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split"),
+    "release": ("release", "driver", "image", "architecture", "format", "containers"),
+    "stack": (
+        *("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split", "architecture"),
+        *("containers", "release"),
+    ),
     "as_published": ("memory", "format", "quantization", "capability"),
 }
 """Wish → codes of rejections that giving it up cures."""
@@ -208,6 +212,8 @@ def _with_nearest(
         if choices:
             remedy = _instead(name, wishes, without, facts, choices, rejections)
             cause = next((one for one in rejections if one.code in CAUSES[name]), None)
+            if cause is not None and name == "release":  # it knows which one would do
+                return [cause, *(one for one in rejections if one is not cause)]
             if cause is not None:
                 return [replace(cause, remedy=remedy), *(one for one in rejections if one is not cause)]
             best = min(choices, key=_key(facts, without))
@@ -237,6 +243,8 @@ def _instead(
         # What was asked for may be far beyond what is offered unasked: the rejections know how far one can go.
         known = [int(one.remedy.split()[1]) for one in rejections if re.fullmatch(rf"{flag} \d+", one.remedy)]
         return f"{flag} {max([own, *known])}"
+    if name == "release":
+        return f"{flag} {best.release.partition('-')[0]}" if best.runtime == "docker" else f"without {flag}"
     if name == "as_published":
         return f"--quantization {best.quantization} without {flag}"
     values = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}

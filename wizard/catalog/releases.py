@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from dataclasses import dataclass
 
 from wizard.catalog import profiles
+
+ENGINES = ("vllm", "trtllm")
+"""Engines that there are images with."""
+NONE = "none"
+"""Said of a version where the engine's maker does not list a model at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,87 @@ class Images:
     gpu_source: str
     releases: tuple[Release, ...]
 
+    def named(self, wish: str) -> tuple[Release, ...]:
+        """Those that ``wish`` means: a tag (``24.09``, ``24.09-…``) or a version of the engine (``v0.13.0``)."""
+        tag = wish.partition("-")[0]
+        return tuple(one for one in self.releases if tag == one.tag or wish.removeprefix("v") == one.engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """First version of each engine that serves something; None where that is not known.
+
+    Attributes:
+        name: What is served: an architecture, a type of rotary embeddings, a format.
+        source: Who says so.
+        vllm: First vLLM.
+        trtllm: First TensorRT-LLM that builds engines of it.
+        llm_api: First TensorRT-LLM whose PyTorch backend has it.
+        transformers: First Transformers.
+    """
+
+    name: str
+    source: str
+    vllm: str | None = None
+    trtllm: str | None = None
+    llm_api: str | None = None
+    transformers: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFloors:
+    """What GPUs of one compute capability need: the first CUDA, the branch of its driver, the first TensorRT-LLM."""
+
+    name: str
+    cuda: str
+    driver: int
+    source: str
+    trtllm: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Architectures:
+    """All of ``profiles/releases/architectures.toml``."""
+
+    about: str
+    models: tuple[Floors, ...]
+    ropes: tuple[Floors, ...]
+    formats: tuple[Floors, ...]
+    gpus: tuple[GpuFloors, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Drivers that run some releases by forward compatibility: ``535.86`` is branch 535 from .86 on."""
+
+    releases: tuple[str, ...]
+    drivers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drivers:
+    """All of ``profiles/releases/drivers.toml``."""
+
+    about: str
+    source: str
+    gpus_source: str
+    other_gpus: tuple[str, ...]
+    forward: tuple[Forward, ...]
+
+    def runs(self, tag: str, driver: str, gpu: str) -> bool:
+        """Whether ``driver`` runs the release ``tag`` on the GPU named ``gpu`` by documented forward compatibility."""
+        words = gpu.lower().split()
+        if any(word.lower() in words for word in self.other_gpus):
+            return False
+        have = version(driver)
+        rows = (version(one) for row in self.forward if tag in row.releases for one in row.drivers)
+        return any(have[0] == branch and have[1:2] >= (minor,) for branch, minor in rows)
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version, by which versions are ordered: ``0.5.3.post1`` → (0, 5, 3, 1)."""
+    return tuple(map(int, re.findall(r"\d+", text)))
+
 
 def images(engine: str) -> Images:
     """The images with ``engine``: ``vllm`` or ``trtllm``.
@@ -50,3 +138,33 @@ def images(engine: str) -> Images:
         UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
     """
     return profiles.load(Images, profiles.find(f"releases/{engine}.toml"))
+
+
+def architectures() -> Architectures:
+    """What each engine serves from which version on.
+
+    Raises:
+        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+    """
+    return profiles.load(Architectures, profiles.find("releases/architectures.toml"))
+
+
+def drivers() -> Drivers:
+    """Which older drivers run which releases.
+
+    Raises:
+        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+    """
+    return profiles.load(Drivers, profiles.find("releases/drivers.toml"))
+
+
+def unknown(wish: str) -> str:
+    """What is wrong with ``wish`` as a release: nothing if an image has that tag or engine, else with near ones."""
+    every = [images(engine) for engine in ENGINES]
+    if any(one.named(wish) for one in every):
+        return ""
+    names = list(
+        dict.fromkeys(name for one in every for release in one.releases for name in (release.tag, release.engine))
+    )
+    near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
+    return f"there is no such release; did you mean {' or '.join(near)}?" if near else "there is no such release"

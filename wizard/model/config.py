@@ -68,6 +68,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         parameters=anatomy.parts.total if anatomy else None,
         anatomy=anatomy,
         **numbers,
+        rope=_rope(text),
         dtype=_dtype(text) or _dtype(config),
         quantization=quantization.of_config(text) or quantization.of_config(config),
         needs_remote_code=bool(config.get("auto_map")),
@@ -143,6 +144,15 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
         if value is None and field not in _OPTIONAL
     }
     return found, unknown
+
+
+def _rope(config: Mapping[str, Any]) -> str | None:
+    """``rope_type`` (``type`` in older configs) of ``rope_scaling``, or of transformers 5's ``rope_parameters``."""
+    for name in ("rope_scaling", "rope_parameters"):
+        if isinstance(said := config.get(name), dict):
+            found = label(said.get("rope_type")) or label(said.get("type"))
+            return None if found == "default" else found
+    return None
 
 
 def _dtype(config: Mapping[str, Any]) -> str | None:

@@ -81,6 +81,8 @@ class ModelFacts:
     experts: int | None = None
     experts_per_token: int | None = None
     max_context: int | None = None
+    rope: str | None = None
+    """Type of the rotary embeddings' scaling, ``llama3``, ``yarn`` …; None if there is none, or none known."""
     dtype: str | None = None
     """Stored dtype of most weights: ``bfloat16``, ``float16``, ``float32``; for GGUF its file type."""
     weight_bytes: int | None = None

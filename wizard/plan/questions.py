@@ -140,6 +140,12 @@ def _format(value: str) -> str:
     return f"there is no such format; did you mean {' or '.join(near)}?" if near else "there is no such format"
 
 
+def _release(value: str) -> str:
+    from wizard.catalog.releases import unknown
+
+    return unknown(value)
+
+
 def _share(value: float) -> str:
     return "" if 0 < value <= 1 else "it must be above 0 and at most 1"
 
@@ -270,6 +276,15 @@ AS_PUBLISHED = Question(
     default=False,
     help="No other quantisation of the model is proposed.",
 )
+RELEASE = Question(
+    "release",
+    "text",
+    "Release of Triton's image",
+    "--release",
+    otherwise="the newest that runs here",
+    validate=_release,
+    help="A tag (24.09), or the version of the engine in it (0.13.0).",
+)
 HF_TOKEN = Question(
     "hf_token",
     "secret",
@@ -347,7 +362,7 @@ SEED = Question(
 
 WISHES = (GOAL, USERS, MAX_LEN)
 """What everybody may wish for."""
-SETUP = (QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED)
+SETUP = (QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE)
 """What experts may wish for as well. What is said is never changed, only refused."""
 SERVER = (NAME, HTTP_PORT)
 CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
