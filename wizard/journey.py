@@ -194,7 +194,9 @@ def plan(
 
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import suggest_name
+    from wizard.kernel.values import from_data
     from wizard.plan.build import FIRST_QUESTION, build
+    from wizard.plan.options import Options
     from wizard.plan.plan import Start
     from wizard.serve.find import running
 
@@ -208,6 +210,9 @@ def plan(
         )
     before = [action for step in (earlier.steps if earlier else ()) for action in step.actions]
     last = next((action.ports.http for action in before if isinstance(action, Start)), None)
+    told = next((one for one in journeys() if one.name == facts.ref), None)
+    # With another stack it is another way, of which the journey's options and repairs say nothing.
+    same = told if told and told.answers.get("stack") in (None, choice.stack) else None
     made = build(
         host,
         facts,
@@ -216,8 +221,12 @@ def plan(
         name=name,
         http_port=http_port or (None if mine else last),
         keep_ports=mine.ports if mine else None,
-        question=next((one.first_question for one in journeys() if one.name == facts.ref), None) or FIRST_QUESTION,
+        question=(told and told.first_question) or FIRST_QUESTION,
+        options=from_data(Options, same.options, where=f"the journey {same.name}") if same else None,
     )
+    if same:
+        repaired = (f"Repaired: {one}" for one in same.repaired)
+        made = replace(made, notes=(*made.notes, *repaired, *(f"Not done yet: {one}" for one in same.later)))
     if mine and earlier and earlier.fingerprint != made.fingerprint:
         note = f"The server {name} is running with other settings; it is stopped and started again with these."
         made = replace(made, notes=(note, *made.notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wizard.catalog.profiles import files, load_toml
@@ -23,6 +24,8 @@ class Journey:
     """Where the journey comes from: a tutorial, the wizard itself."""
     answers: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Name of a question → its answer."""
+    machines: tuple[str, ...] = ()
+    """Machines that it fits, as ``--hardware`` takes them."""
     options: dict[str, object] = field(default_factory=dict)
     """How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`."""
     repaired: tuple[str, ...] = ()
@@ -63,3 +66,9 @@ def journey(name: str) -> Journey:
     if name not in known:
         raise UsageError("TW-D03", f"there is no journey {name[:60]!r}", f"There are: {', '.join(known) or 'none'}.")
     return known[name]
+
+
+def answered(ref: str, given: Mapping[str, object], known: Iterable[Journey]) -> dict[str, object]:
+    """All answers for ``ref``: those of the journey of that name, beneath what was ``given``."""
+    preset = next((one.answers for one in known if one.name == ref), {})
+    return {**preset, **given}

@@ -140,6 +140,13 @@ def images(engine: str) -> Images:
     return profiles.load(Images, profiles.find(f"releases/{engine}.toml"))
 
 
+def image_bytes(tag: str) -> int | None:
+    """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
+    every = (images(engine) for engine in ENGINES)
+    known = {f"{one.tag}-{each.suffix}": one.image_bytes for each in every for one in each.releases}
+    return known.get(tag)
+
+
 def architectures() -> Architectures:
     """What each engine serves from which version on.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import lint, serving, stages
+from wizard.cli import journeys, lint, prerequisites, serving, stages
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -22,6 +22,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "logs": serving.logs,
     "down": serving.down,
     "chat": serving.chat,
-    "journeys": serving.journeys,
+    "journeys": journeys.journeys,
+    "prerequisites": prerequisites.prerequisites,
     "clean": serving.clean,
 }

@@ -86,7 +86,7 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
         try:
             return question.parse(text.lower() if question is QUANTIZATION else text)
         except UsageError as error:
-            raise argparse.ArgumentTypeError(error.what) from error
+            raise argparse.ArgumentTypeError(f"{error.code}: {error.what}") from error
 
     group.add_argument(
         question.flag,
@@ -237,11 +237,31 @@ def _add_server(commands: Commands) -> None:
 
 def _add_rest(commands: Commands) -> None:
     _add_lint(commands)
-    _command(commands, "journeys", "list the ready-made journeys", "journeys")
+    journeys = _command(
+        commands,
+        "journeys",
+        "list the ready-made journeys, or show one of them",
+        "journeys\njourneys tutorial-000\njourneys --json",
+    )
+    journeys.add_argument("name", nargs="?", metavar="NAME", help="show this one with what was repaired in it")
+    _add_prerequisites(commands)
     clean = _command(
         commands, "clean", "list what the wizard has made, with sizes, and remove it", "clean\nclean --yes"
     )
     clean.add_argument("--yes", action="store_true", help="remove it all; without this it is only listed")
+
+
+def _add_prerequisites(commands: Commands) -> None:
+    one = _command(
+        commands,
+        "prerequisites",
+        "say what this machine lacks for containers with GPUs, and what brings it",
+        "prerequisites\nprerequisites --json\nprerequisites --run toolkit",
+    )
+    one.add_argument(
+        "--run", choices=("driver", "engine", "toolkit"), help="run the commands that bring it, after asking"
+    )
+    one.add_argument("--yes", action="store_true", help="run them without asking")
 
 
 def _add_lint(commands: Commands) -> None:

@@ -259,19 +259,6 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
     return journey.at(arguments.url, arguments.model)
 
 
-def journeys(arguments: argparse.Namespace) -> int:
-    """`triton-wizard journeys`."""
-    from wizard import journey
-    from wizard.kernel.text import table
-
-    found = journey.journeys()
-    if arguments.json:
-        print_json(found)
-    else:
-        print(table([(one.name, one.title, one.about) for one in found]))
-    return 0
-
-
 def clean(arguments: argparse.Namespace) -> int:
     """`triton-wizard clean`."""
     from wizard import journey

@@ -79,12 +79,14 @@ def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
     from wizard import journey
+    from wizard.catalog.journeys import answered
     from wizard.plan.questions import wishes
 
+    said = answered(arguments.ref, wishes_given(arguments), journey.journeys())
     facts = journey.model(arguments.ref, offline=arguments.offline)
     host = _host(arguments)
     past = journey.calibration(workspace_of(arguments))
-    return host, facts, journey.advise(host, facts, wishes(wishes_given(arguments)), past)
+    return host, facts, journey.advise(host, facts, wishes(said), past)
 
 
 def advise(arguments: argparse.Namespace) -> int:

@@ -84,6 +84,13 @@ def reachable(timeout: float = 3.0) -> bool:
         return False
 
 
+def has_token() -> bool:
+    """Whether there is a token for the hub: in the environment, or from an earlier ``hf auth login``."""
+    from huggingface_hub import get_token
+
+    return bool(get_token())
+
+
 def download_command(repo: str, file: str | None, revision: str | None, folder: str) -> tuple[str, ...]:
     """The argv that downloads one file, or all of a repository but its pickle files, into ``folder``.
 

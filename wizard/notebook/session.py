@@ -166,9 +166,11 @@ class Journey:
         Raises:
             UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
         """
+        from wizard.catalog.journeys import answered
         from wizard.plan import questions
 
-        asked = questions.wishes(_wishes({**self._wishes, **wishes}))
+        said = answered(self.ref, {**self._wishes, **wishes}, self._journey.journeys())
+        asked = questions.wishes({**said, **_wishes({**self._wishes, **wishes})})
         host, facts = self._host or self.probe(), self._facts or self.model()
         past = self._journey.calibration(self.workspace)
         self._advice, self._plan = self._journey.advise(host, facts, asked, past), None

@@ -10,15 +10,18 @@ from pathlib import Path
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
 from wizard.advise.report import stack as stack_title
-from wizard.kernel.errors import InfeasibleError, UsageError, WorkspaceError
+from wizard.kernel.errors import InfeasibleError, ModelError, UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
+from wizard.plan.runtimes.docker import Docker
+from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
 from wizard.plan.stacks import llamacpp, transformers, trtllm_engine, trtllm_llmapi, vllm
+from wizard.probe.engines import images_folder
 from wizard.probe.host import Host
 
 FIRST_QUESTION = "What is Triton?"
@@ -65,7 +68,8 @@ def build(
         UsageError: TW-U01 if ``name`` cannot be used.
         UsageError: TW-L03 if Triton cannot be given the workspace's path.
         HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run what serves.
-        WorkspaceError: TW-L02 if the disk has not enough room.
+        WorkspaceError: TW-L02 if a disk has not enough room.
+        ModelError: TW-L06 if the model is gated and there is no token.
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve this model so.
     """
     if choice.stack not in BUILT:
@@ -82,13 +86,35 @@ def build(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)),
-        notes=(*runtime.notes, *moved),
+        notes=(*runtime.notes, *moved, *_gate(facts)),
         host=host.source,
         machine=machine(host, choice),
     )
     if host.source == "this machine":
-        _check_disk(plan, workspace.root)
+        _check_token(plan)
+        _check_disks(plan, workspace.root, runtime)
     return plan
+
+
+def _gate(facts: ModelFacts) -> tuple[str, ...]:
+    if not facts.gated or facts.local:
+        return ()
+    page = f"https://huggingface.co/{facts.location}"
+    return (f"The model is gated: accept its licence at {page}, and have a token (HF_TOKEN, or `hf auth login`).",)
+
+
+def _check_token(plan: Plan) -> None:
+    """A gated model that is still to be fetched needs a token; whether it opens the model, the hub says."""
+    from wizard.model.hub import has_token
+
+    wanted = [one for one in plan.steps if one.id == "model" and not _there(one)]
+    if plan.facts.gated and not plan.facts.local and wanted and not has_token():
+        raise ModelError(
+            "TW-L06",
+            f"{plan.facts.location} is gated, and there is no token for the hub here",
+            f"Accept its licence at https://huggingface.co/{plan.facts.location}, then log in with `hf auth login` or "
+            "set HF_TOKEN.",
+        )
 
 
 def _not_built(choice: Choice) -> InfeasibleError:
@@ -112,8 +138,11 @@ def _check_path(workspace: Workspace) -> None:
 
 def _remaining(step: Step) -> Step:
     """The step with an estimate of nothing where all that it makes is there already."""
-    there = step.done.files and all(Path(file).exists() for file in step.done.files)
-    return replace(step, estimate=Estimate(0.1)) if there else step
+    return replace(step, estimate=Estimate(0.1)) if _there(step) else step
+
+
+def _there(step: Step) -> bool:
+    return bool(step.done.files) and all(Path(file).exists() for file in step.done.files)
 
 
 def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]:
@@ -123,15 +152,23 @@ def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]
     return free(Ports(first, first + 1, first + 2))
 
 
-def _check_disk(plan: Plan, folder: Path) -> None:
-    """The workspace's disk must hold what is not there yet."""
-    needed = plan.estimate.disk_bytes
+def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
+    """The workspace's disk must hold what is not there yet, and the container engine's the image."""
+    needed, image = plan.estimate.disk_bytes, runtime.disk_bytes if isinstance(runtime, Docker) else 0
+    if not needed:
+        return
     while not folder.exists():
         folder = folder.parent
+    images = images_folder(runtime.engine) if isinstance(runtime, Docker) and image else None
+    if images and images.stat().st_dev != folder.stat().st_dev:
+        _check_disk(images, image, f"for the image in {images}", "move the engine's folder of images.")
+        needed -= image
+    _check_disk(folder, needed, f"in {plan.workspace}", "choose another folder with --workspace DIR.")
+
+
+def _check_disk(folder: Path, needed: int, where: str, remedy: str) -> None:
     free = shutil.disk_usage(folder).free
     if needed and free < needed + HEADROOM_BYTES:
         raise WorkspaceError(
-            "TW-L02",
-            f"{size(needed)} are needed in {plan.workspace} and {size(free)} are free",
-            "Free some space, or choose another folder with --workspace DIR.",
+            "TW-L02", f"{size(needed)} are needed {where} and {size(free)} are free", f"Free some space, or {remedy}"
         )

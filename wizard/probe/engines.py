@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
-from wizard.probe.ask import Answer
+from wizard.probe.ask import Answer, asking
 from wizard.probe.host import ContainerEngine
 
 Question = tuple[str, Literal["version", "info"]]
@@ -49,6 +49,20 @@ def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[Co
         client = found.group(1) if found else None
         engines.append(_docker(client, info) if name == "docker" else _podman(client, info, root))
     return tuple(engines)
+
+
+def has_image(engine: str, image: str) -> bool:
+    """Whether ``engine`` has ``image`` already (≤ 3 s)."""
+    with asking({"image": (engine, "image", "inspect", image)}) as asked:
+        return asked["image"].answer().status == 0
+
+
+def images_folder(engine: str) -> Path | None:
+    """Where ``engine`` keeps images, if that is on this machine (≤ 3 s)."""
+    where = "{{.DockerRootDir}}" if engine == "docker" else "{{.Store.GraphRoot}}"
+    with asking({"info": (engine, "info", "--format", where)}) as asked:
+        folder = Path(asked["info"].answer().out.strip() or "nowhere")
+    return folder if folder.is_absolute() and folder.is_dir() else None
 
 
 def _docker(client: str | None, info: Answer) -> ContainerEngine:

@@ -15,6 +15,7 @@ from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Wishes
 from wizard.advise.calibration import text
 from wizard.advise.explain import figures
+from wizard.catalog.journeys import answered
 from wizard.chat.conversation import conversation
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.paths import Workspace
@@ -152,7 +153,7 @@ class _Flow:
                     os.environ["HF_TOKEN"] = str(typed)  # for this process and its children only
                     self.answers["model"] = ref
         self.answers["model"] = ref
-        self.preset = next((dict(one.answers) for one in self.journey.journeys() if one.name == ref), {})
+        self.preset = answered(ref, {}, self.journey.journeys())
         return facts
 
     def _pick_model(self, host: Host) -> str:

@@ -112,8 +112,9 @@ class Flow:
 
     def _known(self, ref: str) -> Answers:
         """All answers for the model ``ref``: what was given goes before what its journey comes with."""
-        preset = next((one.answers for one in self._journey.journeys() if one.name == ref), {})
-        return {**preset, **self._app.answers}
+        from wizard.catalog.journeys import answered
+
+        return answered(ref, self._app.answers, self._journey.journeys())
 
     async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
         """Stage 3."""

@@ -8,12 +8,14 @@ from wizard.advise.advice import Choice
 from wizard.advise.compatibility import obstacles
 from wizard.advise.report import stack as stack_title
 from wizard.catalog.environments import Environment, environment
+from wizard.catalog.releases import image_bytes
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.plan.prerequisites import Prerequisite, prerequisites, usable_engine
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
+from wizard.probe.engines import has_image
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
 
@@ -45,8 +47,10 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             f"{choice.release!r} is no tag of Triton's image, so {stack_title(choice.stack)} has none to run in",
             "Name one with --release, such as 24.05, or serve natively.",
         )
-    name = _engine(host, gpus=bool(choice.devices))
-    return Docker(workspace, server, f"{IMAGE}:{choice.release}", name, choice.devices)
+    name, image = _engine(host, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
+    there = host.source == "this machine" and has_image(name, image)
+    size = 0 if there else image_bytes(choice.release) or 0
+    return Docker(workspace, server, image, name, choice.devices, download_bytes=size, disk_bytes=size)
 
 
 def _engine(host: Host, *, gpus: bool) -> str:
@@ -66,7 +70,7 @@ def _engine(host: Host, *, gpus: bool) -> str:
 
 def _remedy(missing: Prerequisite) -> str:
     commands = f": `{' && '.join(missing.commands)}`" if missing.commands else ""
-    return f"{missing.why} Follow {missing.source}{commands}."
+    return f"{missing.why} See `triton-wizard prerequisites --run {missing.name}`; source: {missing.source}{commands}."
 
 
 def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Native:

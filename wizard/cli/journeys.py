@@ -1,0 +1,59 @@
+"""`triton-wizard journeys`: the ready-made journeys, or one of them with what was repaired and what comes later."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from wizard.cli.stages import print_json
+
+if TYPE_CHECKING:
+    from wizard.catalog.journeys import Journey
+
+
+def journeys(arguments: argparse.Namespace) -> int:
+    """List them in two lines each, or show the one that is named."""
+    from wizard import journey
+    from wizard.catalog.journeys import journey as named
+
+    if arguments.name:
+        one = named(arguments.name)
+        print_json(one) if arguments.json else print(_whole(one))
+        return 0
+    found = journey.journeys()
+    if arguments.json:
+        print_json(found)
+        return 0
+    width = max((len(one.name) for one in found), default=0) + 2
+    for one in found:
+        print(f"{one.name:<{width}}{_plain(one.title)}")
+        print(
+            f"{'':<{width}}{_plain(one.model.rpartition('/')[2] if one.model_in_profiles else one.model)}{_fits(one)}"
+        )
+    return 0
+
+
+def _whole(one: Journey) -> str:
+    from wizard.prompts.show import wrapped
+
+    answers = {**one.answers, **one.options}
+    settled = ", ".join(f"{name} {value}" for name, value in answers.items())
+    lines = [_plain(one.title), wrapped(one.about), wrapped(f"Model: {one.model}{_fits(one)}", "  ", first="")]
+    lines += [wrapped(f"Settled: {settled}", "  ", first="")] if settled else []
+    lines.append(wrapped(f"From: {one.source}", "  ", first=""))
+    for title, sentences in (("Repaired", one.repaired), ("Not done yet", one.later)):
+        if sentences:
+            lines += [f"{title}:", *(wrapped(sentence, "    ", first="  - ") for sentence in sentences)]
+    where = f" --hardware {one.machines[0]}" if one.machines else ""
+    lines.append(f"See its steps: triton-wizard plan {one.name}{where}")
+    return "\n".join(lines)
+
+
+def _fits(one: Journey) -> str:
+    return f" · fits {' or '.join(one.machines)}" if one.machines else ""
+
+
+def _plain(text: str) -> str:
+    from wizard.kernel.text import one_line
+
+    return one_line(text)
