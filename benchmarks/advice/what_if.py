@@ -34,7 +34,7 @@ MODELS = (
 )
 CHANGES = [(field, by) for field in range(5) for by in (1, -1, -1, 1)] * 3
 REPEATS = 3
-SETTLED = 0.06
+SETTLED = 0.15
 
 
 class Alone(WizardApp):
