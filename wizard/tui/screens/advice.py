@@ -138,8 +138,6 @@ class AdviceScreen(StageScreen[Choice]):
     def _answer(self, advice: Advice, wishes: Wishes, like: Choice | None) -> None:
         choices = report.ordered(advice.choices)
         at = nearest(choices, like)
-        best = advice.choices[0] if advice.choices else None
-        self.query_one(Picker).show([_row(one, one is best) for one in choices], at)
         last = choices[at] if choices else self.view.choice or self.view.last
         self.view = replace(self.view, advice=advice, choices=choices, at=at, wishes=wishes, last=last, error=None)
 
@@ -224,9 +222,9 @@ class AdviceScreen(StageScreen[Choice]):
             self._ask()
 
     def watch_view(self, view: AdviceView) -> None:
-        """Show the state."""
+        """Show the state: bar and speed in the next frame, and what is read at leisure in the one after."""
         self.query_one(ErrorPanel).show(view.error)
-        choice, notes = view.choice, self.query_one(Notes)
+        choice = view.choice
         shown = [(one.title, one.words(view.wishes, choice or view.last)) for one in self._fields]
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
@@ -237,20 +235,27 @@ class AdviceScreen(StageScreen[Choice]):
         if choice is not None:
             headline.show(_headline(choice))
             self.query_one(MemoryBill).show(choice)
-            notes.show(_notes(choice, len(view.advice.rejections) if view.advice else 0))
         elif view.advice is None:
             headline.show(Content("" if view.error else "◌ Thinking …"))
-            notes.show(())
         else:
-            headline.show(_impossible(wished=view.wishes != view.given, remedy=bool(self._remedy())))
-            notes.show(_rejections(view.advice.rejections))
+            headline.show(_impossible(wished=view.wishes != Wishes(), remedy=bool(self._remedy())))
         details.scroll_home(animate=False)
+        self.call_later(self.call_after_refresh, self._show_rest)
+
+    def _show_rest(self) -> None:
+        view, notes = self.view, self.query_one(Notes)
+        best = view.advice.choices[0] if view.advice and view.advice.choices else None
+        self.query_one(Picker).show([_row(one, one is best) for one in view.choices], view.at)
+        if view.choice is not None:
+            notes.show(_notes(view.choice, len(view.advice.rejections) if view.advice else 0))
+        else:
+            notes.show(_rejections(view.advice.rejections) if view.advice else ())
         self.refresh_bindings()
 
 
 def _row(choice: Choice, recommended: bool) -> Content:
     star = ("  ★ best" if recommended else "", "$accent")
-    rest = f" {choice.max_batch_size} × {choice.max_seq_len:,}"
+    rest = f" {choice.max_batch_size:,} × {choice.max_seq_len:,}"
     pace = report.pace(choice.speed).removesuffix(" each")
     figures = f" {pace} ·{rest}" if pace else f"{rest} tokens"
     return Content.assemble(
