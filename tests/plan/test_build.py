@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 from dataclasses import replace
@@ -9,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.advise.worlds import LLAMA_8B, facts_of
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.kernel.errors import HostError, InfeasibleError, UsageError, WorkspaceError
+from wizard.kernel.errors import HostError, InfeasibleError, ModelError, UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan import build as build_module
 from wizard.plan.build import build
-from wizard.plan.plan import Command, Plan, Ports, Start, Write
+from wizard.plan.plan import Command, Plan, Ports, Start, Step, Write
+from wizard.probe.host import ContainerEngine
 
 HOSTILE = "/models/a;rm -rf ~ $(x) ${y} 'q' \"d\" ü.gguf"
 
@@ -201,3 +204,91 @@ def test_the_repository_is_files_with_their_whole_text(workspace: Workspace) -> 
     assert all(isinstance(file, Write) for file in files)
     names = [Path(file.path).name for file in files if isinstance(file, Write)]
     assert names == ["config.pbtxt", "model.py"]
+
+
+GATED = replace(
+    GGUF,
+    source="hub",
+    location="org/gated-GGUF",
+    gated=True,
+    local=False,
+)
+
+
+def test_a_gated_model_needs_a_token_before_anything_is_done(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host = replace(CPU_HOST, source="this machine")
+    monkeypatch.setenv("HF_TOKEN", "")
+    monkeypatch.setenv("HF_TOKEN_PATH", str(tmp_path / "none"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
+    with pytest.raises(ModelError) as caught:
+        build(host, GATED, CHOICE, workspace)
+    assert caught.value.code == "TW-L06"
+    assert "https://huggingface.co/org/gated-GGUF" in caught.value.todo
+    monkeypatch.setenv("HF_TOKEN", "hf_notshown")
+    plan = build(host, GATED, CHOICE, workspace)
+    assert "https://huggingface.co/org/gated-GGUF" in " ".join(plan.notes)
+    assert "hf_notshown" not in to_json(plan)
+
+
+def test_a_gated_model_that_is_there_needs_no_token(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    host = replace(CPU_HOST, source="this machine")
+    (step,) = (one for one in build(host, GATED, CHOICE, workspace).steps if one.id == "model")
+    monkeypatch.setenv("HF_TOKEN", "")
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
+    for name in step.done.files:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    assert build(host, GATED, CHOICE, workspace).steps
+    assert build(CPU_HOST, GATED, CHOICE, Workspace(tmp_path / "other")).steps  # a plan for another machine
+
+
+DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
+IN_AN_IMAGE = replace(CHOICE, stack="vllm", runtime="docker", release="25.11-vllm-python-py3", quantization="none")
+LLAMA = replace(facts_of(LLAMA_8B), local=True, location="/models/llama", weights=())
+
+
+def image_step(plan: Plan) -> Step:
+    (found,) = (step for step in plan.steps if step.id == "image")
+    return found
+
+
+def engine_that_has(folder: Path, *images: str, monkeypatch: pytest.MonkeyPatch, root: str = "") -> None:
+    """A docker that knows ``images`` and keeps them in ``root``."""
+    script = folder / "bin" / "docker"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    known = " ".join(f'"{one}") exit 0;;' for one in images)
+    script.write_text(f'#!/bin/sh\n[ "$1" = info ] && echo "{root}" && exit 0\ncase "$3" in {known} esac\nexit 1\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+
+
+def test_the_image_counts_where_it_is_not_there_yet(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host = replace(CPU_HOST, engines=(DOCKER,))
+    described = image_step(build(host, LLAMA, IN_AN_IMAGE, workspace))
+    assert (described.estimate.download_bytes, described.estimate.disk_bytes) == (8_720_000_000, 8_720_000_000)
+    here = replace(host, source="this machine")
+    engine_that_has(tmp_path, "nvcr.io/nvidia/tritonserver:25.11-vllm-python-py3", monkeypatch=monkeypatch)
+    assert image_step(build(here, LLAMA, IN_AN_IMAGE, workspace)).estimate.disk_bytes == 0
+
+
+def test_a_disk_without_room_for_the_image(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = build_module.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(build_module.shutil, "disk_usage", lambda _: usage._replace(free=8_720_000_000))
+    here = replace(CPU_HOST, engines=(DOCKER,), source="this machine")
+    engine_that_has(tmp_path, monkeypatch=monkeypatch, root=str(tmp_path))
+    with pytest.raises(WorkspaceError) as caught:
+        build(here, LLAMA, IN_AN_IMAGE, workspace)
+    assert caught.value.code == "TW-L02"
+    engine_that_has(tmp_path, monkeypatch=monkeypatch, root="/dev/shm")  # a disk of its own
+    with pytest.raises(WorkspaceError) as caught:
+        build(here, LLAMA, IN_AN_IMAGE, workspace)
+    assert "for the image in /dev/shm" in caught.value.what

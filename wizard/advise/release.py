@@ -105,8 +105,8 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
             return _resolved(host, facts, device, setup, one, forward=True)
     if suiting:
         why = _old_driver(host, suiting, wish)
-    elif wish or len({one.code for one in broken}) == 1:
-        why = broken[0]
+    elif wish or broken[0].code != "image" or len({one.code for one in broken}) == 1:
+        why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
     return _or_another(host, facts, device, setup, why) if wish else why
@@ -259,10 +259,10 @@ def _resolved(
     known = images(IMAGES[setup.stack])
     cuda = f"CUDA {_short(release.cuda)} of {release.tag}" if release.cuda else f"release {release.tag}"
     driver = f"Driver {host.driver_version} runs" if host.driver_version else "The driver is unknown and taken to run"
-    engine = f"{_engine_title(setup)} {release.engine}"
+    engine = f"has {_engine_title(setup)} {release.engine}"
     if setup.stack == "transformers":
-        engine = f"Triton {release.triton}; {environment(setup.stack).engine} is installed beside it, and"
-    text = f"{driver} {cuda}, which has {engine}, which {_serves(facts, device, setup)}"
+        engine = f"gets {environment(setup.stack).engine}"
+    text = f"{driver} {cuda}, which {engine}, which {_serves(facts, device, setup)}"
     warnings: tuple[Note, ...] = ()
     if forward:
         about = (

@@ -40,7 +40,7 @@ def _text(one: Prerequisite) -> str:
     from wizard.kernel.text import one_line
     from wizard.prompts.show import wrapped
 
-    lines = [wrapped(f"{'is there' if one.met else 'MISSING '}  {one.title}: {one_line(one.found)}", "  ", first="")]
+    lines = [wrapped(f"{one.title}: {'' if one.met else 'missing. '}{one_line(one.found)}", "  ", first="")]
     if not one.met:
         lines.append(wrapped(one.why, "  "))
         lines += [f"    $ {line}" for line in one.commands]

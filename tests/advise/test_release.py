@@ -1,0 +1,315 @@
+"""Each link of the chain from the driver to the model: broken, and mended by what the obstacle says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.advise.worlds import GPTQ, HOSTS, LLAMA_8B, MXFP4, facts_of, machine
+from wizard.advise.advice import Wishes
+from wizard.advise.compatibility import Obstacle
+from wizard.advise.devices import devices
+from wizard.advise.ranking import advise
+from wizard.advise.release import IMAGES, Resolved, no_containers, resolve
+from wizard.advise.setup import Setup
+from wizard.catalog.releases import ENGINES, images
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import ContainerEngine, Host
+
+LLAMA_2 = replace(facts_of(LLAMA_8B), rope=None)
+LLAMA_31 = replace(LLAMA_2, rope="llama3")
+QWEN3 = replace(LLAMA_2, architecture="Qwen3ForCausalLM")
+
+
+def asked(
+    host: Host | str,
+    facts: ModelFacts = LLAMA_2,
+    stack: str = "vllm",
+    wish: str | None = None,
+    *,
+    driver: str | None = None,
+    quantization: str = "none",
+) -> Resolved | Obstacle:
+    found = machine(host) if isinstance(host, str) else host
+    found = replace(found, driver_version=driver or found.driver_version)
+    setup = Setup(stack, "float16", quantization)
+    return resolve(found, facts, devices(found)[0], setup, wish)
+
+
+def taken(*arguments: Any, **more: Any) -> str:
+    found = asked(*arguments, **more)
+    assert isinstance(found, Resolved), found
+    return found.release.partition("-")[0]
+
+
+def refused(*arguments: Any, **more: Any) -> Obstacle:
+    found = asked(*arguments, **more)
+    assert isinstance(found, Obstacle), found
+    return found
+
+
+def test_the_chain_is_said_in_one_sentence() -> None:
+    found = asked("1xH100", stack="trtllm-engine", driver="590.44.01")
+    assert isinstance(found, Resolved)
+    assert (found.runtime, found.release, found.warnings) == ("docker", "26.07-trtllm-python-py3", ())
+    assert found.reason.text == (
+        "Driver 590.44.01 runs CUDA 13.1 of 26.07, which has TensorRT-LLM 1.2.1, "
+        "which serves LlamaForCausalLM on compute capability 9.0."
+    )
+    assert "compatibility.md" in (found.reason.source or "")
+
+
+def test_a_model_that_is_in_no_table_is_not_judged_and_that_is_said() -> None:
+    found = asked("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"))
+    assert isinstance(found, Resolved)
+    assert "whether it serves Grok1ForCausalLM is not in the wizard's tables" in found.reason.text
+
+
+@pytest.mark.parametrize(
+    ("stack", "wish", "tag"),
+    [
+        ("trtllm-engine", "24.09", "24.09"),
+        ("trtllm-engine", "24.09-trtllm-python-py3", "24.09"),
+        ("trtllm-engine", "0.13.0", "24.09"),
+        ("trtllm-engine", "v0.13.0", "24.09"),
+        ("vllm", "0.9.2", "25.08"),
+        ("trtllm-engine", "0.9.0", "24.05"),
+        ("transformers", "25.11", "25.11"),
+    ],
+)
+def test_a_release_is_named_by_tag_or_by_engine(stack: str, wish: str, tag: str) -> None:
+    assert taken("1xL4", stack=stack, wish=wish) == tag
+
+
+def test_a_release_that_has_no_image_with_this_engine() -> None:
+    why = refused("1xL4", stack="trtllm-engine", wish="26.08")
+    assert (why.code, why.text) == ("release", "No Triton image with TensorRT-LLM is known as 26.08.")
+    assert why.remedy == "--release 26.07, or another one back to 23.12"
+
+
+def test_driver_and_release() -> None:
+    why = refused("1x4090", stack="trtllm-engine", wish="24.09", driver="550.54.15")
+    assert (why.code, why.text) == (
+        "driver",
+        "Release 24.09 needs an NVIDIA driver of branch 555 or newer; here is 550.54.15.",
+    )
+    assert why.remedy == "--release 24.07, or an NVIDIA driver of branch 555 or newer"
+    assert taken("1x4090", stack="trtllm-engine", wish="24.07", driver="550.54.15") == "24.07"
+    assert taken("1x4090", stack="trtllm-engine", wish="24.09", driver="555.42.02") == "24.09"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "wish", "tag"),
+    [
+        ("1xA100", "535.129.03", None, "25.04"),
+        ("1xA100", "535.129.03", "24.10", "24.10"),
+        ("1xA100", "450.80.02", None, "23.12"),
+        ("1xL4", "525.85.12", "24.12", "24.12"),
+    ],
+)
+def test_data_centre_gpus_run_documented_releases_on_older_drivers(
+    gpu: str, driver: str, wish: str | None, tag: str
+) -> None:
+    found = asked(gpu, wish=wish, driver=driver)
+    assert isinstance(found, Resolved)
+    assert found.release == f"{tag}-vllm-python-py3"
+    (note,) = found.warnings
+    assert note.code == "forward-compatibility"
+    assert driver in note.text
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "wish"),
+    [
+        ("1x4090", "535.129.03", None),  # not of the data centre
+        ("1xA100", "535.54.03", None),  # of a documented branch, but older
+        ("1xA100", "530.41.03", None),  # of a branch that has no forward compatibility
+        ("1xA100", "545.29.06", "24.10"),  # the notes contradict themselves
+        ("1xA100", "535.129.03", "25.06"),  # not documented
+        ("1xL4", "470.256.02", None),  # this driver does not know the GPU itself
+    ],
+)
+def test_where_forward_compatibility_is_not_documented_the_driver_is_too_old(
+    gpu: str, driver: str, wish: str | None
+) -> None:
+    assert refused(gpu, wish=wish, driver=driver).code == "driver"
+
+
+def test_what_runs_as_it_is_goes_before_forward_compatibility() -> None:
+    found = asked("1xA100", driver="545.23.08")
+    assert isinstance(found, Resolved)
+    assert (found.release, found.warnings) == ("24.03-vllm-python-py3", ())
+
+
+@pytest.mark.parametrize(
+    ("gpu", "stack", "wish", "said", "instead"),
+    [
+        ("1xB200", "vllm", "24.12", "needs CUDA 12.8; release 24.12 has 12.6", "25.11"),
+        ("1xB200", "trtllm-engine", "24.12", "needs CUDA 12.8", "26.02"),
+        ("1xRTX-PRO-6000", "trtllm-llmapi", "25.05", "needs TensorRT-LLM's PyTorch backend 0.20.0", "26.02"),
+        ("2xV100", "vllm", "24.12", "needs compute capability 7.5; the Tesla V100", "24.10"),
+        ("1xH100", "trtllm-llmapi", "25.04", "has no Triton model for the LLM API", "26.02"),
+    ],
+)
+def test_gpu_and_release(gpu: str, stack: str, wish: str, said: str, instead: str) -> None:
+    why = refused(gpu, stack=stack, wish=wish)
+    assert why.code == "image"
+    assert said in why.text
+    assert why.remedy.startswith(f"--release {instead}, or ")
+    assert taken(gpu, stack=stack, wish=instead) == instead
+
+
+@pytest.mark.parametrize(
+    ("facts", "stack", "old", "first"),
+    [
+        (LLAMA_31, "vllm", "24.08", "24.09"),
+        (LLAMA_31, "trtllm-engine", "24.07", "24.08"),
+        (replace(LLAMA_2, architecture="MixtralForCausalLM"), "vllm", "23.12", "24.03"),
+        (replace(LLAMA_2, architecture="Phi3ForCausalLM"), "vllm", "24.05", "24.06"),
+        (replace(LLAMA_2, architecture="Phi3ForCausalLM"), "trtllm-engine", "24.05", "24.06"),
+        (replace(LLAMA_2, architecture="Gemma2ForCausalLM"), "vllm", "24.08", "24.09"),
+        (replace(LLAMA_2, architecture="DeepseekV3ForCausalLM"), "vllm", "25.01", "25.02"),
+        (QWEN3, "vllm", "25.04", "25.05"),
+        (QWEN3, "trtllm-engine", "25.08", "25.09"),
+        (QWEN3, "trtllm-llmapi", "25.05", "25.06"),
+        (replace(LLAMA_2, architecture="GptOssForCausalLM"), "trtllm-llmapi", "25.11", "25.12"),
+        (replace(LLAMA_2, architecture="Llama4ForConditionalGeneration"), "vllm", "25.04", "25.05"),
+    ],
+)
+def test_model_and_engine(facts: ModelFacts, stack: str, old: str, first: str) -> None:
+    why = refused("1xH100", facts, stack, old)
+    assert why.code == "architecture"
+    assert facts.architecture in why.text.split()
+    assert f"release {old} has" in why.text
+    assert why.remedy.startswith("--release ")
+    assert taken("1xH100", facts, stack, first) == first
+
+
+@pytest.mark.parametrize("name", ["FalconForCausalLM", "GPT2LMHeadModel", "GemmaForCausalLM", "PhiForCausalLM"])
+def test_a_model_that_the_pytorch_backend_does_not_list(name: str) -> None:
+    why = refused("1xH100", replace(LLAMA_2, architecture=name), "trtllm-llmapi")
+    assert (why.code, why.remedy) == ("architecture", "--stack vllm")
+    assert f"does not list {name}" in why.text
+
+
+def test_a_model_that_the_wizard_cannot_convert() -> None:
+    why = refused("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"), "trtllm-engine")
+    assert (why.code, why.remedy) == ("architecture", "--stack vllm")
+
+
+@pytest.mark.parametrize(
+    ("quantization", "facts", "old", "first"),
+    [
+        ("int4_gptq", facts_of(LLAMA_8B, quantization_config=GPTQ, rope_scaling=None), "23.12", "24.03"),
+        ("fp8", LLAMA_2, "24.05", "24.06"),
+        ("mxfp4", facts_of("openai/gpt-oss-20b", quantization_config=MXFP4), "25.08", "25.09"),
+    ],
+)
+def test_format_and_engine(quantization: str, facts: ModelFacts, old: str, first: str) -> None:
+    why = refused("1xH100", replace(facts, architecture=None), "vllm", old, quantization=quantization)
+    assert why.code == "format"
+    assert taken("1xH100", replace(facts, architecture=None), "vllm", first, quantization=quantization) == first
+
+
+def test_what_tensorrt_llm_cannot_quantise_yet() -> None:
+    why = refused("1xB200", LLAMA_2, "trtllm-engine", "25.03", quantization="nvfp4")
+    assert why.code == "format"
+    assert taken("1xB200", LLAMA_2, "trtllm-engine", "25.05", quantization="nvfp4") == "25.05"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
+    """An H100, an A100 or a V100 with any driver: no row of the tables is dead."""
+    stacks = [stack for stack, each in IMAGES.items() if each == engine]
+    for one in images(engine).releases:
+        made = [
+            asked(gpu, stack=stack, wish=one.tag, driver="700.10") for gpu in ("1xH100", "2xV100") for stack in stacks
+        ]
+        assert any(isinstance(each, Resolved) and each.release.startswith(one.tag) for each in made), one.tag
+        assert all(each.text and each.remedy for each in made if isinstance(each, Obstacle))
+
+
+DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
+HERE = replace(HOSTS["1xL4"], source="this machine")
+
+
+@pytest.mark.parametrize(
+    ("engines", "why"),
+    [
+        ((DOCKER,), ""),
+        ((), "neither docker nor podman is here"),
+        ((replace(DOCKER, nvidia_runtime=False),), "docker knows no NVIDIA runtime"),
+        (
+            (replace(DOCKER, server_version=None, nvidia_runtime=None, problem="it sleeps"),),
+            "docker does not answer (it sleeps)",
+        ),
+        ((replace(DOCKER, nvidia_runtime=False), replace(DOCKER, name="podman")), ""),
+    ],
+)
+def test_whether_containers_get_gpus(engines: tuple[ContainerEngine, ...], why: str) -> None:
+    assert no_containers(replace(HERE, engines=engines)) == why
+
+
+@pytest.mark.parametrize("stack", ["vllm", "transformers"])
+def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
+    found = asked(replace(HERE, engines=()), stack=stack)
+    assert isinstance(found, Resolved)
+    assert (found.runtime, found.release) == ("native", "triton 2.51.0")
+    assert found.reason.text.startswith(
+        f"Neither docker nor podman is here, so {'vLLM' if stack == 'vllm' else stack} "
+    )
+
+
+@pytest.mark.parametrize("stack", ["trtllm-engine", "trtllm-llmapi"])
+def test_without_containers_there_is_no_tensorrt_llm(stack: str) -> None:
+    why = refused(replace(HERE, engines=()), stack=stack)
+    assert why.code == "containers"
+    assert "`triton-wizard prerequisites`" in why.remedy
+    assert "--stack vllm" in why.remedy
+
+
+def test_a_release_cannot_be_had_without_containers() -> None:
+    why = refused(replace(HERE, engines=()), wish="25.11")
+    assert (why.code, why.remedy.partition(", or ")[2]) == ("containers", "without --release")
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        (replace(HERE, driver_version="570.86.10"), "driver"),
+        (replace(HERE, cpu=replace(HERE.cpu, architecture="aarch64")), "machine"),
+        (replace(HERE, interpreters=()), "python"),
+        (replace(machine("2xV100"), source="this machine"), "image"),
+    ],
+)
+def test_what_the_native_environments_cannot_run_on(host: Host, code: str) -> None:
+    assert refused(replace(host, engines=())).code == code
+
+
+def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
+    why = refused("1xH100", stack="transformers", driver="560.35.03")
+    assert (why.code, why.remedy) == ("driver", "an NVIDIA driver of branch 580 or newer")
+    assert taken("1xH100", stack="transformers", driver="580.95.05") == "25.11"
+
+
+def test_the_advice_names_the_release_that_would_do() -> None:
+    host = replace(machine("1x4090"), driver_version="550.54.15")
+    found = advise(host, LLAMA_2, Wishes(stack="trtllm-engine", release="24.09", quantization="int4_awq"))
+    assert not found.feasible
+    first = found.rejections[0]
+    assert (first.code, first.remedy) == ("driver", "--release 24.07, or an NVIDIA driver of branch 555 or newer")
+    (choice, *_) = advise(
+        host, LLAMA_2, Wishes(stack="trtllm-engine", release="24.07", quantization="int4_awq")
+    ).choices
+    assert choice.release == "24.07-trtllm-python-py3"
+    assert "release" in {note.code for note in choice.reasons}
+
+
+def test_a_wish_for_a_release_that_is_not_what_is_in_the_way() -> None:
+    found = advise(
+        machine("1xL4"), LLAMA_2, Wishes(stack="vllm", release="25.11", quantization="none", max_len=131_072)
+    )
+    assert not found.feasible
+    assert "--max-len" in found.rejections[0].remedy

@@ -1,0 +1,92 @@
+"""The tables of releases: whole, ordered, and of one mind with one another."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from wizard.catalog.releases import (
+    ENGINES,
+    NONE,
+    architectures,
+    drivers,
+    image_bytes,
+    images,
+    unknown,
+    version,
+)
+from wizard.catalog.trtllm_tools import tools
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_releases_are_newest_first_and_never_go_back(engine: str) -> None:
+    found = images(engine).releases
+    assert [one.tag for one in found] == sorted((one.tag for one in found), reverse=True)
+    for newer, older in pairwise(found):
+        assert version(newer.engine)[:3] >= version(older.engine)[:3]
+        assert newer.driver >= older.driver
+        assert newer.compute_capability >= older.compute_capability
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"), [("0.5.3.post1", (0, 5, 3, 1)), ("12.5.1.007", (12, 5, 1, 7)), ("535.129.03", (535, 129, 3))]
+)
+def test_versions_are_ordered_by_their_numbers(text: str, numbers: tuple[int, ...]) -> None:
+    assert version(text) == numbers
+
+
+def test_every_floor_has_a_source_and_can_be_met() -> None:
+    table = architectures()
+    for one in (*table.models, *table.ropes, *table.formats):
+        assert one.source
+        for column, engine in (("vllm", "vllm"), ("trtllm", "trtllm"), ("llm_api", "trtllm")):
+            first = getattr(one, column)
+            if first not in (None, NONE):
+                assert any(version(each.engine) >= version(first) for each in images(engine).releases), (
+                    one.name,
+                    column,
+                )
+    names = [one.name for one in table.models]
+    assert len(names) == len(set(names))
+    wanted = (
+        "Llama Mistral Mixtral Qwen2 Qwen2Moe Qwen3 Qwen3Moe Phi Phi3 Gemma Gemma2 Gemma3 Falcon GPTNeoX GPTJ GptOss"
+    )
+    assert {f"{name}ForCausalLM" for name in wanted.split()} <= set(names)
+
+
+def test_forward_compatibility_is_about_releases_that_there_are() -> None:
+    tags = {one.tag for engine in ENGINES for one in images(engine).releases}
+    assert {tag for row in drivers().forward for tag in row.releases} <= tags
+
+
+@pytest.mark.parametrize(
+    ("gpu", "runs"), [("NVIDIA A100-SXM4-80GB", True), ("NVIDIA RTX A6000", False), ("NVIDIA GeForce RTX 4090", False)]
+)
+def test_forward_compatibility_is_for_the_data_centre(gpu: str, runs: bool) -> None:
+    assert drivers().runs("24.10", "535.129.03", gpu) is runs
+
+
+@pytest.mark.parametrize("wish", ["24.09", "24.09-vllm-python-py3", "0.13.0", "v0.13.0", "0.5.3.post1"])
+def test_known_releases(wish: str) -> None:
+    assert unknown(wish) == ""
+
+
+@pytest.mark.parametrize(("wish", "near"), [("24.13", "24.12"), ("0.13.9", "0.13.0"), ("latest", "")])
+def test_unknown_releases_name_near_ones(wish: str, near: str) -> None:
+    assert "there is no such release" in unknown(wish)
+    assert near in unknown(wish)
+
+
+def test_sizes_of_images() -> None:
+    assert image_bytes("24.09-trtllm-python-py3") == 21_000_000_000
+    assert image_bytes("23.12-trtllm-python-py3") is None  # the matrix does not say
+    assert image_bytes("26.07") is None
+
+
+def test_what_is_converted_is_served() -> None:
+    """A model whose conversion the wizard knows has a floor of TensorRT-LLM too, so that the advice can judge it."""
+    judged = {one.name for one in architectures().models if one.trtllm}
+    families = ("llama", "phi", "qwen", "gemma", "falcon", "gptneox", "gptj")
+    known = {name for one in tools().families if one.name in families for name in one.architectures}
+    assert {name for name in known if not name.startswith(("QWen", "RW"))} <= judged

@@ -1,0 +1,109 @@
+"""Journeys from the command line: listed, shown, and each planned for every machine that it says it fits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.test_cli import wizard
+from wizard.catalog.journeys import journeys
+
+WITH_MACHINE = [(one.name, machine) for one in journeys() for machine in one.machines]
+
+
+def planned(*arguments: str) -> dict[str, Any]:
+    done = wizard("plan", *arguments, "--offline", "--json", HF_HUB_OFFLINE="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_two_short_lines_for_each() -> None:
+    lines = wizard("journeys").stdout.splitlines()
+    assert len(lines) == 2 * len(journeys())
+    assert max(map(len, lines)) <= 100
+    shown = dict(zip(lines[::2], lines[1::2], strict=True))
+    (second,) = (below for line, below in shown.items() if line.startswith("tutorial-001 "))
+    assert second.strip() == "microsoft/Phi-3-mini-128k-instruct · fits 1xL4 or 1xA10G"
+
+
+def test_json_has_everything() -> None:
+    found = {one["name"]: one for one in json.loads(wizard("journeys", "--json").stdout)}
+    assert {f"tutorial-00{number}" for number in range(5)} | {"demo", "llm-api", "vllm", "transformers"} <= set(found)
+    assert all(found[f"tutorial-00{number}"]["repaired"] for number in range(5))
+    assert found["tutorial-002"]["later"]
+    assert found["tutorial-003"]["options"] == {"beside": "transformers", "batching": "none"}
+
+
+def test_one_journey_with_what_was_repaired_and_what_comes_later() -> None:
+    shown = wizard("journeys", "tutorial-002").stdout
+    for said in ("Llama 2 7B", "stack trtllm-engine, release 23.12", "Repaired:", "cp", "Not done yet:", "bucket"):
+        assert said in shown
+    assert "triton-wizard plan tutorial-002 --hardware 1xA100" in shown
+    assert json.loads(wizard("journeys", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
+
+
+def test_a_journey_that_there_is_none_of() -> None:
+    done = wizard("journeys", "tutorial-999")
+    assert done.returncode == 2
+    assert "TW-D03" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "machine"), WITH_MACHINE)
+def test_every_journey_is_planned_for_its_machines(name: str, machine: str) -> None:
+    (journey,) = (one for one in journeys() if one.name == name)
+    plan = planned(name, "--hardware", machine)
+    choice, said = plan["choice"], journey.answers
+    assert plan["steps"][-1]["id"] == "question"
+    if "release" in said:
+        assert choice["release"].startswith(f"{said['release']}-")
+    for answer, field in (
+        ("stack", "stack"),
+        ("quantization", "quantization"),
+        ("tp", "tp"),
+        ("max_len", "max_seq_len"),
+    ):
+        if answer in said and not (name == "tutorial-004-mixtral" and answer == "quantization"):
+            assert choice[field] == said[answer]
+    assert [f"Repaired: {one}" for one in journey.repaired] == [
+        one for one in plan["notes"] if one.startswith("Repaired")
+    ]
+    assert [f"Not done yet: {one}" for one in journey.later] == [
+        one for one in plan["notes"] if one.startswith("Not done")
+    ]
+
+
+def test_a_flag_goes_before_the_journey() -> None:
+    assert planned("tutorial-002", "--hardware", "2xA100", "--tp", "2")["choice"]["tp"] == 2
+    assert planned("tutorial-000", "--hardware", "1xL4", "--release", "24.12")["choice"]["release"].startswith("24.12")
+
+
+def test_a_journeys_options_shape_its_plan() -> None:
+    assert "engine-environment" in [step["id"] for step in planned("tutorial-003", "--hardware", "1xA100")["steps"]]
+    other = planned("tutorial-003", "--hardware", "1xA100", "--stack", "vllm", "--release", "25.11")
+    assert not any(note.startswith("Repaired") for note in other["notes"])  # they are not about vLLM
+
+
+def test_a_gated_model_names_the_page_of_its_licence() -> None:
+    notes = " ".join(planned("tutorial-000", "--hardware", "1xL4")["notes"])
+    assert "https://huggingface.co/meta-llama/Llama-3.1-8B-Instruct" in notes
+    assert "HF_TOKEN" in notes
+
+
+def test_the_repairs_are_shown_beneath_the_steps() -> None:
+    shown = wizard("plan", "tutorial-001", "--hardware", "1xL4", "--offline", HF_HUB_OFFLINE="1").stdout
+    assert shown.index("To know beforehand:") > shown.index("Get the model")
+    assert "Repaired: No image of 72 GB is built" in shown
+
+
+@pytest.mark.parametrize(
+    ("release", "status", "said"),
+    [("24.13", 2, "TW-U32"), ("25.09", 0, "25.09-vllm"), ("24.01", 3, "--release")],
+)
+def test_release_from_the_command_line(release: str, status: int, said: str) -> None:
+    arguments = ("advise", "vllm", "--hardware", "1xH100", "--offline", "--release", release)
+    done = wizard(*arguments, HF_HUB_OFFLINE="1")
+    assert done.returncode == status
+    assert said in done.stdout + done.stderr
