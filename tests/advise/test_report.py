@@ -212,6 +212,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
         ("--gpu-memory-utilization 0.71", "0.71 of the GPU's memory", {"gpu_memory_utilization": 0.71}),
         ("a GPU of ≥ 48 GB, or --tp 2", "a GPU of ≥ 48 GB, or tp 2", {}),
         ("float16", "float16", {}),
+        ("--release 24.07, or a newer driver", "release 24.07, or a newer driver", {"release": "24.07"}),
     ],
 )  # fmt: skip
 def test_remedies_in_words_and_as_wishes(remedy: str, words: str, wished: dict[str, object]) -> None:

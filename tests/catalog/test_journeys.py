@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from wizard.catalog.journeys import journey, journeys
+from wizard.catalog.journeys import answered, journey, journeys
 from wizard.catalog.models import cpu_models
 from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_data
 from wizard.model.refs import parse_ref
+from wizard.plan.options import Options
+from wizard.plan.questions import wishes
 
 
 def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
@@ -64,3 +67,15 @@ def test_models_for_the_cpu_are_offered_best_first_with_licence_and_source() -> 
         assert "licence" in model.source
         assert 10**8 < model.parameters < 10**9
         assert model.context >= 2048
+
+
+def test_a_journeys_answers_are_beneath_what_was_given() -> None:
+    found = answered("tutorial-000", {"users": 4, "tp": 2}, journeys())
+    assert (found["stack"], found["release"], found["users"], found["tp"]) == ("trtllm-engine", "24.09", 4, 2)
+    assert answered("org/name", {"users": 4}, journeys()) == {"users": 4}
+
+
+def test_what_journeys_settle_is_what_can_be_settled() -> None:
+    for one in journeys():
+        assert wishes(one.answers) is not None
+        assert from_data(Options, one.options, where=one.name) is not None

@@ -201,3 +201,11 @@ def test_the_cell_magic_without_a_server_says_so(ipython: InteractiveShell) -> N
     assert isinstance(result, UsageError)
     assert result.code in captured.stdout + captured.stderr
     assert "Traceback" not in captured.stdout + captured.stderr
+
+
+def test_a_journeys_answers_are_wishes_beneath_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    session = Journey("tutorial-001", workspace=tmp_path, hardware="1xL4", offline=True, users=2)
+    choice = session.advise().choices[0]
+    assert (choice.stack, choice.release, choice.max_batch_size) == ("trtllm-engine", "24.06-trtllm-python-py3", 2)
+    assert session.advise(release=None).choices[0].release != choice.release

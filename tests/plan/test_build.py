@@ -244,7 +244,8 @@ def test_a_gated_model_that_is_there_needs_no_token(
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
     assert build(host, GATED, CHOICE, workspace).steps
-    assert build(CPU_HOST, GATED, CHOICE, Workspace(tmp_path / "other")).steps  # a plan for another machine
+    elsewhere = replace(CPU_HOST, source="cpu")  # a plan that is only shown
+    assert build(elsewhere, GATED, CHOICE, Workspace(tmp_path / "other")).steps
 
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
@@ -270,7 +271,7 @@ def engine_that_has(folder: Path, *images: str, monkeypatch: pytest.MonkeyPatch,
 def test_the_image_counts_where_it_is_not_there_yet(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    host = replace(CPU_HOST, engines=(DOCKER,))
+    host = replace(CPU_HOST, engines=(DOCKER,), source="1xL4")
     described = image_step(build(host, LLAMA, IN_AN_IMAGE, workspace))
     assert (described.estimate.download_bytes, described.estimate.disk_bytes) == (8_720_000_000, 8_720_000_000)
     here = replace(host, source="this machine")

@@ -297,7 +297,7 @@ def remedy_wishes(remedy: str) -> dict[str, object]:
         name = flag.replace("-", "_")
         if name in _WISHES:
             found[name] = _WISHES[name](value)
-        elif name in ("quantization", "stack", "kv_dtype"):
+        elif name in ("quantization", "stack", "kv_dtype", "release"):
             found[name] = value
     return found
 

@@ -169,8 +169,10 @@ class Journey:
         from wizard.catalog.journeys import answered
         from wizard.plan import questions
 
-        said = answered(self.ref, {**self._wishes, **wishes}, self._journey.journeys())
-        asked = questions.wishes({**said, **_wishes({**self._wishes, **wishes})})
+        given = {**self._wishes, **wishes}
+        _wishes(given)
+        said = answered(self.ref, given, self._journey.journeys())
+        asked = questions.wishes({name: value for name, value in said.items() if value is not None})
         host, facts = self._host or self.probe(), self._facts or self.model()
         past = self._journey.calibration(self.workspace)
         self._advice, self._plan = self._journey.advise(host, facts, asked, past), None
