@@ -37,7 +37,18 @@ CLIENTS = 4
 """Processes that ask: one alone would be slower than the server."""
 VLLM_ENV = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "VLLM_NO_USAGE_STATS": "1"}
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
-STAGES = ("vllm-bare", "vllm", "transformers-bare", "transformers", "transformers-graphs", "unbatched")
+STAGES = (
+    "vllm-bare",
+    "vllm",
+    "transformers-bare",
+    "transformers",
+    "transformers-graphs",
+    "unbatched",
+    "vllm-offline-model",
+    "transformers-offline-model",
+)
+OFFLINE_MODEL = CHECKOUT / "profiles" / "models" / "triton-wizard-demo"
+QUESTION, EXPECTED = "What is Triton?", "Triton"
 
 
 class Run:
@@ -173,6 +184,29 @@ class Run:
             found["checks"] = checks(triton, address)
         return found
 
+    def offline_model(self, engine: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """The model that the wizard brings: one question, whose answer is known, through the engine's chat template."""
+        import queue
+
+        from tritonclient.grpc import InferenceServerClient
+
+        said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        text = ""
+        with (
+            self.serving(f"{engine}-offline-model", engine, {"model": str(OFFLINE_MODEL), **settings}) as triton,
+            InferenceServerClient(f"127.0.0.1:{triton.ports.grpc}") as server,
+        ):
+            server.start_stream(lambda result, error: said.put(error or result))
+            server.async_stream_infer("demo", inputs(QUESTION, 64, True, chat=True))
+            finish = ""
+            while not finish:
+                one = said.get(timeout=60)
+                if isinstance(one, Exception):
+                    raise one
+                text += one.as_numpy("text_output")[0].decode()
+                finish = one.as_numpy("finish_reason")[0].decode()
+        return {"checks": {"answer": "ok" if EXPECTED in text else f"unexpected: {text!r}"}, "text": text}
+
 
 def unpack(wheel: Path, packages: Path) -> None:
     """Install a wheel without pip, which not every machine has."""
@@ -230,6 +264,12 @@ def stages(run: Run) -> dict[str, Callable[[], dict[str, Any]]]:
         ),
         "unbatched": lambda: run.through_triton(
             "unbatched", "transformers", batched(mode="unbatched"), run.given.unbatched, deep=False
+        ),
+        "vllm-offline-model": lambda: run.offline_model(
+            "vllm", {"max_model_len": 1024, "gpu_memory_utilization": 0.3, "enforce_eager": True}
+        ),
+        "transformers-offline-model": lambda: run.offline_model(
+            "transformers", {"max_seq_len": 1024, "max_batch_size": 4}
         ),
     }
 

@@ -165,7 +165,7 @@ async def _one(server: Any, prompt: str, answer: int, stream: bool) -> dict[str,
     return {**seen, "end": time.monotonic()}
 
 
-def inputs(prompt: str, answer: int, stream: bool) -> list[Any]:
+def inputs(prompt: str, answer: int, stream: bool, *, chat: bool = False) -> list[Any]:
     import numpy as np
     from tritonclient.grpc import InferInput
 
@@ -174,7 +174,7 @@ def inputs(prompt: str, answer: int, stream: bool) -> list[Any]:
         "max_tokens": ("INT32", np.array([answer], np.int32)),
         "temperature": ("FP32", np.array([0.0], np.float32)),
         "stream": ("BOOL", np.array([stream])),
-        "apply_chat_template": ("BOOL", np.array([False])),
+        "apply_chat_template": ("BOOL", np.array([chat])),
     }
     made = []
     for name, (kind, value) in values.items():
