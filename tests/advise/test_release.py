@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from wizard.advise.devices import devices
 from wizard.advise.ranking import advise
 from wizard.advise.release import IMAGES, Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
+from wizard.catalog import profiles
 from wizard.catalog.releases import ENGINES, images
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import ContainerEngine, Host
@@ -197,6 +199,17 @@ def test_a_model_that_the_pytorch_backend_does_not_list(name: str) -> None:
 def test_a_model_that_the_wizard_cannot_convert() -> None:
     why = refused("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"), "trtllm-engine")
     assert (why.code, why.remedy) == ("architecture", "--stack vllm")
+    assert why.text == "The wizard has no conversion of Grok1ForCausalLM into an engine."
+
+
+def test_rotary_embeddings_and_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = profiles.find("environments/transformers.toml").read_text(encoding="utf-8").replace("5.17.0", "4.42.0")
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "environments/transformers.toml").write_text(old, encoding="utf-8")
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
+    assert taken("1xH100", LLAMA_2, "transformers") == "25.11"
+    why = refused("1xH100", LLAMA_31, "transformers")
+    assert why.text.startswith("LlamaForCausalLM with llama3 rotary embeddings needs Transformers 4.43.0; ")
 
 
 @pytest.mark.parametrize(

@@ -128,11 +128,13 @@ class _Need:
         code: Of the obstacle if it is not met.
         what: Needs it, as the subject of a sentence.
         first: The version; `NONE` if there is none.
+        without: Says so if there is none.
     """
 
     code: str
     what: str
     first: str
+    without: str = ""
 
 
 def _needs(facts: ModelFacts, device: Device, setup: Setup) -> tuple[_Need, ...]:
@@ -143,14 +145,18 @@ def _needs(facts: ModelFacts, device: Device, setup: Setup) -> tuple[_Need, ...]
     found = [
         ("architecture", name, _floor(table.models, name, setup)),
         ("architecture", f"{name} with {facts.rope} rotary embeddings", _floor(table.ropes, facts.rope, setup)),
-        ("architecture", f"The conversion of {name}", _converted(facts, setup)),
         ("format", setup.quantization, _floor(table.formats, setup.quantization, setup)),
         ("format", setup.quantization, _quantised(facts, setup)),
         ("image", f"Compute capability {have}", gpu.trtllm if gpu and setup.stack.startswith("trtllm") else None),
     ]
     if rules.weight_only(device, setup):
         found.append(("format", f"{setup.quantization} on compute capability {have}", _dots(rules.unpacks(device))))
-    return tuple(_Need(code, what or "", first) for code, what, first in found if first)
+    listed = f"{_engine_title(setup)} does not list {name} among the models that it serves."
+    needs = [_Need(code, what or "", first, listed) for code, what, first in found if first]
+    if first := _converted(facts, setup):
+        made = f"The wizard has no conversion of {name} into an engine."
+        needs.append(_Need("architecture", f"The conversion of {name}", first, made))
+    return tuple(needs)
 
 
 def _broken(needs: tuple[_Need, ...], device: Device, setup: Setup, release: Release) -> Iterator[Obstacle]:
@@ -159,7 +165,8 @@ def _broken(needs: tuple[_Need, ...], device: Device, setup: Setup, release: Rel
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         text = f"Release {release.tag} (TensorRT-LLM {release.engine}) has no Triton model for the LLM API."
         yield Obstacle("image", text, "--stack trtllm-engine")
-    yield from _too_old(needs, setup, release.engine, f"release {release.tag} has {release.engine}")
+    engine = release.engine if setup.stack != "transformers" else _native_version(setup)
+    yield from _too_old(needs, setup, engine, f"release {release.tag} has {engine}")
 
 
 def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
@@ -175,13 +182,13 @@ def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
 
 def _too_old(needs: tuple[_Need, ...], setup: Setup, engine: str, has: str) -> Iterator[Obstacle]:
     """What the engine's version ``engine`` is too old for; ``has`` says where that version is from."""
-    for one in needs if setup.stack != "transformers" else ():
+    other = "" if setup.stack == "vllm" else ", or --stack vllm"
+    for one in needs:
         if one.first == NONE:
-            text = f"{_engine_title(setup)} does not list {one.what} among the models that it serves."
-            yield Obstacle(one.code, text, "--stack vllm")
+            yield Obstacle(one.code, one.without, "--stack vllm")
         elif version(engine) < version(one.first):
             text = f"{one.what} needs {_engine_title(setup)} {one.first}; {has}."
-            yield Obstacle(one.code, text, "a newer release, or --stack vllm")
+            yield Obstacle(one.code, text, f"a newer release{other}")
 
 
 def _floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
@@ -299,7 +306,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
         return Obstacle(
             "image", f"{text} {_dots(device.compute_capability)}.", "an older image, which needs containers"
         )
-    needs, release = _needs(facts, device, setup), engine.engine.split()[1]
+    needs, release = _needs(facts, device, setup), _native_version(setup)
     broken = _environment_driver(host, engine) or next(_too_old(needs, setup, release, f"here is {release}"), None)
     if broken:
         return broken
@@ -309,6 +316,11 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
     driver = f"driver {host.driver_version} runs its CUDA" if host.driver_version else "the driver is unknown"
     text += f": {driver}, and it {_serves(facts, device, setup)}"
     return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"))
+
+
+def _native_version(setup: Setup) -> str:
+    """Version of the engine in its own environment: ``vLLM 0.31.0 (…)`` is 0.31.0."""
+    return environment(setup.stack).engine.split()[1]
 
 
 def _engine_title(setup: Setup) -> str:
