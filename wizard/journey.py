@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
-    from wizard.run.clean import Item
+    from wizard.run.clean import Image, Item
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
@@ -325,6 +325,13 @@ def made(workspace: Workspace) -> list[Item]:
     from wizard.run.clean import items
 
     return items(workspace)
+
+
+def images(workspace: Workspace) -> list[Image]:
+    """Images that the workspace's servers run in (≤ 3 s); the wizard removes none of them."""
+    from wizard.run.clean import images as look
+
+    return look(workspace)
 
 
 def clean(workspace: Workspace, items: list[Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -266,13 +267,17 @@ def clean(arguments: argparse.Namespace) -> int:
     from wizard.kernel.units import size
 
     workspace = workspace_of(arguments)
-    found = journey.made(workspace)
+    found, images = journey.made(workspace), journey.images(workspace)
     if arguments.yes:
         journey.clean(workspace, found)
     if arguments.json:
-        print_json({"removed": arguments.yes, "items": found})
+        print_json({"removed": arguments.yes, "items": found, "images": images})
         return 0
-    print(table([(one.kind, one.name, size(one.bytes), one.path) for one in found]) or f"nothing in {workspace.root}")
+    rows = [(one.kind, one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
+    print(table(rows) or f"nothing in {workspace.root}")
+    for image in images:
+        what = f"The image {image.name} ({size(image.bytes)}) stays, for others may use it"
+        print(f"{what}; remove it with `{shlex.join(image.remove)}`", file=sys.stderr)
     if found:
         total = size(sum(one.bytes for one in found))
         print(f"{total} removed" if arguments.yes else f"{total} in all; remove it with --yes", file=sys.stderr)

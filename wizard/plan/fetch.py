@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,8 @@ class Fetched:
     Attributes:
         step: The step.
         path: Where the engine finds the model then: a GGUF file, or a folder with weights, config and tokenizer.
-        reads: What must be readable beside the workspace, because ``path`` is a link to it.
+        reads: What must be readable beside the workspace, because ``path`` is a link to it: a folder or file, and the
+            folders that the links in it lead to (those of the hub's cache lead to ``../../blobs``).
     """
 
     step: Step
@@ -34,7 +36,8 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     mark = fingerprint([facts.location, facts.revision])[:8]  # two models may have the same short name
     folder = workspace.models / f"{suggest_name(facts.ref)}-{mark}"
     if facts.local:
-        return _link(Path(facts.location).absolute(), folder / Path(gguf).name if gguf else folder)
+        # Without links in its own path, a relative link in it leads to the same place here and in a container.
+        return _link(Path(facts.location).resolve(), folder / Path(gguf).name if gguf else folder)
     from wizard.model.hub import download_command
 
     argv = download_command(facts.location, gguf, facts.revision, str(folder))
@@ -67,4 +70,18 @@ def _link(source: Path, target: Path) -> Fetched:
         Done(files=(str(target),)),
         Estimate(0.1),
     )
-    return Fetched(step, target, (source,))
+    return Fetched(step, target, (source, *_elsewhere(source)))
+
+
+def _elsewhere(source: Path) -> tuple[Path, ...]:
+    """Folders outside ``source`` that links in it lead to, also by way of further links; a link to nothing is none."""
+    waiting = [path for path in source.rglob("*") if path.is_symlink() and path.exists()] if source.is_dir() else []
+    found: dict[Path, None] = {}
+    while waiting:
+        link = waiting.pop()
+        target = Path(os.path.normpath(link.parent / link.readlink()))
+        if target.is_symlink():
+            waiting.append(target)
+        if not target.is_relative_to(source):
+            found[target if target.is_dir() else target.parent] = None
+    return tuple(sorted(found))

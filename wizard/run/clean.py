@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.lock import writing
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.secrets import redact
+from wizard.kernel.text import plain
+from wizard.kernel.values import from_json
+from wizard.plan.plan import Container, Plan, Start
+from wizard.plan.runtimes.docker import LABEL, mark
+from wizard.probe.ask import asking
 from wizard.serve.find import running
+
+REMOVAL_SECONDS = 60.0
+"""A container that does not end is killed by its engine after 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing in the workspace: ``server``, ``environment`` or ``model``; its size is what its own files take."""
+    """One thing that can be removed: ``server``, ``environment``, ``model`` or ``container``.
+
+    Attributes:
+        kind: Which of them.
+        name: Its name.
+        path: Where it lies; empty for a container.
+        bytes: What its own files take; of a container nothing, for what it writes lies in its server's folder.
+        remove: Program and arguments that remove it, where it is no file.
+    """
 
     kind: str
     name: str
     path: str
     bytes: int
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image that servers of the workspace run in. Others may use it too, and a pull takes long: it is never ours.
+
+    Attributes:
+        name: With registry and tag.
+        bytes: What its layers take.
+        remove: Program and arguments that remove it.
+    """
+
+    name: str
+    bytes: int
+    remove: tuple[str, ...]
 
 
 def _bytes(path: Path) -> int:
@@ -43,7 +76,47 @@ def items(workspace: Workspace) -> list[Item]:
         if folder.is_dir():
             paths = sorted(folder.iterdir())
             found += [Item(kind, path.name, str(path), _bytes(path)) for path in paths]
-    return found
+    return [*found, *_left(workspace)]
+
+
+def images(workspace: Workspace) -> list[Image]:
+    """Images of the workspace's servers that are on this machine; blocks for up to 3 s.
+
+    An engine that does not answer has none.
+    """
+    used = {(container.run[0], container.image) for _, container in _containers(workspace)}
+    questions = {one: (one[0], "image", "inspect", "--format", "{{.Size}}", one[1]) for one in sorted(used)}
+    with asking(questions) as asked:
+        answers = {one: asked[one].answer() for one in questions}
+    return [
+        Image(image, int(answer.out), (engine, "image", "rm", image))
+        for (engine, image), answer in answers.items()
+        if answer.status == 0
+    ]
+
+
+def _left(workspace: Workspace) -> list[Item]:
+    """Containers of the workspace's servers, running or not; of an engine that does not answer, none."""
+    marked = {
+        (container.run[0], server): f"--filter=label={LABEL}.server={mark(server)}"
+        for server, container in _containers(workspace)
+    }
+    questions = {one: (one[0], "ps", "--all", "--format={{.Names}}", label) for one, label in marked.items()}
+    with asking(questions) as asked:
+        found = [(engine, name) for engine, server in questions for name in asked[engine, server].answer().out.split()]
+    return [Item("container", name, "", 0, (engine, "rm", "--force", name)) for engine, name in found]
+
+
+def _containers(workspace: Workspace) -> Iterator[tuple[ServerFolder, Container]]:
+    """The containers that servers of the workspace were last planned to run in."""
+    for name in workspace.names():
+        server = workspace.server(name)
+        try:
+            plan = from_json(Plan, server.plan.read_text(encoding="utf-8"), where=str(server.plan))
+        except (OSError, UsageError):
+            continue  # without a plan nothing was started
+        actions = [action for step in plan.steps for action in step.actions]
+        yield from ((server, one.container) for one in actions if isinstance(one, Start) and one.container)
 
 
 def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
@@ -59,7 +132,10 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
             raise UsageError(
                 "TW-R05", f"{', '.join(alive)} still running", "Stop it first: `triton-wizard down`; then clean again."
             )
-        for item in chosen:
+        for item in sorted(chosen, key=lambda one: not one.remove):  # a container may still use the files
+            if item.remove:
+                _remove(item)
+                continue
             path = Path(item.path)
             try:
                 if path.is_dir() and not path.is_symlink():
@@ -70,3 +146,14 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
                 raise WorkspaceError(
                     "TW-R06", f"{path} cannot be removed: {error.strerror}", "Mend its rights and clean again."
                 ) from error
+
+
+def _remove(item: Item) -> None:
+    with asking({item.name: item.remove}, REMOVAL_SECONDS) as asked:
+        answer = asked[item.name].answer()
+    if answer.status != 0:
+        raise WorkspaceError(
+            "TW-R06",
+            f"the {item.kind} {item.name} cannot be removed: {redact(plain(answer.err)).strip()}",
+            "Start the container engine and clean again.",
+        )

@@ -16,6 +16,10 @@ from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
+SHM_GB, SHM_GB_PER_GPU = 1.0, 2.56
+"""Limits of a container's /dev/shm, whose own 64 MB are too few. With one GPU 1 GB does: Triton's Python backend takes
+1 MB for each model and more for long answers. Ranks on several GPUs hand tensors over in it too (NCCL without peer
+access, vLLM's workers): tutorial 004 gives 10.24 GB to 4. It is a limit: only what is written there takes memory."""
 LABEL = "triton-wizard"
 """Labels of ours begin with this; nothing without them is ever touched."""
 _PULL = 'docker image inspect "$0" >/dev/null 2>&1 || exec docker pull "$0"'
@@ -33,6 +37,8 @@ class Docker:
         devices: Indices of the GPUs that the server gets; empty: none.
         download_bytes: What a pull fetches, where it is known.
         disk_bytes: What the image takes on disk, where it is known.
+        memlock: Containers may lock any amount of memory, as NCCL over InfiniBand wants it; where this machine gives
+            nobody that right, an engine that is told so starts no container at all.
     """
 
     workspace: Workspace
@@ -42,6 +48,7 @@ class Docker:
     devices: tuple[int, ...] = ()
     download_bytes: int = 0
     disk_bytes: int = 0
+    memlock: bool = False
 
     @property
     def python(self) -> str:
@@ -60,9 +67,8 @@ class Docker:
                 id="image",
                 title="Get the serving image",
                 why=(
-                    "NVIDIA's image holds Triton, the engine and all libraries in versions that fit each other. The "
-                    "engine is built in the very image that serves it, because an engine loads only in the version "
-                    "that built it."
+                    "NVIDIA's image holds Triton, what computes the answers and all libraries in versions that fit "
+                    "each other. What has to run beside them runs in the very image that serves."
                 ),
                 actions=(Command(("sh", "-c", _PULL.replace("docker", self.engine), self.image)),),
                 done=Done(),
@@ -84,8 +90,8 @@ class Docker:
     ) -> Command:
         """``argv`` in a container of its own, see `Runtime.command`."""
         options = [
-            *self._options(f"{self._name}-{step}", {"step": step}),
-            *self._gpus(self.devices[:gpus] if gpus else ()),
+            *self._options(f"{self._name}-{step}", {"step": step}, gpus),
+            *self._gpus(self.devices[:gpus]),
             *self._mounts((self.workspace.models, *reads), (self.server.root, *writes)),
             *(f"--env={name}={value}" for name, value in env),
             *(f"--env={name}" for name in secrets),  # the value is taken from the client's environment, not its argv
@@ -106,7 +112,7 @@ class Docker:
     ) -> Start:
         """``tritonserver`` in a container, see `Runtime.start`."""
         run = (
-            *self._options(self._name, {"role": "server"}),
+            *self._options(self._name, {"role": "server"}, len(self.devices)),
             *self._gpus(self.devices),
             *self._mounts((self.workspace.models, self.server.root, *reads), ()),
             *(f"--env={name}={value}" for name, value in env),
@@ -127,10 +133,10 @@ class Docker:
 
     @property
     def _mark(self) -> str:
-        """Tells servers of the same name in two workspaces apart."""
-        return fingerprint(str(self.server.root))[:8]
+        return mark(self.server)
 
-    def _options(self, name: str, labels: dict[str, str]) -> tuple[str, ...]:
+    def _options(self, name: str, labels: dict[str, str], gpus: int) -> tuple[str, ...]:
+        shared = SHM_GB_PER_GPU * gpus if gpus > 1 else SHM_GB
         return (
             self.engine,
             "run",
@@ -141,8 +147,9 @@ class Docker:
             *(f"--label={LABEL}.{key}={value}" for key, value in labels.items()),
             f"--user={os.getuid()}:{os.getgid()}",
             "--env=HOME=/tmp",
-            "--shm-size=1g",
+            f"--shm-size={shared:g}g",
             "--ulimit=stack=67108864",
+            *(("--ulimit=memlock=-1",) if self.memlock else ()),
         )
 
     def _gpus(self, devices: Sequence[int]) -> tuple[str, ...]:
@@ -154,8 +161,8 @@ class Docker:
 
     def _mounts(self, reads: Sequence[Path], writes: Sequence[Path]) -> tuple[str, ...]:
         """Bind mounts that fail where the source is missing (``--volume`` would make an empty folder of root's)."""
-        options = {path: ",readonly" for path in reads} | dict.fromkeys(writes, "")
-        return tuple(f"--mount=type=bind,source={path},target={path}{mode}" for path, mode in options.items())
+        options = {path: ("readonly",) for path in reads} | dict.fromkeys(writes, ())
+        return tuple(_mount(path, *mode) for path, mode in options.items())
 
     def _remove(self, labels: dict[str, str]) -> tuple[str, ...]:
         """Removes our containers with ``labels``, in whatever state."""
@@ -163,3 +170,18 @@ class Docker:
         filters = " ".join(f"--filter=label={LABEL}.{key}={value}" for key, value in wanted.items())
         find = f"{self.engine} ps --all --quiet {filters}"
         return ("sh", "-c", f"{find} | xargs --no-run-if-empty {self.engine} rm --force")
+
+
+def mark(server: ServerFolder) -> str:
+    """The label of the server's containers; it tells servers of the same name in two workspaces apart."""
+    return fingerprint(str(server.root))[:8]
+
+
+def _mount(path: Path, *mode: str) -> str:
+    """The option; its value is one record of CSV, in which a path may have commas and quotes (docker's opts/mount.go)."""
+    fields = ("type=bind", f"source={path}", f"target={path}", *mode)
+    return "--mount=" + ",".join(_quoted(field) if set(field) & set(',"\n') else field for field in fields)
+
+
+def _quoted(field: str) -> str:
+    return '"' + field.replace('"', '""') + '"'
