@@ -165,6 +165,16 @@ _anything = st.one_of(
 )
 
 
+def test_a_gpu_that_is_smaller_than_what_the_driver_keeps(tmp_path: Path) -> None:
+    case = SAID["4090x2-gpt-oss-120b"]
+    case = {"id": "tiny", "model": case["model"], "gpus": [{**case["gpus"][0], "memory_mib": 1}]}
+    ((_, one),) = cases(file(tmp_path, yaml.safe_dump({"cases": [case]})))
+    assert not isinstance(one, UsageError)
+    advice = advise(*one)
+    assert not advice.feasible
+    assert "more than the 0 B that may be used" in advice.rejections[0].text
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(sorted(SAID)), st.data())
 def test_any_file_gives_advice_or_tw_a02(

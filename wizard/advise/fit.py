@@ -63,7 +63,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishe
         return share
     limit = facts.max_context or LONGEST
     outside = memory.outside(anatomy, setup, users)
-    budget = int(share * device.total_bytes) + outside
+    budget = min(int(share * device.total_bytes) + outside, max(0, device.free_bytes))
     step = memory.step_tokens(device)
 
     def room(people: int) -> int:
@@ -98,7 +98,7 @@ def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wis
     """The share of the total memory that the server may use, in vLLM's sense, from what is free."""
     outside = memory.outside(anatomy, setup, users)
     spare = SPARE if device.holders or device.unified else 0
-    free = (device.free_bytes - outside - spare) / device.total_bytes
+    free = (device.free_bytes - outside - spare) / max(1, device.total_bytes)  # a slice may be less than a whole MiB
     most = max(0, int(free * 100)) / 100
     asked = wishes.gpu_memory_utilization
     if asked is not None:
