@@ -21,6 +21,7 @@ from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
+from wizard.run.diagnose import MEND, Cause, diagnose
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Meter
@@ -173,7 +174,8 @@ class _Run:
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
-            raise self._failed(step, command, f"it cannot be started: {error.strerror}") from error
+            cause = Cause(f"it cannot be started: {error.strerror}", MEND)
+            raise self._failed(step, command, cause) from error
         kept: list[str] = []
         status: int | None = None
         try:
@@ -189,15 +191,15 @@ class _Run:
             if status != 0:
                 await _clean_up(command)
         if status:
-            raise self._failed(step, command, _why(status, kept))
+            raise self._failed(step, command, diagnose(status, kept))
 
-    def _failed(self, step: Step, command: Command, why: str) -> StepError:
+    def _failed(self, step: Step, command: Command, cause: Cause) -> StepError:
         log = self.server.logs / f"{step.id}.log"
         return StepError(
             "TW-R03",
-            f"step '{step.title}' failed: {redact(plain(why))}",
-            f"The whole output is in {log}; the command was: {redact(Command(command.argv).shell())}. "
-            "Mend the cause and run `up` again: it goes on from here.",
+            f"step '{step.title}' failed: {redact(plain(cause.why))}",
+            f"{cause.todo}. Then run `up` again: it goes on from here. The whole output is in {log}; the command was: "
+            + redact(Command(command.argv).shell()),
         )
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
@@ -270,16 +272,3 @@ def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
         done, text = told[-1]
         events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
     return events
-
-
-_ERRORS = ("error", "fatal", "tw-", "docker: ", "cannot connect")
-"""How lines begin in which tools name the cause (docker prints a hint at its help after it)."""
-
-
-def _why(status: int, lines: list[str]) -> str:
-    """One sentence on why a command failed: what it printed last, in its own words."""
-    said = [line.strip() for line in lines if line.strip()]
-    errors = [line for line in said if line.lower().startswith(_ERRORS)]
-    last = (errors or said or ["it printed nothing"])[-1]
-    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-    return f"{how}: {last}"

@@ -1,0 +1,97 @@
+"""From what tools print when they fail to the cause and what to do; the texts are theirs, as they printed them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.run.test_engine import events_of
+from tests.values import plan_of, python_step
+from wizard.kernel.errors import StepError
+from wizard.run.diagnose import MEND, diagnose
+
+IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
+
+
+@pytest.mark.parametrize(
+    ("said", "todo"),
+    [
+        ("Error response from daemon: manifest unknown", "--release"),
+        (
+            f"Error response from daemon: manifest for {IMAGE} not found: manifest unknown: manifest unknown",
+            "--release",
+        ),
+        (
+            f"Error: initializing source docker://{IMAGE}: reading manifest 26.05-vllm-python-py3 in "
+            "nvcr.io/nvidia/tritonserver: manifest unknown",
+            "--release",
+        ),
+        ("Error response from daemon: unauthorized", "docker login nvcr.io"),
+        ("Error response from daemon: denied", "docker login nvcr.io"),
+        ("Error response from daemon: toomanyrequests: You have reached your pull rate limit.", "wait"),
+        ("Error response from daemon: received unexpected HTTP status: 500 Internal Server Error", "try again"),
+        (
+            'Error response from daemon: Get "https://nvcr.io/v2/": dial tcp: lookup nvcr.io on 10.0.0.2:53: no such '
+            "host",
+            "network",
+        ),
+        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "Start"),
+        ("fatal: unable to access 'https://github.com/NVIDIA/TensorRT-LLM.git/': Could not resolve host", "network"),
+        ("failed to register layer: write /opt/lib.so: no space left on device", "Free some space"),
+        ("error: the disk is made of cheese", MEND),
+    ],
+)
+def test_the_line_and_what_to_do(said: str, todo: str) -> None:
+    cause = diagnose(1, ["Using default tag: latest", said])
+    assert cause.why == f"exit status 1: {said}"
+    assert todo in cause.todo
+
+
+def test_a_hint_after_the_error_is_not_the_cause() -> None:
+    """As huggingface_hub 2.4 prints it, in colour although nobody looks on."""
+    lines = [
+        "\x1b[1m\x1b[31mError: Access denied. Model 'org/gated' requires approval.\x1b[0m",
+        "\x1b[90mHint: set HF_DEBUG=1 as environment variable for full traceback.\x1b[0m",
+    ]
+    cause = diagnose(1, lines)
+    assert cause.why == "exit status 1: Error: Access denied. Model 'org/gated' requires approval."
+    assert "licence" in cause.todo
+
+
+def test_a_full_disk_is_the_cause_of_what_follows() -> None:
+    lines = ["OSError: [Errno 28] No space left on device", "ERROR: the engine was not written", "Traceback ends"]
+    assert diagnose(1, lines).why.endswith("No space left on device")
+
+
+def test_silence_and_signals() -> None:
+    assert diagnose(1, ["", " "]).why == "exit status 1: it printed nothing"
+    assert diagnose(-9, ["half"]).why == "killed by signal 9: half"
+
+
+async def test_a_disk_that_fills_during_a_step(tmp_path: Path) -> None:
+    """Every write to /dev/full fails as on a full disk; the step is not taken for done afterwards."""
+    made = tmp_path / "made"
+    code = f"open({str(made)!r}, 'w').write('half'); open('/dev/full', 'wb', 0).write(b'x')"
+    plan = plan_of(tmp_path / "w", python_step("one", code, made))
+    for _ in range(2):  # the second time, too: what is half made is there
+        events, error = await events_of(plan)
+        assert isinstance(error, StepError)
+        assert error.code == "TW-R03"
+        assert "No space left on device" in error.what
+        assert error.todo.startswith("Free some space")
+        assert [getattr(event, "outcome", None) for event in events][-1] == "failed"
+    whole = plan_of(tmp_path / "w", python_step("one", f"open({str(made)!r}, 'w').write('whole')", made))
+    await events_of(whole)
+    assert made.read_text() == "whole"
+
+
+async def test_an_image_that_there_is_none_of(tmp_path: Path) -> None:
+    said = "Error response from daemon: manifest unknown"
+    _, error = await events_of(plan_of(tmp_path / "w", python_step("image", f"import sys; sys.exit({said!r})")))
+    assert isinstance(error, StepError)
+    assert error.code == "TW-R03"
+    assert "manifest unknown" in error.what
+    assert "--release" in error.todo
+    assert sys.executable in error.todo  # the command is there to be tried by hand
