@@ -124,7 +124,11 @@ def _tool(version: str, contract: str, name: str, action: str) -> str:
                 said.append(f"choices={[one for one in spec['choices'] if one is not None]!r}")
             if spec.get("type") == "int":
                 said.append("type=int")
-            said += [f"{key}={spec[key]!r}" for key in ("nargs", "required") if spec.get(key)]
+            known = {
+                **spec,
+                "default": None if "." in str(spec.get("default")) else spec.get("default"),
+            }  # an expression
+            said += [f"{key}={known[key]!r}" for key in ("nargs", "required", "default") if known.get(key)]
         lines.append(f"p.add_argument({', '.join([*map(repr, spec['aliases']), *said])})")
     return COMMON.format(name=name, version=version, flags="\n".join(lines)) + action
 

@@ -244,9 +244,7 @@ async def test_a_disk_that_fills_during_a_step(address: str, facts: ModelFacts, 
     await stop(server_of(made))
 
 
-async def test_a_name_and_a_port_that_somebody_took_meanwhile(
-    address: str, facts: ModelFacts, tmp_path: Path
-) -> None:
+async def test_a_name_and_a_port_that_somebody_took_meanwhile(address: str, facts: ModelFacts, tmp_path: Path) -> None:
     made = plan(facts, tmp_path / "work")
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.container
@@ -270,13 +268,12 @@ async def test_two_ranks_are_started_and_ended_together(address: str, facts: Mod
     made = plan(facts, tmp_path / "work", TUTORIAL_002)
     found = await events(made)
     assert isinstance(found[-1], Ready)
-    assert {"FakeRun: rank 0 continues Say: hello", "FakeRun: rank 1 continues Say: hello"} <= set(
-        said(found).splitlines()
-    )
+    assert "FakeRun: rank 0" in said(found)
+    assert "FakeRun: rank 1" in said(found)
     endpoint = found[-1].endpoint
     url = f"{endpoint.http}/v2/models/ensemble/generate"
     assert await asyncio.to_thread(asked, url, text_input="Hello, Triton", max_tokens=5) == "Hello"
-    processes = docker(address, "top", *ours(address), "-eo", "args").stdout
+    processes = docker(address, "top", *ours(address), "-eo", "pid,args").stdout
     assert "signal.pause" in processes
     wizard(made, "down", "demo")
     assert ours(address) == []
@@ -284,16 +281,14 @@ async def test_two_ranks_are_started_and_ended_together(address: str, facts: Mod
     assert "FakeMpirun: all ranks have ended" in Path(endpoint.log).read_text(encoding="utf-8")
 
 
-def test_a_container_that_was_left_is_listed_and_removed(
-    address: str, facts: ModelFacts, tmp_path: Path
-) -> None:
+def test_a_container_that_was_left_is_listed_and_removed(address: str, facts: ModelFacts, tmp_path: Path) -> None:
     made = plan(facts, tmp_path / "work")
     server = server_of(made)
     server.root.mkdir(parents=True)
     server.plan.write_text(to_json(made), encoding="utf-8")
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.container
-    asyncio.run(events(replace(made, steps=made.steps[1:4])))  # what the container sees must be there
+    Workspace.at(made.workspace).models.mkdir()  # what a container sees must be there
     options = [word for word in start.container.run[2:] if word not in ("--rm", "--init")]
     other = docker(address, "create", f"--label={LABEL}.server=another", IMAGE, "true").stdout.strip()
     assert docker(address, "create", *options, IMAGE, "true").returncode == 0

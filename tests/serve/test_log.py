@@ -33,6 +33,27 @@ def test_the_first_cause_is_named_not_its_consequence(name: str, words: str) -> 
     assert "failed to load all models" not in cause
 
 
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        (
+            'docker: Error response from daemon: Conflict. The container name "/a" is already in use by container "1".',
+            "Conflict.",
+        ),
+        ("docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock.", "Cannot connect"),
+        ("Error: unresolvable CDI devices nvidia.com/gpu=0", "unresolvable CDI devices"),
+        (
+            "RuntimeError: tritonserver process(es) already found with PID(s): [7].",
+            "RuntimeError: tritonserver process(es)",
+        ),
+    ],
+)
+def test_what_keeps_the_server_from_being_started_at_all(line: str, cause: str) -> None:
+    found = log.cause(["Traceback (most recent call last):", line, "", "Run 'docker run --help' for more information"])
+    assert found
+    assert found.startswith(cause)
+
+
 def test_a_log_without_a_cause_names_none() -> None:
     assert log.cause(["I1121 server.cc:1] all is well"]) is None
 

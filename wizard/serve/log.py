@@ -30,6 +30,10 @@ _CAUSES = (
     re.compile(r"Socket '[^']+' already in use"),
     re.compile(r"Poll failed for model directory '[^']+': .+"),
     re.compile(r"error: (?P<cause>.+)"),
+    # what docker and podman say themselves when they start no container
+    re.compile(r"^docker: (?:Error response from daemon: )?(?P<cause>.+)"),
+    re.compile(r"^Error: (?P<cause>.+)"),
+    re.compile(r"^\w+(?:Error|Exception): .+"),  # the last line of a traceback: what starts ranks is Python
 )
 
 
