@@ -59,7 +59,7 @@ def test_without_a_hub_the_offline_demo_comes_first() -> None:
 def served(tmp_path: Path) -> Workspace:
     """A workspace whose server ``foo`` runs (this very process stands for it) and was made from a/foo."""
     workspace = Workspace(tmp_path / "w")
-    facts = replace(GGUF, ref="a/foo")
+    facts = replace(GGUF, ref="a/foo", source="hub")
     made = journey.plan(CPU_HOST, facts, CHOICE, workspace)
     workspace.server("foo").root.mkdir(parents=True)
     workspace.server("foo").plan.write_text(to_json(made))
@@ -71,13 +71,13 @@ def served(tmp_path: Path) -> Workspace:
 
 def test_another_model_does_not_take_the_name_of_a_running_server(served: Workspace) -> None:
     with pytest.raises(UsageError, match="serves a/foo") as caught:
-        journey.plan(CPU_HOST, replace(GGUF, ref="b/foo"), CHOICE, served)
+        journey.plan(CPU_HOST, replace(GGUF, ref="b/foo", source="hub"), CHOICE, served)
     assert caught.value.code == "TW-L04"
-    assert journey.plan(CPU_HOST, replace(GGUF, ref="b/foo"), CHOICE, served, name="foo")  # on purpose
+    assert journey.plan(CPU_HOST, replace(GGUF, ref="b/foo", source="hub"), CHOICE, served, name="foo")  # on purpose
 
 
 def test_a_running_server_keeps_its_ports_and_a_restart_is_said(served: Workspace) -> None:
-    made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo"), replace(CHOICE, max_seq_len=512), served)
+    made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo", source="hub"), replace(CHOICE, max_seq_len=512), served)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.ports == Ports(9, 10, 11)
     assert "stopped and started again" in made.notes[0]
@@ -124,7 +124,26 @@ def test_a_servers_name_leads_to_what_it_was_made_from(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     plan = plan_of(tmp_path, name="mine")
     workspace.server("mine").root.mkdir(parents=True)
-    workspace.server("mine").plan.write_text(to_json(replace(plan, facts=replace(plan.facts, ref="org/name"))))
+    workspace.server("mine").plan.write_text(
+        to_json(replace(plan, facts=replace(plan.facts, ref="org/name", source="hub")))
+    )
     assert journey.served_before(workspace, "mine") == "org/name"
     assert journey.served_before(workspace, "other") is None
     assert journey.served_before(workspace, "demo") is None
+
+
+def test_a_relative_path_names_the_same_file_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, made = Workspace(tmp_path / "w"), []
+    for name in ("first", "second"):
+        folder = tmp_path / name / "my models"
+        folder.mkdir(parents=True)
+        write_chain_model(folder / "m.gguf")
+        monkeypatch.chdir(folder)
+        made.append(journey.plan(CPU_HOST, journey.model("./m.gguf"), CHOICE, workspace))
+    link, other = (next(step for step in plan.steps if step.id == "model").done for plan in made)
+    assert link != other  # each has its own link in the workspace
+    workspace.server("m").root.mkdir(parents=True)
+    workspace.server("m").plan.write_text(to_json(made[0]))
+    assert journey.served_before(workspace, "m") == str(tmp_path / "first" / "my models" / "m.gguf")

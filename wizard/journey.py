@@ -69,7 +69,12 @@ def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
 def served_before(workspace: Workspace, name: str) -> str | None:
     """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
     earlier = None if name in {one.name for one in journeys()} else earlier_plan(workspace, name)
-    return earlier.facts.ref if earlier else None
+    return _origin(earlier.facts) if earlier else None
+
+
+def _origin(facts: ModelFacts) -> str:
+    """What names the model wherever one is: a path as it was typed names another file in another folder."""
+    return facts.location if facts.source in ("folder", "gguf") else facts.ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,7 @@ def plan(
 
     given, name = name, name or suggest_name(facts.ref)
     mine, earlier = running(workspace.server(name)), earlier_plan(workspace, name)
-    if mine and earlier and earlier.facts.ref != facts.ref and not given:
+    if mine and earlier and _origin(earlier.facts) != _origin(facts) and not given:
         raise UsageError(
             "TW-L04",
             f"the server {name} is running and serves {earlier.facts.ref}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -14,8 +15,8 @@ import pytest
 
 from tests.model.fake_hub import COMMIT, FakeHub, FakeRepo
 from tests.model.gguf_bytes import LLAMA_CONFIG, TEMPLATE, safetensors, tiny
-from wizard.kernel.errors import ModelError, NetworkError, WizardError
-from wizard.model import hub
+from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
+from wizard.model import hub, hub_errors
 from wizard.model.cache import endpoint, hub_cache
 from wizard.model.source import find
 
@@ -236,12 +237,32 @@ def test_a_gated_repository_opens_with_a_token(fake: FakeHub, monkeypatch: pytes
     with pytest.raises(ModelError) as caught:
         find("org/gated")
     assert f"{fake.url}/org/gated" in caught.value.todo
+    assert "the token that is set does not belong" in caught.value.what
     assert "hf_wrong" not in str(caught.value)
     monkeypatch.setenv("HF_TOKEN", "right")
     assert find("org/gated").gated is True
     at_storage = [head for _, path, head in fake.requests if path.startswith("/cdn/")]
     assert at_storage
     assert all("authorization" not in head for head in at_storage)
+
+
+@pytest.mark.parametrize("place", ["file", "nowhere"])
+def test_a_cache_that_cannot_be_written_is_not_the_hubs_silence(
+    fake: FakeHub, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("where HF_HOME should be a folder")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "file") if place == "file" else "/proc/nowhere")
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    with pytest.raises(WorkspaceError) as caught:
+        find("org/llama")
+    assert caught.value.code == "TW-M18"
+    assert "HF_HOME" in caught.value.todo
+    assert find("org/gguf").parameters  # of a GGUF file only the beginning is read, and nothing is kept of it
+
+
+def test_a_full_disk_under_the_cache() -> None:
+    error = hub_errors.translated(OSError(errno.ENOSPC, "No space left on device"), None)
+    assert (error.code, error.exit_code) == ("TW-M18", WorkspaceError.exit_code)
 
 
 @pytest.mark.parametrize(

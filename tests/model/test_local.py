@@ -15,6 +15,7 @@ from tests.model.gguf_bytes import LLAMA_CONFIG, TEMPLATE, folder, safetensors, 
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.model import local
 from wizard.model import safetensors as reader
+from wizard.model.source import find
 
 TENSORS: dict[str, Any] = {
     "__metadata__": {"format": "pt"},
@@ -28,6 +29,18 @@ def refusal(path: Path) -> ModelError:
     with pytest.raises(ModelError) as caught:
         local.of_path(path, "x")
     return caught.value
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "a;b$(x)'q\"", "ü,=:%"])
+def test_a_relative_folder_is_found_again_from_anywhere(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = folder(tmp_path / name, model__safetensors=safetensors(TENSORS))
+    monkeypatch.chdir(tmp_path)
+    for ref in (f"./{name}", f"./{name}///", f"./{name}/.", f"../{tmp_path.name}/{name}"):
+        facts = find(ref)
+        assert Path(facts.location).is_absolute()
+        assert Path(facts.location).resolve() == made
 
 
 def test_a_folder_with_one_weight_file(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_plan_can_be_written_and_read_back(workspace: Workspace) -> None:
     assert again.fingerprint == plan.fingerprint
 
 
-@pytest.mark.parametrize("name", ["a b", "a;b", "$(x)", "it's", 'say "x"', "a*b"])
+@pytest.mark.parametrize("name", ["a b", "a;b", "$(x)", "it's", 'say "x"', "a*b", "a:b"])
 def test_a_path_that_triton_cannot_be_given_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         build(CPU_HOST, GGUF, CHOICE, Workspace(tmp_path / name))

@@ -42,7 +42,7 @@ def server_name(name: str) -> str:
     if not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
             "TW-U01",
-            f"{name!r} is not a usable server name",
+            f"{name[:60]!r}{' …' if len(name) > 60 else ''} is not a usable server name",
             "Use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit, 63 at most.",
         )
     return name

@@ -5,10 +5,12 @@ The classes of ``huggingface_hub.errors`` are told apart by their names, so that
 
 from __future__ import annotations
 
-from wizard.kernel.errors import ModelError, NetworkError, WizardError
+import errno
+
+from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
-from wizard.model.cache import endpoint
+from wizard.model.cache import endpoint, hub_cache
 from wizard.model.refs import HubRef
 
 _OFFLINE = "To work without it, give a folder or .gguf file on this disk (./PATH) or run `triton-wizard up demo`."
@@ -20,10 +22,12 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
     if "LocalEntryNotFoundError" in names and error.__cause__ is not None:
         return translated(error.__cause__, ref)
     status = getattr(getattr(error, "response", None), "status_code", None)
-    if found := _of_repository(names, status, ref):
+    if found := _of_repository(names, status, ref, with_token=_with_token(error)):
         return found
     if status is not None:
         return _http(int(status))
+    if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        return _no_cache(error)
     if names & {"TransportError", "OSError", "TooManyRedirects"}:  # httpx's base of all connection failures, and ours
         return silent(str(error) or type(error).__name__)
     return NetworkError(
@@ -49,13 +53,31 @@ def offline_error(ref: HubRef) -> ModelError:
     )
 
 
-def _of_repository(names: set[str], status: int | None, ref: HubRef | None) -> ModelError | None:
+def _no_cache(error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        "TW-M18",
+        f"the cache of the hub's files in {hub_cache()} cannot be written: {_short(error.strerror or error)}",
+        "Free some space or mend its rights, or name another folder with HF_HOME.",
+    )
+
+
+def _with_token(error: BaseException) -> bool:
+    """Whether the request that was refused bore a token."""
+    request = getattr(getattr(error, "response", None), "request", None)
+    return "authorization" in getattr(request, "headers", ())
+
+
+def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, with_token: bool) -> ModelError | None:
     """Errors that are about the repository and not about the way to it."""
     if "GatedRepoError" in names:
+        page = f"{endpoint()}/{ref.repo if ref else ''}"
         return ModelError(
             "TW-M12",
-            f"{ref} is gated: its owner lets only people in who accepted its licence",
-            f"Accept it at {endpoint()}/{ref.repo if ref else ''}, then log in with `hf auth login` or set HF_TOKEN.",
+            f"{ref} is gated: its owner lets only people in who accepted its licence"
+            + (", and the token that is set does not belong to one of them" if with_token else ""),
+            f"Accept it at {page} with the account of the token (`hf auth whoami`), or log in with another one."
+            if with_token
+            else f"Accept it at {page}, then log in with `hf auth login` or set HF_TOKEN.",
         )
     if names & {"RepositoryNotFoundError", "RevisionNotFoundError"}:
         return ModelError(

@@ -81,7 +81,7 @@ def of_folder(folder: Path, ref: str) -> ModelFacts:
         raise unreadable(folder, error) from error
     if "config.json" not in names:
         return _folder_of_gguf(folder, names, ref)
-    facts = ModelFacts(ref, "folder", str(folder), _name(folder), None, None, licence=_licence(folder))
+    facts = ModelFacts(ref, "folder", str(folder.absolute()), _name(folder), None, None, licence=_licence(folder))
     return _with_weights(described(facts, folder), folder, names)
 
 
@@ -107,7 +107,7 @@ def of_gguf(path: Path, ref: str) -> ModelFacts:
     """
     header = gguf.read(path)
     facts = describe_gguf(
-        ModelFacts(ref, "gguf", str(path), path.stem, None, None, licence=_licence(path.parent), local=True),
+        ModelFacts(ref, "gguf", str(path.absolute()), path.stem, None, None, licence=_licence(path.parent), local=True),
         header,
         str(path),
     )

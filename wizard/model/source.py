@@ -26,6 +26,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     Raises:
         UsageError: TW-M01 if ``ref`` has none of these forms; TW-D01 if a journey's own model is not installed.
         ModelError: The model is missing, damaged or refused (TW-M02 … TW-M12, TW-M15 … TW-M17).
+        WorkspaceError: TW-M18 if the hub's cache cannot be written.
         NetworkError: The hub did not answer in time (TW-M13) or cannot answer now (TW-M14).
     """
     if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():

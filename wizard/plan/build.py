@@ -25,7 +25,7 @@ from wizard.probe.engines import images_folder
 from wizard.probe.host import Host
 
 FIRST_QUESTION = "What is Triton?"
-_UNSAFE = re.compile(r"[^\w./+@%=:,-]")
+_UNSAFE = re.compile(r"[^\w./+@%=,-]")
 STACKS = {
     "llamacpp": llamacpp.steps,
     "transformers": transformers.steps,
@@ -126,13 +126,16 @@ def _not_built(choice: Choice) -> InfeasibleError:
 
 
 def _check_path(workspace: Workspace) -> None:
-    """Triton's Python backend starts its stub by ``bash -c "exec STUB …"`` without quotes (2.51.0, seen in its log)."""
+    """Triton's Python backend starts its stub by ``bash -c "exec STUB …"`` without quotes (2.51.0, seen in its log).
+
+    And a colon ends a folder in ``PATH`` and ``LD_LIBRARY_PATH``; ``python -m venv`` makes no environment there.
+    """
     odd = sorted(set(_UNSAFE.findall(str(workspace.root))))
     if odd:
         raise UsageError(
             "TW-L03",
             f"the workspace {workspace.root} has {' '.join(map(repr, odd))} in its path, which Triton cannot be given",
-            "Choose a folder without spaces and shell characters with --workspace DIR.",
+            "Choose a folder without spaces, colons and shell characters with --workspace DIR.",
         )
 
 

@@ -14,9 +14,9 @@ MEND = "Mend the cause"
 """What to do about a cause that is not known here."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _LOGIN = (
-    "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the catalogue "
-    "at https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver, or log in (`docker login nvcr.io`, user "
-    "$oauthtoken)"
+    "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the "
+    "catalogue (https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login "
+    "nvcr.io` as $oauthtoken"
 )
 _UNREACHED = "Check this machine's network: name service, proxy (the engine's own, too), firewall"
 _REMEDIES = {
