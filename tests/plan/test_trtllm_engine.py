@@ -168,6 +168,21 @@ def test_an_engine_of_another_checkpoint_is_another_engine(other: tuple[str, ...
     assert [step.fingerprint for step in again] == [step.fingerprint for step in first]
 
 
+def test_an_engine_is_built_anew_by_another_release_and_on_another_gpu() -> None:
+    """What a resumed workspace skips is known by fingerprints: an engine loads where and by what it was built."""
+
+    def made(version: str, machine: str) -> dict[str, str]:
+        steps = planned(LLAMA, choice(version), machine=machine)
+        return {step.id: step.fingerprint for step in steps}
+
+    first = made("0.13.0", "1xL4")
+    assert made("0.13.0", "1xL4") == first
+    for other in (made("0.14.0", "1xL4"), made("0.13.0", "1xA100")):
+        assert {"engine", "start"} <= {name for name in first if first[name] != other[name]}
+    *_, note = named(planned(LLAMA, choice("0.13.0"), machine="1xL4"), "engine").actions
+    assert note == Write("/w/servers/demo/engine.gpus.json", '{"8.9": "NVIDIA L4"}\n')
+
+
 def test_ranks_are_started_by_mpi() -> None:
     steps = planned(LLAMA, choice("0.13.0", tp=2))
     assert command(steps, "examples/run.py")[:4] == ("mpirun", "--allow-run-as-root", "-n", "2")

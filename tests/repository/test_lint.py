@@ -16,6 +16,7 @@ from wizard.kernel.errors import UsageError
 from wizard.repository import llamacpp
 from wizard.repository.lint import Report, lint, report_text, server
 from wizard.repository.linting.finding import Finding, Server
+from wizard.repository.linting.trtllm import built_for
 
 WHEEL = Server(frozenset({"python"}), gpus=0)
 
@@ -185,6 +186,29 @@ L4 = Server(frozenset({"tensorrtllm"}), "0.13.0", gpus=2)
 def test_an_engine(more: dict[str, int], expected: set[str], tmp_path: Path) -> None:
     folder = engine(tmp_path, **more)  # type: ignore[arg-type]
     assert {each.code for each in only(tmp_path / "models", trtllm(str(folder)), L4)} == expected
+
+
+@pytest.mark.parametrize(
+    ("note", "capabilities", "expected"),
+    [
+        ('{"8.9": "NVIDIA L4"}', {"8.9"}, set()),
+        ('{"8.9": "NVIDIA L4"}', {"8.0"}, {"R708"}),
+        ('{"8.9": "NVIDIA L4"}', None, set()),
+        ("{}", {"8.0"}, set()),
+        ("[", {"8.0"}, set()),
+        (None, {"8.0"}, set()),
+    ],
+)
+def test_an_engine_for_another_gpu(
+    note: str | None, capabilities: set[str] | None, expected: set[str], tmp_path: Path
+) -> None:
+    folder = engine(tmp_path)
+    if note is not None:
+        built_for(folder).write_text(note)
+    here = replace(L4, capabilities=frozenset(capabilities) if capabilities else None)
+    found = only(tmp_path / "models", trtllm(str(folder)), here)
+    assert {each.code for each in found} == expected
+    assert all("NVIDIA L4 (8.9)" in each.what and "8.0" in each.what for each in found)
 
 
 def test_an_engine_of_build_py(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from wizard.cli.stages import print_json, workspace_of
 
 def lint(arguments: argparse.Namespace) -> int:
     """Print the findings; the status says whether a server would refuse a model."""
+    from dataclasses import replace
     from pathlib import Path
 
     from wizard import journey
@@ -20,10 +21,9 @@ def lint(arguments: argparse.Namespace) -> int:
     host = journey.probe(workspace_of(arguments), hardware=arguments.hardware)
     gpus = None if "gpus" in host.unknown else len(host.gpus)
     mounts = tuple(arguments.mount)
-    report = check(
-        Path(arguments.repository),
-        server(arguments.server_version, backends=arguments.backends, gpus=gpus, mounts=mounts),
-    )
+    known = server(arguments.server_version, backends=arguments.backends, gpus=gpus, mounts=mounts)
+    kinds = frozenset("{}.{}".format(*gpu.compute_capability) for gpu in host.gpus if gpu.compute_capability)
+    report = check(Path(arguments.repository), replace(known, capabilities=kinds or None))
     if arguments.json:
         print_json(report)
     else:

@@ -65,7 +65,7 @@ def steps(
     second = transformers.beside(choice, host, facts, runtime, options, get.path)
     scripts = _sources(job)
     checkpoint = tuple(after(step, scripts, get.step) for step in _checkpoint(job))
-    engine = after(build.step(job), scripts, get.step, *checkpoint)
+    engine = after(build.step(job, host), scripts, get.step, *checkpoint)
     prepared = (
         *runtime.prepare(),
         scripts,

@@ -44,6 +44,7 @@ class Server:
         gpus: How many GPUs it sees; None if that is unknown.
         mounts: Folders of this machine → where the server sees them, as in ``docker run -v``.
         name: How it is called in findings.
+        capabilities: Compute capabilities of its GPUs, such as ``8.9``; None if they are unknown.
     """
 
     backends: frozenset[str] | None = None
@@ -51,3 +52,4 @@ class Server:
     gpus: int | None = None
     mounts: tuple[tuple[str, str], ...] = ()
     name: str = "the server"
+    capabilities: frozenset[str] | None = None

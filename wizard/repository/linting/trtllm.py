@@ -46,6 +46,25 @@ def here(path: str, server: Server) -> Path:
     return Path(path)
 
 
+def built_for(engine: Path) -> Path:
+    """The note beside an engine's folder of the GPUs that it was built for: compute capability → name."""
+    return engine.with_name(f"{engine.name}.gpus.json")
+
+
+def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
+    """An engine runs only on GPUs of the compute capability that it was built on (TensorRT support matrix)."""
+    try:
+        known = json.loads(note.read_bytes())
+    except (OSError, ValueError, RecursionError):  # others' engines have none
+        return []
+    if not isinstance(known, dict) or not known or not server.capabilities or server.capabilities & set(known):
+        return []
+    built = ", ".join(f"{name} ({capability})" for capability, name in sorted(known.items()))
+    here = ", ".join(sorted(server.capabilities))
+    what = f"the engine was built for {built}; the GPUs here have compute capability {here}"
+    return [model.finding("R708", what, "Build it on GPUs of the kind that it is to run on.", at=path)]
+
+
 def _engine(model: Model, path: str, server: Server) -> list[Finding]:
     folder = here(path, server)
     if not folder.is_dir():
@@ -66,6 +85,7 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
     if server.tensorrt_llm and version and version != server.tensorrt_llm:
         what = f"the engine was built with TensorRT-LLM {version} and {server.name} has {server.tensorrt_llm}"
         found.append(model.finding("R705", what, "Build it in the image that serves it.", at=path))
+    found += _gpus(model, path, built_for(folder), server)
     if server.gpus is not None and 0 < server.gpus < tp * pp:
         what = f"the engine needs {tp * pp} GPUs and there are {server.gpus}"
         found.append(model.finding("R402", what, "Build it for fewer, or use another machine.", at=path))

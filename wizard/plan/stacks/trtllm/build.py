@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from wizard.catalog.trtllm_tools import version_of
-from wizard.plan.plan import Command, Done, Estimate, Step
+from wizard.plan.plan import Command, Done, Estimate, Step, Write
 from wizard.plan.stacks.trtllm.job import Call, Job, partial, whole
+from wizard.probe.host import Host
+from wizard.repository.linting.trtllm import built_for
 
 UNIFIED = (0, 8)
 """From this release on an engine is built from a checkpoint."""
@@ -79,8 +83,8 @@ def _example(job: Job) -> Call:
     return Call(found.tool, found.program, (*found.arguments, *((switch, None) for switch in job.tools.batching)))
 
 
-def step(job: Job) -> Step:
-    """Build the engine."""
+def step(job: Job, host: Host) -> Step:
+    """Build the engine, and note which GPUs it is for: on others it is another step, done anew."""
     how = (
         "trtllm-build compiles the checkpoint"
         if from_checkpoint(job)
@@ -105,6 +109,7 @@ def step(job: Job) -> Step:
         actions=(
             Command(("rm", "-f", str(tested(job)))),
             *whole(job.engine, job.command("engine", call(job).argv, gpus=job.world)),
+            Write(str(built_for(job.engine)), _gpus(job, host)),
         ),
         done=Done(files=files(job)),
         estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
@@ -124,3 +129,10 @@ def files(job: Job) -> tuple[str, ...]:
 def tested(job: Job) -> str:
     """The file that says that this very engine has answered."""
     return str(job.engine.with_name("engine.tested"))
+
+
+def _gpus(job: Job, host: Host) -> str:
+    """Compute capability → names of the GPUs that the engine is for, as JSON; empty where it is not known."""
+    used = [gpu for gpu in host.gpus if gpu.index in job.choice.devices and gpu.compute_capability]
+    found = {"{}.{}".format(*gpu.compute_capability or ()): gpu.name for gpu in used}
+    return json.dumps(found, sort_keys=True) + "\n"
