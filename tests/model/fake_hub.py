@@ -30,8 +30,9 @@ class FakeRepo:
 class FakeHub:
     """Start with ``with FakeHub({...}) as hub``; ``hub.url`` is its address and ``hub.requests`` what was asked.
 
-    ``trouble`` is an HTTP status that every request gets, ``silent`` (accepts, never answers), ``drip`` (sends a byte
-    now and then for ever) or ``foreign`` (HTML, as from a captive portal).
+    With ``half`` the storage stops in the middle of a file and sets ``at_half``. ``trouble`` is an HTTP status that
+    every request gets, ``silent`` (accepts, never answers), ``drip`` (sends a byte now and then for ever) or
+    ``foreign`` (HTML, as from a captive portal).
     """
 
     def __init__(self, repos: dict[str, FakeRepo], trouble: int | str | None = None) -> None:
@@ -39,6 +40,8 @@ class FakeHub:
         self.trouble = trouble
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.closing = threading.Event()
+        self.half = False
+        self.at_half = threading.Event()
         hub = self
 
         class Handler(_Handler):
@@ -166,5 +169,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, item)
         self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(raw)
+        if self.command == "HEAD":
+            return
+        if self.fake.half and self.path.startswith("/cdn/"):
+            self.wfile.write(raw[: len(raw) // 2])
+            self.wfile.flush()
+            self.fake.at_half.set()
+            self.fake.closing.wait()
+            self.close_connection = True
+            return
+        self.wfile.write(raw)

@@ -43,6 +43,8 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     argv = download_command(facts.location, gguf, facts.revision, str(folder))
     target = folder / gguf if gguf else folder
     size = facts.weight_bytes or 0
+    # config.json alone is there after a download that was cut off.
+    whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
     what = (
         "one GGUF file with tokenizer and chat template inside"
         if gguf
@@ -53,7 +55,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
         "Get the model",
         f"The weights come from the Hugging Face hub, {what}.",
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
-        Done(files=(str(target if gguf else folder / "config.json"),)),
+        Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / 20e6, size, size),
     )
     return Fetched(step, target)
