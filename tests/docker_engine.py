@@ -42,6 +42,12 @@ TOOLS = (
     "find",
     "sed",
 )
+CHANGES = (
+    "ENV PATH=/opt/tritonserver/bin:/usr/bin:/bin",
+    "ENV LD_LIBRARY_PATH=/opt/tritonserver/lib",
+    "ENV PYTHONHOME=/usr",
+)
+"""What an image says beside its files."""
 STARTS_S = 60.0
 FAKE_HOOK = """#!/bin/sh
 # FakeNvidiaRuntime: dockerd takes --gpus when a program of this name is on its PATH; it gives the container no GPU.
@@ -118,24 +124,24 @@ def standin_image(address: str, folder: Path, *names: str, extra: Path | None = 
     """Make the image once and give it ``names``; the tree ``extra`` is laid over its root."""
     archive = folder / "standin.tar"
     with tarfile.open(archive, "w", dereference=True) as tar:
-        for target, source in _files().items():
-            tar.add(source, target)
-        _links(tar)
+        pack(tar)
         if extra:
             for path in sorted(extra.rglob("*")):
                 if path.is_file():
                     tar.add(path, str(path.relative_to(extra)))
-    changes = (
-        "ENV PATH=/opt/tritonserver/bin:/usr/bin:/bin",
-        "ENV LD_LIBRARY_PATH=/opt/tritonserver/lib",
-        "ENV PYTHONHOME=/usr",
-    )
-    flags = [flag for change in changes for flag in ("--change", change)]
+    flags = [flag for change in CHANGES for flag in ("--change", change)]
     made = docker(address, "import", *flags, str(archive), names[0])
     assert made.returncode == 0, made.stderr
     archive.unlink()
     for name in names[1:]:
         assert docker(address, "tag", names[0], name).returncode == 0
+
+
+def pack(tar: tarfile.TarFile) -> None:
+    """Everything that the image has."""
+    for target, source in _files().items():
+        tar.add(source, target)
+    _links(tar)
 
 
 def _files() -> dict[str, Path]:

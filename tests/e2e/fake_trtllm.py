@@ -1,10 +1,11 @@
 """Stand-ins for what NVIDIA's images and repositories have of TensorRT-LLM: its tools, its backend and mpirun.
 
 The tools take exactly the flags that the real ones of a release take (``tests/cases/cli-contracts.json``), look whether
-what they are to read is there, and write folders that look like checkpoints and engines; nothing is computed. The Python
-models around the engine are those of ``tests/repository/standins.py``.
+what they are to read is there, and write folders that look like checkpoints and engines; nothing is computed. The
+Python models around the engine are those of ``tests/repository/standins.py``.
 
-A file ``hold.TOOL`` in the server's folder makes TOOL stop half-way, ``fill.TOOL`` makes it write until the disk is full.
+A file ``hold.TOOL`` in the server's folder makes TOOL stop half-way, ``fill.TOOL`` makes it write until the disk is
+full.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """FakeTrtllmBackend: stands for TensorRT-LLM's C++ backend in an image without it; no GPU, no arithmetic.
 
-As the real one it reads the engine that ``gpt_model_path`` names, streams where it is decoupled and asked to, and ends a
-request that its client gave up. It says the prompt's tokens again and again, without the end token.
+As the real one it reads the engine that ``gpt_model_path`` names, streams where it is decoupled and asked to, and ends
+a request that its client gave up. It says the prompt's tokens again and again, without the end token.
 """
 
 import json

@@ -8,13 +8,14 @@ import os
 import signal
 import urllib.request
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.docker_engine import docker, engine, standin_image, why_not
+from tests.e2e.fake_registry import registry
 from tests.values import CHOICE, plan_of
 from wizard.kernel.errors import ServerError, StepError
 from wizard.kernel.paths import Workspace
@@ -22,10 +23,11 @@ from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.serving import repository_step, serve_steps
+from wizard.probe.engines import has_image
 from wizard.repository.config_pbtxt import Tensor, config_pbtxt
 from wizard.repository.repository import Repository, RepositoryFile
 from wizard.run.engine import run
-from wizard.run.events import Event, Output, Ready, StepFinished
+from wizard.run.events import Event, Output, Progress, Ready, StepFinished
 from wizard.serve.status import status
 from wizard.serve.stop import stop
 
@@ -84,6 +86,16 @@ def plan(runtime: Docker, *steps: Step) -> Plan:
 async def events(made: Plan) -> list[Event]:
     async with aclosing(run(made)) as found:
         return [event async for event in found]
+
+
+async def reached(made: Plan) -> list[Event]:
+    """The events of a plan that starts no server, and so cannot end with one that is ready."""
+    found: list[Event] = []
+    async with aclosing(run(made)) as going:
+        with suppress(ServerError):
+            async for event in going:
+                found.append(event)  # noqa: PERF401 -- kept although the last one is an error
+    return found
 
 
 def fetched(request: urllib.request.Request) -> dict[str, str]:
@@ -199,6 +211,47 @@ async def test_an_image_that_cannot_be_had(runtime: Docker) -> None:
         await events(plan(missing, *missing.prepare()))
     assert caught.value.code == "TW-R03"
     assert "refused" in caught.value.what
+
+
+async def test_an_image_is_pulled_layer_by_layer(address: str, runtime: Docker) -> None:
+    with registry(layers=3) as where:
+        made = replace(runtime, image=f"{where}/triton:1")
+        found = await reached(plan(made, *made.prepare()))
+        told = [event.fraction for event in found if isinstance(event, Progress)]
+        assert told == sorted(told)
+        assert told[-1] == 1
+        assert "Status: Downloaded newer image" in said(found)
+        assert docker(address, "image", "inspect", made.image).returncode == 0
+        assert "Pull" not in said(await reached(plan(made, *made.prepare())))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("triton:2", "manifest unknown"),
+        ("triton-401:1", "unauthorized"),
+        ("triton-429:1", "pull rate limit"),
+    ],
+)
+async def test_what_a_registry_refuses_is_said(runtime: Docker, name: str, why: str) -> None:
+    with registry(layers=1) as where:
+        made = replace(runtime, image=f"{where}/{name}")
+        with pytest.raises(StepError, match=why) as caught:
+            await events(plan(made, *made.prepare()))
+    assert caught.value.code == "TW-R03"
+
+
+async def test_a_context_is_respected(
+    address: str, runtime: Docker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which engine is meant is docker's own affair: nothing of it is in a plan."""
+    monkeypatch.delenv("DOCKER_HOST")
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    assert docker(address, "context", "create", "tests", f"--docker=host={address}").returncode == 0
+    monkeypatch.setenv("DOCKER_CONTEXT", "tests")
+    assert has_image("docker", IMAGE)
+    found = await reached(plan(runtime, python(runtime, "build", "print('in the context')")))
+    assert "in the context" in said(found)
 
 
 async def test_an_engine_that_does_not_run(runtime: Docker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,10 +121,9 @@ def asked(url: str, **body: object) -> str:
 
 def wizard(made: Plan, command: str, *arguments: str) -> str:
     argv = [sys.executable, "-m", "wizard", command, *arguments, "--workspace", made.workspace]
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(argv, **streams, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
 async def first_pieces(endpoint: Endpoint, pieces: int) -> str:

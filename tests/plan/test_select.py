@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def native(choice: Choice, host: Host = CPU_HOST) -> Native:
     found = selected(host, choice)
     assert isinstance(found, Native)
     return found
+
+
+def test_limits_and_user_are_those_that_the_engine_here_can_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "docker"
+    script.write_text("#!/bin/sh\necho '[name=rootless]'\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    here = docker(replace(CPU_HOST, engines=(DOCKER,)))
+    assert (here.rootless, here.memlock) == (True, False)
+    described = docker(replace(shorthand("2xL4"), engines=()))
+    assert (described.rootless, described.memlock) == (False, True)
 
 
 def test_the_image_is_nvidias_with_the_choices_tag() -> None:

@@ -148,3 +148,25 @@ def test_podman_that_does_not_work(programs: Path) -> None:
     script(programs / "podman", PODMAN_VERSION + "echo 'Error: cgroups in hybrid mode not supported' >&2; exit 125")
     (engine,) = described(programs)
     assert engine == ContainerEngine("podman", "4.3.1", None, None, "Error: cgroups in hybrid mode not supported")
+
+
+@pytest.mark.parametrize(
+    ("engine", "said", "rootless"),
+    [
+        ("docker", "[name=seccomp,profile=builtin name=rootless name=cgroupns]", True),
+        ("docker", "[name=apparmor name=seccomp,profile=default]", False),
+        ("podman", "rootless=true", True),
+        ("podman", "rootless=false", False),
+    ],
+)
+def test_whose_rights_an_engine_has(programs: Path, engine: str, said: str, rootless: bool) -> None:
+    script(programs / engine, f"echo '{said}'")
+    assert engines.is_rootless(engine) is rootless
+
+
+@pytest.mark.parametrize(("bounds", "lifts"), [("000001ffffffffff", True), ("000001fffeffffff", False)])
+def test_who_may_lift_limits(tmp_path: Path, bounds: str, lifts: bool) -> None:
+    assert engines.lifts_limits(tmp_path) is False
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/status").write_text(f"Name:\tx\nCapBnd:\t{bounds}\nCapAmb:\t0000000000000000\n")
+    assert engines.lifts_limits(tmp_path) is lifts

@@ -46,6 +46,33 @@ def test_time_left_follows_the_fraction_then_the_estimate() -> None:
     assert Meter(Estimate(0)).left(None) is None
 
 
+PULL = """\
+1: Pulling from nvidia/tritonserver
+a2318d6c47ec: Already exists
+3d1dca071243: Pulling fs layer
+190b922aeaeb: Pulling fs layer
+c20a2e0c8e92: Pulling fs layer
+c20a2e0c8e92: Waiting
+c20a2e0c8e92: Verifying Checksum
+c20a2e0c8e92: Download complete
+3d1dca071243: Download complete
+190b922aeaeb: Verifying Checksum
+190b922aeaeb: Download complete
+3d1dca071243: Pull complete
+190b922aeaeb: Pull complete
+c20a2e0c8e92: Pull complete
+Digest: sha256:c33cffd77b36c2f98ec9f2fb56edc03217990c1a2caa7a4cd62eef3c3c9b3cfe
+Status: Downloaded newer image for nvcr.io/nvidia/tritonserver:1
+"""
+
+
+def test_a_pull_is_told_by_its_layers() -> None:
+    meter = Meter(Estimate(1, download_bytes=10**9))
+    told = [meter.read(line) for line in PULL.splitlines()]
+    sixths = [0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 6]
+    assert told == [None, None, *(pytest.approx(one / 6) for one in sixths), None, None]
+
+
 @given(st.lists(st.text()))
 def test_any_lines_give_fractions_or_nothing(lines: list[str]) -> None:
     meter = Meter(Estimate(1, 1000))

@@ -22,6 +22,8 @@ from wizard.probe.host import ContainerEngine
 Question = tuple[str, Literal["version", "info"]]
 _INFO = {"docker": "{{json .}}", "podman": "json"}
 """Formats that old releases know too (docker's plain ``json`` came with 23.0)."""
+_CAP_SYS_RESOURCE = 24
+"""Its bit in the sets of capabilities (linux/capability.h)."""
 CDI_FOLDERS = ("etc/cdi", "var/run/cdi")
 """Where CDI specifications lie (Container Device Interface specification; podman's ``--device nvidia.com/gpu=all``)."""
 
@@ -63,6 +65,27 @@ def images_folder(engine: str) -> Path | None:
     with asking({"info": (engine, "info", "--format", where)}) as asked:
         folder = Path(asked["info"].answer().out.strip() or "nowhere")
     return folder if folder.is_absolute() and folder.is_dir() else None
+
+
+def is_rootless(engine: str) -> bool:
+    """Whether ``engine`` runs without root's rights, so that root in a container is this user (≤ 3 s)."""
+    what = "{{.SecurityOptions}}" if engine == "docker" else "rootless={{.Host.Security.Rootless}}"
+    with asking({"info": (engine, "info", "--format", what)}) as asked:
+        return re.search(r"name=rootless|rootless=true", asked["info"].answer().out) is not None
+
+
+def lifts_limits(root: Path = Path("/")) -> bool:
+    """Whether root may give a container higher limits than a user's, such as of locked memory.
+
+    That takes ``CAP_SYS_RESOURCE`` (getrlimit(2)), which a sandbox may withhold from everybody; ``root`` is where
+    ``/proc`` lies.
+    """
+    try:
+        status = (root / "proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    bounds = re.search(r"^CapBnd:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return bounds is not None and int(bounds.group(1), 16) >> _CAP_SYS_RESOURCE & 1 == 1
 
 
 def _docker(client: str | None, info: Answer) -> ContainerEngine:

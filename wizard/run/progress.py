@@ -11,6 +11,14 @@ from wizard.plan.plan import Estimate
 _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PERCENT = re.compile(r"(?<![\d.])(\d{1,3})(?:\.\d+)?%")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\s*/\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\b")
+_LAYER = re.compile(
+    r"([0-9a-f]{12}): (?:(?P<known>Pulling fs layer|Waiting|Verifying Checksum)|(?P<fetched>Download complete)"
+    r"|(?P<there>Pull complete))\s*"
+)
+"""What `docker pull` says of a layer when it writes to no terminal (Docker 28.2: whole lines, no sizes); of one that
+exists already there is nothing to do."""
+_FETCHED = 0.5
+"""How far a layer is that is fetched and not yet unpacked."""
 _LEAST = 0.02
 """Below this fraction the time left is not worth saying."""
 
@@ -29,9 +37,16 @@ class Meter:
     """Bytes of the files that are through."""
     _done: float = 0.0
     _of: float = 0.0
+    _layers: dict[str, float] = field(default_factory=dict)
+    """How far each layer of an image is."""
 
     def read(self, line: str) -> float | None:
-        """The step's fraction, 0 to 1, if ``line`` tells: ``12.5/107.0 MB`` (pip), ``3.2M/512M`` (tqdm), ``45%``."""
+        """The step's fraction, 0 to 1, if ``line`` tells.
+
+        ``12.5/107.0 MB`` (pip), ``3.2M/512M`` (tqdm), ``45%``, ``8a1e25ce7c4f: Pull complete`` (docker).
+        """
+        if match := _LAYER.fullmatch(line):
+            return self._layer(match)
         if match := _OF.search(line):
             done, done_unit, of, of_unit = match.groups()
             self._next(float(done) * _UNITS[done_unit or of_unit], float(of) * _UNITS[of_unit])
@@ -41,6 +56,12 @@ class Meter:
             percent = int(match.group(1))
             return percent / 100 if percent <= 100 else None
         return None
+
+    def _layer(self, match: re.Match[str]) -> float:
+        """All layers are named before the first is there; each counts the same, for docker does not say their sizes."""
+        done = 1.0 if match["there"] else _FETCHED if match["fetched"] else 0.0
+        self._layers[match[1]] = max(done, self._layers.get(match[1], 0.0))
+        return sum(self._layers.values()) / len(self._layers)
 
     def _next(self, done: float, of: float) -> None:
         if of != self._of or done < self._done:

@@ -39,6 +39,8 @@ class Docker:
         disk_bytes: What the image takes on disk, where it is known.
         memlock: Containers may lock any amount of memory, as NCCL over InfiniBand wants it; where this machine gives
             nobody that right, an engine that is told so starts no container at all.
+        rootless: The engine runs without root's rights: root in a container is whoever runs the wizard, and the same
+            number in there is somebody else who may not write here.
     """
 
     workspace: Workspace
@@ -49,6 +51,7 @@ class Docker:
     download_bytes: int = 0
     disk_bytes: int = 0
     memlock: bool = False
+    rootless: bool = False
 
     @property
     def python(self) -> str:
@@ -145,7 +148,7 @@ class Docker:
             f"--name={name}",
             f"--label={LABEL}.server={self._mark}",
             *(f"--label={LABEL}.{key}={value}" for key, value in labels.items()),
-            f"--user={os.getuid()}:{os.getgid()}",
+            "--user=0:0" if self.rootless else f"--user={os.getuid()}:{os.getgid()}",
             "--env=HOME=/tmp",
             f"--shm-size={shared:g}g",
             "--ulimit=stack=67108864",
@@ -156,7 +159,9 @@ class Docker:
         if not devices:
             return ()
         if self.engine == "podman":  # it ignores --gpus without a word
-            return tuple(f"--device=nvidia.com/gpu={one}" for one in devices)
+            # SELinux lets no container at the devices otherwise (Container Toolkit, "Support for Container Device
+            # Interface").
+            return ("--security-opt=label=disable", *(f"--device=nvidia.com/gpu={one}" for one in devices))
         return (f'--gpus="device={",".join(map(str, devices))}"',)
 
     def _mounts(self, reads: Sequence[Path], writes: Sequence[Path]) -> tuple[str, ...]:
@@ -178,7 +183,7 @@ def mark(server: ServerFolder) -> str:
 
 
 def _mount(path: Path, *mode: str) -> str:
-    """The option; its value is one record of CSV, in which a path may have commas and quotes (docker's opts/mount.go)."""
+    """The option; its value is a record of CSV, in which a path may have commas and quotes (docker's opts/mount.go)."""
     fields = ("type=bind", f"source={path}", f"target={path}", *mode)
     return "--mount=" + ",".join(_quoted(field) if set(field) & set(',"\n') else field for field in fields)
 

@@ -15,7 +15,7 @@ from wizard.plan.prerequisites import Prerequisite, prerequisites, usable_engine
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
-from wizard.probe.engines import has_image
+from wizard.probe.engines import has_image, is_rootless, lifts_limits
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
 
@@ -48,9 +48,11 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             "Name one with --release, such as 24.05, or serve natively.",
         )
     name, image = _engine(host, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
-    there = host.source == "this machine" and has_image(name, image)
-    size = 0 if there else image_bytes(choice.release) or 0
-    return Docker(workspace, server, image, name, choice.devices, download_bytes=size, disk_bytes=size)
+    here = host.source == "this machine"
+    size = 0 if here and has_image(name, image) else image_bytes(choice.release) or 0
+    rootless = here and is_rootless(name)
+    memlock = not here or (lifts_limits() and not rootless)
+    return Docker(workspace, server, image, name, choice.devices, size, size, memlock, rootless)
 
 
 def _engine(host: Host, *, gpus: bool) -> str:

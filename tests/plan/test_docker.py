@@ -1,0 +1,124 @@
+"""Options of containers: shared memory, limits, GPUs, mounts; and the folders that a local model brings with it."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plan.trtllm_values import LLAMA, WORKSPACE, choice, runtime
+from tests.values import GGUF
+from wizard.kernel.paths import Workspace
+from wizard.plan.fetch import fetch
+from wizard.plan.plan import Command, Ports
+from wizard.plan.runtimes.docker import Docker
+
+ONE = runtime(choice("0.13.0"))
+FOUR = runtime(choice("0.13.0", tp=4))
+PODMAN = replace(FOUR, engine="podman")
+
+
+def option(argv: tuple[str, ...], name: str) -> list[str]:
+    return [word.removeprefix(f"{name}=") for word in argv if word.startswith(f"{name}=")]
+
+
+@pytest.mark.parametrize(
+    ("made", "gpus", "size"), [(ONE, 0, "1g"), (ONE, 1, "1g"), (FOUR, 1, "1g"), (FOUR, 2, "5.12g"), (FOUR, 4, "10.24g")]
+)
+def test_shared_memory_grows_with_the_gpus_of_a_step(made: Docker, gpus: int, size: str) -> None:
+    assert option(made.command("engine", ("true",), gpus=gpus).argv, "--shm-size") == [size]
+
+
+def test_a_server_has_shared_memory_for_all_its_gpus() -> None:
+    (found,) = (one.start("m", Ports(), "made").command().argv for one in [FOUR])
+    assert option(found, "--shm-size") == ["10.24g"]
+
+
+def test_locked_memory_is_unlimited_only_where_that_can_be_given() -> None:
+    assert "memlock=-1" not in option(ONE.command("s", ("true",)).argv, "--ulimit")
+    assert "memlock=-1" in option(replace(ONE, memlock=True).command("s", ("true",)).argv, "--ulimit")
+    assert "memlock=-1" in option(replace(ONE, memlock=True).start("m", Ports(), "").command().argv, "--ulimit")
+
+
+def test_whoever_runs_the_wizard_owns_what_a_container_writes() -> None:
+    assert option(ONE.command("s", ("true",)).argv, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+    assert option(replace(ONE, rootless=True).command("s", ("true",)).argv, "--user") == ["0:0"]
+
+
+def test_a_command_of_podman_word_for_word() -> None:
+    made = replace(PODMAN, memlock=True).command("engine", ("trtllm-build", "--help"), gpus=2, env=(("A", "b"),))
+    (user,) = option(made.argv, "--user")
+    mark = option(made.argv, "--label")[0].split("=")[1]
+    assert made.argv == (
+        *("podman", "run", "--rm", "--init", f"--name=triton-wizard-demo-{mark}-engine"),
+        *(f"--label=triton-wizard.server={mark}", "--label=triton-wizard.step=engine"),
+        *(f"--user={user}", "--env=HOME=/tmp", "--shm-size=5.12g", "--ulimit=stack=67108864", "--ulimit=memlock=-1"),
+        *("--security-opt=label=disable", "--device=nvidia.com/gpu=0", "--device=nvidia.com/gpu=1"),
+        "--mount=type=bind,source=/w/models,target=/w/models,readonly",
+        "--mount=type=bind,source=/w/servers/demo,target=/w/servers/demo",
+        *("--env=A=b", "--workdir=/w/servers/demo"),
+        *("nvcr.io/nvidia/tritonserver:24.09-trtllm-python-py3", "trtllm-build", "--help"),
+    )
+    assert made.cleanup[2].count("podman") == 2
+    assert "docker" not in " ".join(made.cleanup)
+    (pull,) = PODMAN.prepare()[0].actions
+    assert isinstance(pull, Command)
+    assert "docker" not in pull.argv[2]
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0/\r"), min_size=1))
+def test_any_path_is_one_field_of_a_mount(name: str) -> None:
+    path = Path("/data") / name
+    value = next(one for one in option(ONE.command("s", ("true",), reads=(path,)).argv, "--mount") if "/data" in one)
+    assert list(csv.reader([value], strict=True)) == [["type=bind", f"source={path}", f"target={path}", "readonly"]]
+
+
+def test_image_steps_do_not_speak_of_engines_that_nobody_builds() -> None:
+    assert "build" not in ONE.prepare()[0].why
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """A model as the hub's cache keeps it: a folder of links to blobs, one of them by way of another disk."""
+    folder = tmp_path / "hub" / "snapshots" / "1"
+    folder.mkdir(parents=True)
+    (tmp_path / "hub" / "blobs").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "big").write_text("weights")
+    (tmp_path / "hub" / "blobs" / "a").write_text("{}")
+    (tmp_path / "hub" / "blobs" / "b").symlink_to(tmp_path / "other" / "big")
+    (folder / "config.json").symlink_to("../../blobs/a")
+    (folder / "model.safetensors").symlink_to("../../blobs/b")
+    (folder / "tokenizer.json").write_text("{}")
+    (folder / "copy.json").symlink_to("tokenizer.json")
+    (folder / "gone").symlink_to("../../blobs/gone")
+    return folder
+
+
+def test_what_a_models_links_lead_to_is_readable(snapshot: Path, tmp_path: Path) -> None:
+    found = fetch(replace(LLAMA, local=True, location=str(snapshot)), WORKSPACE)
+    assert found.reads == (snapshot, tmp_path / "hub" / "blobs", tmp_path / "other")
+
+
+def test_a_model_named_by_a_link_is_read_where_it_is(snapshot: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").symlink_to(snapshot)
+    found = fetch(replace(LLAMA, local=True, location=str(tmp_path / "model")), WORKSPACE)
+    assert found.reads[0] == snapshot
+    (tmp_path / "x.gguf").symlink_to(tmp_path / "other" / "big")
+    one = fetch(replace(GGUF, location=str(tmp_path / "x.gguf")), Workspace(tmp_path))
+    assert one.reads == (tmp_path / "other" / "big",)
+    assert one.path.suffix == ".gguf"
+
+
+def test_links_in_a_circle_are_no_folder_to_read(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "a").symlink_to("b")
+    (folder / "b").symlink_to("a")
+    (folder / "up").symlink_to("..")
+    assert fetch(replace(LLAMA, local=True, location=str(folder)), WORKSPACE).reads == (folder, tmp_path)
