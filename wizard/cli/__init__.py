@@ -27,8 +27,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if getattr(sys, name) is None:  # started with it closed: what is said goes nowhere
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         make_printable(getattr(sys, name))
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = Namespace(json="--json" in words, workspace=None)  # until they are read
     try:
+        arguments = parser().parse_args(words)
         from wizard.cli.commands import COMMANDS
 
         if arguments.profiles:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from wizard import __version__
-from wizard.kernel.errors import EXIT_CODES, UsageError
+from wizard.kernel.errors import EXIT_CODES
 from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
 
 EXAMPLES = """\
@@ -83,10 +83,7 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
     def answer(text: str) -> Value | None:
         if not text.strip():
             raise argparse.ArgumentTypeError("it is empty")
-        try:
-            return question.parse(text.lower() if question is QUANTIZATION else text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(f"{error.code}: {error.what}") from error
+        return question.parse(text.lower() if question is QUANTIZATION else text)
 
     group.add_argument(
         question.flag,

@@ -69,11 +69,12 @@ def build(
         UsageError: TW-L03 if Triton cannot be given the workspace's path.
         HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run what serves.
         WorkspaceError: TW-L02 if a disk has not enough room.
-        ModelError: TW-L06 if the model is gated and there is no token.
+        ModelError: TW-L06 if the model is gated and there is no token, TW-L07 if it is a folder without weights.
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve this model so.
     """
     if choice.stack not in BUILT:
         raise _not_built(choice)
+    _check_weights(facts)
     _check_path(workspace)
     server = workspace.server(name or suggest_name(facts.ref))
     ports, moved = _ports(http_port, keep_ports)
@@ -123,6 +124,16 @@ def _not_built(choice: Choice) -> InfeasibleError:
         f"this version of the wizard does not set up {stack_title(choice.stack)}",
         f"Choose another with --stack: {', '.join(BUILT)}.",
     )
+
+
+def _check_weights(facts: ModelFacts) -> None:
+    """A folder with only a config.json is enough for advice, and there is nothing to serve in it."""
+    if facts.source == "folder" and not facts.local:
+        raise ModelError(
+            "TW-L07",
+            f"{facts.location} holds a config.json and no weights",
+            "Fetch its .safetensors files into the folder (`hf download ORG/NAME --local-dir .`), or give its hub id.",
+        )
 
 
 def _check_path(workspace: Workspace) -> None:
