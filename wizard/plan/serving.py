@@ -26,7 +26,11 @@ def repository_step(runtime: Runtime, repository: Repository, why: str, *before:
     )
 
 
-def serve_steps(start: Start, ready_seconds: float) -> tuple[Step, ...]:
+LOADING = Estimate(0, unknown=True)
+"""Reading the weights takes seconds or many minutes: it depends on their size and the disk."""
+
+
+def serve_steps(start: Start, ready_seconds: float, loading: Estimate = LOADING) -> tuple[Step, ...]:
     """Start the server and wait until it is ready, at most ``ready_seconds``."""
     return (
         Step(
@@ -46,7 +50,7 @@ def serve_steps(start: Start, ready_seconds: float) -> tuple[Step, ...]:
             why="Triton opens its ports when every model is loaded; then /v2/models/NAME/ready answers 200.",
             actions=(Wait(start.model, start.ports, ready_seconds),),
             done=Done(),
-            estimate=Estimate(2),
+            estimate=loading,
         ),
     )
 

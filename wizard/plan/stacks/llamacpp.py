@@ -7,7 +7,7 @@ from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Ports, Step
+from wizard.plan.plan import Estimate, Ports, Step
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.probe.host import Host
@@ -42,4 +42,4 @@ def steps(
     )
     prepared = (*runtime.prepare(), get.step, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    return (*prepared, *serve_steps(start, READY_SECONDS, Estimate(2)), question_step(runtime, question))

@@ -162,7 +162,7 @@ def _in_image(choice: Choice, runtime: Runtime) -> Engine:
             "the server needs, and the engine gets the versions that it is written for."
         ),
         actions=(
-            Command(("mkdir", "-p", str(folder), str(runtime.workspace.models))),
+            Command(("mkdir", "-p", str(folder), str(runtime.workspace.models), str(runtime.server.root))),
             Write(str(requirements), text),
             runtime.command("engine-environment", (*pip, *options), writes=(folder,)),
             runtime.command("engine-environment", (runtime.python, "-c", env.check), env=path, reads=(folder,)),

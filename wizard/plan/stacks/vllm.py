@@ -124,7 +124,8 @@ def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> St
             "fetched."
         ),
         actions=(
-            Command(("mkdir", "-p", str(runtime.workspace.models))),  # a container sees it
+            # A container sees them, and a plan that is pasted line by line has not made them.
+            Command(("mkdir", "-p", str(runtime.workspace.models), str(runtime.server.root))),
             runtime.command("check", argv, env=SETTINGS, gpus=len(choice.devices)),
         ),
         done=Done(),

@@ -96,12 +96,13 @@ def step(job: Job, host: Host) -> Step:
         if "max_seq_len" in job.names("trtllm-build")
         else f"prompts of {prompt:,} tokens, answers of {answer:,}"
     )
+    requests = "one request" if job.choice.max_batch_size == 1 else f"{job.choice.max_batch_size} requests"
     return Step(
         id="engine",
         title="Build the engine",
         why=(
             f"{how} into TensorRT engines, one for each rank, for exactly this kind of GPU, this version of "
-            f"TensorRT-LLM and these limits: {job.choice.max_batch_size} requests at a time, {limits}. The plugins are "
+            f"TensorRT-LLM and these limits: {requests} at a time, {limits}. The plugins are "
             "TensorRT-LLM's own kernels: attention with a paged KV cache, and matrix products. It is built in the very "
             "image that serves it, because an engine loads only in the version that built it. The engine is moved to "
             "its place when it is whole, so that half of one is never taken for an engine."
