@@ -94,7 +94,7 @@ async def reached(made: Plan) -> list[Event]:
     async with aclosing(run(made)) as going:
         with suppress(ServerError):
             async for event in going:
-                found.append(event)  # noqa: PERF401 -- kept although the last one is an error
+                found.append(event)
     return found
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +42,7 @@ from wizard.run.clean import items
 from wizard.run.engine import run
 from wizard.run.events import Event, Output, Ready, StepFinished
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.status import status
 from wizard.serve.stop import stop
 
 IMAGE_0_7 = "nvcr.io/nvidia/tritonserver:23.12-trtllm-python-py3"
@@ -50,6 +52,12 @@ L4 = replace(host("1xL4"), source="this machine", engines=(DOCKER,))
 A100S = replace(host("2xA100"), source="this machine", engines=(DOCKER,))
 TUTORIAL_000 = choice("0.13.0", "int4_awq", dtype="bfloat16", batch=1, length=2560)
 TUTORIAL_002 = choice("0.7.0", tp=2)
+KILL_TRITON = """
+import os, pathlib
+for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    if path.read_bytes().startswith(b"/opt/tritonserver/bin/tritonserver"):
+        os.kill(int(path.parts[2]), 9)
+"""
 
 pytestmark = [
     pytest.mark.e2e,
@@ -254,8 +262,9 @@ async def test_a_name_and_a_port_that_somebody_took_meanwhile(address: str, fact
     assert caught.value.code == "TW-S04"
     assert docker(address, "rm", name).returncode == 0  # it is not ours, so it was left alone
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", start.ports.http))
-        taken.listen()
+        with suppress(OSError):  # then it is really somebody else's
+            taken.bind(("127.0.0.1", start.ports.http))
+            taken.listen()
         found = await events(made)
     assert isinstance(found[-1], Ready)
     assert f"Port {start.ports.http} is taken" in said(found)
@@ -272,8 +281,16 @@ async def test_two_ranks_are_started_and_ended_together(address: str, facts: Mod
     endpoint = found[-1].endpoint
     url = f"{endpoint.http}/v2/models/ensemble/generate"
     assert await asyncio.to_thread(asked, url, text_input="Hello, Triton", max_tokens=5) == "Hello"
-    processes = docker(address, "top", *ours(address), "-eo", "pid,args").stdout
-    assert "signal.pause" in processes
+    (container,) = ours(address)
+    assert "signal.pause" in docker(address, "top", container, "-eo", "pid,args").stdout  # the other rank
+    docker(address, "exec", container, "python3", "-c", KILL_TRITON)
+    with suppress(ChildProcessError):  # the container lives as long as the server, and docker run as long as that
+        await asyncio.to_thread(os.waitpid, endpoint.pid, 0)
+    assert status(server_of(made)).state == "dead"
+
+    again = await events(made)
+    assert outcomes(again)["engine"] == "skipped"
+    assert outcomes(again)["start"] == "done"
     wizard(made, "down", "demo")
     assert ours(address) == []
     # not killed: mpirun was told and had the time to end its ranks

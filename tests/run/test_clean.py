@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from tests.values import plan_of
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
+from wizard.kernel.values import to_json
+from wizard.plan.plan import Done, Estimate, Ports, Step
+from wizard.plan.runtimes.docker import Docker, mark
 from wizard.run import clean
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
@@ -36,10 +41,7 @@ def test_what_is_listed_is_removed_and_the_users_own_file_stays(workspace: Works
 
 
 def test_nothing_is_removed_while_a_server_runs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     from wizard.kernel import proctable
-    from wizard.plan.plan import Ports
 
     me = proctable.read(os.getpid())
     assert me is not None
@@ -48,6 +50,56 @@ def test_nothing_is_removed_while_a_server_runs(workspace: Workspace, monkeypatc
         clean.remove(workspace, clean.items(workspace))
     assert caught.value.code == "TW-R05"
     assert len(clean.items(workspace)) == 3
+
+
+@pytest.fixture
+def contained(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A server in a container, and a docker, played by a script, that has one container of it left, and its image."""
+    server = workspace.server("demo")
+    runtime = Docker(workspace, server, "registry/image:1")
+    start = Step("start", "Start", "For a test.", (runtime.start("m", Ports(), "made"),), Done(), Estimate(1))
+    server.plan.write_text(to_json(plan_of(workspace.root, start, name="demo")))
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "docker"
+    script.write_text(DOCKER.format(folder=tmp_path, mark=mark(server)))
+    script.chmod(0o755)
+    (tmp_path / "left").touch()
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    return workspace
+
+
+DOCKER = """#!/bin/sh
+case "$1 $2" in
+  "ps --all") [ "$4" = --filter=label=triton-wizard.server={mark} ] && [ -e {folder}/left ] && echo left-over;;
+  "rm --force") [ -e {folder}/refuses ] && echo "Error: the daemon refuses" >&2 && exit 1; rm {folder}/left;;
+  "image inspect") [ "$5" = registry/image:1 ] && echo 12000;;
+esac
+"""
+
+
+def test_containers_that_were_left_go_before_the_files_that_they_use(contained: Workspace, tmp_path: Path) -> None:
+    found = clean.items(contained)
+    assert found[-1] == clean.Item("container", "left-over", "", 0, ("docker", "rm", "--force", "left-over"))
+    (tmp_path / "refuses").touch()
+    with pytest.raises(WorkspaceError, match="the daemon refuses") as caught:
+        clean.remove(contained, found)
+    assert caught.value.code == "TW-R06"
+    assert clean.items(contained) == found
+    (tmp_path / "refuses").unlink()
+    clean.remove(contained, found)
+    assert clean.items(contained) == []
+
+
+def test_images_are_named_with_what_removes_them(contained: Workspace) -> None:
+    assert clean.images(contained) == [
+        clean.Image("registry/image:1", 12000, ("docker", "image", "rm", "registry/image:1"))
+    ]
+
+
+def test_an_engine_that_is_gone_has_nothing(contained: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert clean.images(contained) == []
+    assert [item.kind for item in clean.items(contained)] == ["server", "environment", "model"]
 
 
 def test_what_cannot_be_removed_is_said(workspace: Workspace) -> None:
