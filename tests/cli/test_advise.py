@@ -13,6 +13,7 @@ import pytest
 
 from tests.advise.worlds import CONFIGS
 from tests.chain_model import write_chain_model
+from tests.model.gguf_bytes import safetensors
 from wizard.cli import main
 
 CHECKOUT = Path(__file__).parents[2]
@@ -184,6 +185,8 @@ def test_a_model_or_cases_but_not_both_nor_neither(
 
 
 def test_what_is_advised_on_a_gpu_is_planned(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tensors = {"a": {"dtype": "BF16", "shape": [10, 7], "data_offsets": [0, 140]}}
+    (Path(model) / "model.safetensors").write_bytes(safetensors(tensors))
     status, out, _ = run(capsys, "plan", model, "--hardware", "1xH100", "--json")
     assert status == 0
     plan = json.loads(out)

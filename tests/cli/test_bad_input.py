@@ -109,7 +109,8 @@ def test_a_wish_that_cannot_be_read(command: str, flags: tuple[str, ...], code: 
 
 
 @pytest.mark.parametrize(
-    "name", ["a b", "Capital", "org/name", "ünï", "..", "a..b", "x" * 300, "a\nb", ";x", "$(x)", "'", ".hidden", "_x"]
+    "name",
+    ["", "a b", "Capital", "org/name", "ünï", "..", "a..b", "x" * 300, "a\nb", ";x", "$(x)", "'", ".hidden", "_x"],
 )
 def test_a_name_that_triton_or_a_folder_cannot_have(name: str) -> None:
     error = refusal("plan", model("it"), "--hardware", "1xL4", "--name", name)
@@ -141,8 +142,7 @@ def test_a_workspace_that_triton_cannot_be_given(name: str, hardware: str, tmp_p
     assert error["code"] == "TW-L03"
 
 
-def test_an_unwritable_cache_of_the_hub(tmp_path: Path) -> None:
-    """A model on this disk needs none of it."""
+def test_a_model_on_this_disk_needs_no_cache_of_the_hub() -> None:
     assert wizard("plan", model("it"), "--hardware", "1xL4", HF_HOME="/proc/nowhere").returncode == 0
 
 

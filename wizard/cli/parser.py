@@ -7,6 +7,7 @@ from typing import Any
 
 from wizard import __version__
 from wizard.kernel.errors import EXIT_CODES
+from wizard.kernel.paths import server_name
 from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
 
 EXAMPLES = """\
@@ -96,7 +97,7 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
 
 
 def _add_plan(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--name", metavar="NAME", help="name of the server and of the model in Triton")
+    one.add_argument("--name", type=server_name, metavar="NAME", help="name of the server and of the model in Triton")
     one.add_argument("--http-port", type=_port, metavar="P", help="first port to try (8000); gRPC and metrics follow")
     _answers(one, default=argparse.SUPPRESS)
 
