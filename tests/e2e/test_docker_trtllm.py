@@ -101,9 +101,9 @@ def facts(
         docker(address, "rm", "--force", *left)
 
 
-def plan(facts: ModelFacts, workspace: Path, chosen: Choice = TUTORIAL_000) -> Plan:
+def plan(facts: ModelFacts, workspace: Path, chosen: Choice = TUTORIAL_000, port: int | None = None) -> Plan:
     on = A100S if chosen.tp > 1 else L4
-    return build(on, facts, chosen, Workspace.at(workspace), name="demo", question="Say: hello")
+    return build(on, facts, chosen, Workspace.at(workspace), name="demo", http_port=port, question="Say: hello")
 
 
 def server_of(made: Plan) -> ServerFolder:
@@ -252,7 +252,10 @@ async def test_a_disk_that_fills_during_a_step(address: str, facts: ModelFacts, 
 
 
 async def test_a_name_and_a_port_that_somebody_took_meanwhile(address: str, facts: ModelFacts, tmp_path: Path) -> None:
-    made = plan(facts, tmp_path / "work")
+    with socket.socket() as any_port:  # one that no other test asks for
+        any_port.bind(("127.0.0.1", 0))
+        port = any_port.getsockname()[1]
+    made = plan(facts, tmp_path / "work", port=port)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.container
     (name,) = [word.removeprefix("--name=") for word in start.container.run if word.startswith("--name=")]
@@ -262,9 +265,9 @@ async def test_a_name_and_a_port_that_somebody_took_meanwhile(address: str, fact
     assert caught.value.code == "TW-S04"
     assert docker(address, "rm", name).returncode == 0  # it is not ours, so it was left alone
     with socket.socket() as taken:
-        with suppress(OSError):  # then it is really somebody else's
-            taken.bind(("127.0.0.1", start.ports.http))
-            taken.listen()
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", start.ports.http))
+        taken.listen()
         found = await events(made)
     assert isinstance(found[-1], Ready)
     assert f"Port {start.ports.http} is taken" in said(found)
