@@ -90,3 +90,18 @@ def test_what_is_converted_is_served() -> None:
     families = ("llama", "phi", "qwen", "gemma", "falcon", "gptneox", "gptj")
     known = {name for one in tools().families if one.name in families for name in one.architectures}
     assert {name for name in known if not name.startswith(("QWen", "RW"))} <= judged
+
+
+@pytest.mark.parametrize(
+    ("wish", "engine", "tags"),
+    [
+        ("24.09", "trtllm", ["24.09"]),
+        ("24.09-trtllm-python-py3", "trtllm", ["24.09"]),
+        ("24.09-vllm-python-py3", "trtllm", []),
+        ("24.09-vllm-python-py3", "vllm", ["24.09"]),
+        ("25.01-foo", "trtllm", []),
+        ("v0.13.0", "trtllm", ["24.09"]),
+    ],
+)
+def test_a_release_is_named_whole_or_not_at_all(wish: str, engine: str, tags: list[str]) -> None:
+    assert [one.tag for one in images(engine).named(wish)] == tags

@@ -57,8 +57,13 @@ def test_a_command_of_podman_word_for_word() -> None:
     assert made.argv == (
         *("podman", "run", "--rm", "--init", f"--name=triton-wizard-demo-{mark}-engine"),
         *(f"--label=triton-wizard.server={mark}", "--label=triton-wizard.step=engine"),
-        *(f"--user={user}", "--env=HOME=/tmp", "--shm-size=5.12g", "--ulimit=stack=67108864", "--ulimit=memlock=-1"),
-        *("--security-opt=label=disable", "--device=nvidia.com/gpu=0", "--device=nvidia.com/gpu=1"),
+        *(f"--user={user}", "--env=HOME=/tmp", "--shm-size=5.12g", "--ulimit=stack=67108864"),
+        *(
+            "--security-opt=label=disable",
+            "--ulimit=memlock=-1",
+            "--device=nvidia.com/gpu=0",
+            "--device=nvidia.com/gpu=1",
+        ),
         "--mount=type=bind,source=/w/models,target=/w/models,readonly",
         "--mount=type=bind,source=/w/servers/demo,target=/w/servers/demo",
         *("--env=A=b", "--workdir=/w/servers/demo"),

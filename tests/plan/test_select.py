@@ -58,6 +58,21 @@ def test_limits_and_user_are_those_that_the_engine_here_can_give(
     assert (described.rootless, described.memlock) == (False, True)
 
 
+@pytest.mark.parametrize("address", ["ssh://me@gpu-box", "tcp://10.0.0.7:2375"])
+def test_an_engine_on_another_machine_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    with pytest.raises(HostError) as caught:
+        selected(replace(CPU_HOST, engines=(DOCKER,)), IN_IMAGE)
+    assert caught.value.code == "TW-L24"
+    assert "me@" not in caught.value.what
+
+
+@pytest.mark.parametrize("address", ["unix:///run/user/1000/docker.sock", "tcp://127.0.0.1:2375"])
+def test_an_engine_on_this_machine_is_used(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    assert docker(replace(CPU_HOST, engines=(DOCKER,))).engine == "docker"
+
+
 def test_the_image_is_nvidias_with_the_choices_tag() -> None:
     found = docker(replace(CPU_HOST, engines=(DOCKER,)))
     assert found.image == "nvcr.io/nvidia/tritonserver:24.05-vllm-python-py3"

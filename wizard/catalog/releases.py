@@ -50,9 +50,9 @@ class Images:
     releases: tuple[Release, ...]
 
     def named(self, wish: str) -> tuple[Release, ...]:
-        """Those that ``wish`` means: a tag (``24.09``, ``24.09-…``) or a version of the engine (``v0.13.0``)."""
-        tag = wish.partition("-")[0]
-        return tuple(one for one in self.releases if tag == one.tag or wish.removeprefix("v") == one.engine)
+        """Those that ``wish`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
+        names = (wish, wish.removeprefix("v"), wish.removesuffix(f"-{self.suffix}"))
+        return tuple(one for one in self.releases if one.tag in names or one.engine == names[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,6 @@ class Drivers:
 
     about: str
     source: str
-    gpus_source: str
     other_gpus: tuple[str, ...]
     forward: tuple[Forward, ...]
 

@@ -17,6 +17,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
+from wizard.plan.published import as_chosen
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
@@ -74,6 +75,7 @@ def build(
     """
     if choice.stack not in BUILT:
         raise _not_built(choice)
+    facts, other = as_chosen(facts, choice)
     _check_weights(facts)
     _check_path(workspace)
     server = workspace.server(name or suggest_name(facts.ref))
@@ -87,7 +89,7 @@ def build(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)),
-        notes=(*runtime.notes, *moved, *_gate(facts)),
+        notes=(*runtime.notes, *other, *moved, *_gate(facts)),
         host=host.source,
         machine=machine(host, choice),
     )

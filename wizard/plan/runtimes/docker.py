@@ -85,11 +85,9 @@ class Docker:
         argv: Sequence[str],
         *,
         env: Sequence[tuple[str, str]] = (),
-        secrets: Sequence[str] = (),
         reads: Sequence[Path] = (),
         writes: Sequence[Path] = (),
         gpus: int = 0,
-        cwd: Path | None = None,
     ) -> Command:
         """``argv`` in a container of its own, see `Runtime.command`."""
         options = [
@@ -97,10 +95,9 @@ class Docker:
             *self._gpus(self.devices[:gpus]),
             *self._mounts((self.workspace.models, *reads), (self.server.root, *writes)),
             *(f"--env={name}={value}" for name, value in env),
-            *(f"--env={name}" for name in secrets),  # the value is taken from the client's environment, not its argv
-            f"--workdir={cwd or self.server.root}",
+            f"--workdir={self.server.root}",
         ]
-        return Command((*options, self.image, *argv), secrets=tuple(secrets), cleanup=self._remove({"step": step}))
+        return Command((*options, self.image, *argv), cleanup=self._remove({"step": step}))
 
     def start(
         self,
@@ -152,6 +149,9 @@ class Docker:
             "--env=HOME=/tmp",
             f"--shm-size={shared:g}g",
             "--ulimit=stack=67108864",
+            # SELinux lets a container neither at this user's folders nor at the GPUs' devices otherwise; relabelling
+            # the folders instead would change files that are not ours (docker run, "Security configuration").
+            "--security-opt=label=disable",
             *(("--ulimit=memlock=-1",) if self.memlock else ()),
         )
 
@@ -159,9 +159,7 @@ class Docker:
         if not devices:
             return ()
         if self.engine == "podman":  # it ignores --gpus without a word
-            # SELinux lets no container at the devices otherwise (Container Toolkit, "Support for Container Device
-            # Interface").
-            return ("--security-opt=label=disable", *(f"--device=nvidia.com/gpu={one}" for one in devices))
+            return tuple(f"--device=nvidia.com/gpu={one}" for one in devices)
         return (f'--gpus="device={",".join(map(str, devices))}"',)
 
     def _mounts(self, reads: Sequence[Path], writes: Sequence[Path]) -> tuple[str, ...]:

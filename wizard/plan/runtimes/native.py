@@ -106,14 +106,12 @@ class Native:
         argv: Sequence[str],
         *,
         env: Sequence[tuple[str, str]] = (),
-        secrets: Sequence[str] = (),
         reads: Sequence[Path] = (),
         writes: Sequence[Path] = (),
         gpus: int = 0,
-        cwd: Path | None = None,
     ) -> Command:
         """``argv`` as it is, see `Runtime.command`."""
-        return Command(tuple(argv), tuple(env), tuple(secrets), str(cwd) if cwd else None)
+        return Command(tuple(argv), tuple(env))
 
     def start(
         self,

@@ -50,11 +50,9 @@ class Runtime(Protocol):
         argv: Sequence[str],
         *,
         env: Sequence[tuple[str, str]] = (),
-        secrets: Sequence[str] = (),
         reads: Sequence[Path] = (),
         writes: Sequence[Path] = (),
         gpus: int = 0,
-        cwd: Path | None = None,
     ) -> Command:
         """``argv`` as a command of the step ``step``.
 
@@ -62,11 +60,9 @@ class Runtime(Protocol):
             step: The step's id.
             argv: Program and arguments, as the serving image has them.
             env: Variables.
-            secrets: Names of variables whose values the program needs.
             reads: Folders or files outside the workspace's models that it reads.
             writes: Folders that it writes; they exist.
             gpus: GPUs that it uses; 0: none.
-            cwd: Working directory.
         """
         ...
 

@@ -15,7 +15,7 @@ from wizard.plan.prerequisites import Prerequisite, prerequisites, usable_engine
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
-from wizard.probe.engines import has_image, is_rootless, lifts_limits
+from wizard.probe.engines import elsewhere, has_image, is_rootless, lifts_limits
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
 
@@ -49,6 +49,12 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         )
     name, image = _engine(host, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
     here = host.source == "this machine"
+    if here and (address := elsewhere(name)):
+        raise HostError(
+            "TW-L24",
+            f"{name} talks to the engine at {address}, which sees neither this machine's folders nor its ports",
+            "Run the wizard over there, or unset DOCKER_HOST and choose a local context: `docker context use default`.",
+        )
     size = 0 if here and has_image(name, image) else image_bytes(choice.release) or 0
     rootless = here and is_rootless(name)
     memlock = not here or (lifts_limits() and not rootless)

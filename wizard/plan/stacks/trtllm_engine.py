@@ -116,7 +116,7 @@ def _library(job: Job) -> tuple[Command, ...]:
         return ()
     target = str(job.scripts / "python")
     pip = (job.runtime.python, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--upgrade")
-    argv = (*pip, "--target", target, "--extra-index-url", library.index, library.requirement)
+    argv = (*pip, "--target", target, "--index-url", library.index, library.requirement)
     return (job.command("sources", argv, gpus=0),)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from wizard.plan.plan import Write
+from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.plan.stacks.trtllm import sources
 from wizard.plan.stacks.trtllm.job import Call, Job
 
 TOOL = "launch_triton_server.py"
 SCRIPT = "launch_and_wait.py"
-GRACE_S = 30
+GRACE_S = EXIT_TIMEOUT_S
 """Seconds that MPI gives the ranks between SIGTERM and SIGKILL; its own is 1, too few for requests to finish."""
 ENVIRONMENT = (("OMPI_MCA_odls_base_sigkill_timeout", str(GRACE_S)),)
 

@@ -1,0 +1,41 @@
+"""The checkpoint that a choice means: the model as it was named, or the ready-quantised repository of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wizard.advise.advice import Choice
+from wizard.advise.formats import FORMATS
+from wizard.catalog.checkpoints import ready
+from wizard.model.facts import ModelFacts, Quantization
+
+AS_STORED = ("vllm", "trtllm-llmapi", "transformers")
+"""Stacks that serve a checkpoint as it is; `trtllm-engine` quantises it itself."""
+METHODS = {"int4_awq": "awq", "int4_gptq": "gptq"}
+
+
+def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
+    """What is served, and a note on it where that is another repository than was named.
+
+    The repository is one that is known (`wizard.catalog.checkpoints`), the same that the advice names. What the hub
+    says of it is learnt when it is fetched: its revision, its size, whether it is gated. Where none is known the
+    model is left as it is, and the stack says what it lacks.
+    """
+    wanted = choice.quantization
+    if facts.quantization or facts.local or wanted in (None, "none") or choice.stack not in AS_STORED:
+        return facts, ()
+    known = next((one for one in ready(facts.location) if one.format == wanted), None)
+    if known is None or wanted is None:
+        return facts, ()
+    chosen = replace(
+        facts,
+        location=known.ref,
+        quantization=Quantization(METHODS.get(wanted, wanted), FORMATS[wanted].bits, format=wanted),
+        weight_bytes=choice.memory.weights_bytes * choice.tp * choice.pp,
+        weights=(),
+        stored=None,
+        revision=None,
+        gated=None,
+    )
+    title = FORMATS[wanted].title
+    return chosen, (f"What is served is {known.ref}: {facts.name} in {title}, quantised and published by others.",)
