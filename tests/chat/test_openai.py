@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -43,6 +44,8 @@ SAID = b"".join(event({"content": word}) for word in WORDS)
 STOP = event({}, "stop")
 USAGE = b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}\n\n'
 DONE = b"data: [DONE]\n\n"
+DEEP = b"[" * 200_000
+"""JSON that no parser of Python takes: it raises RecursionError."""
 WHOLE = ROLE + SAID + STOP + USAGE + DONE
 
 
@@ -54,8 +57,10 @@ class FakeOpenAI:
     status: int = 200
     models: tuple[str, ...] = ("m",)
     key: str = ""
+    keys: list[str | None] = field(default_factory=list)
     length: int | None = 4096
     endless: bool = False
+    raw: bytes = b""
     asked: list[dict[str, Any]] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)
     url: str = ""
@@ -68,7 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def refused(self) -> bool:
-        wrong = bool(self.fake.key) and self.headers.get("Authorization") != f"Bearer {self.fake.key}"
+        self.fake.keys.append(self.headers.get("Authorization"))
+        wrong = bool(self.fake.key) and self.fake.keys[-1] != f"Bearer {self.fake.key}"
         if wrong:
             self.reply(401, b'{"error": {"message": "Incorrect API key provided"}}')
         return wrong
@@ -82,7 +88,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if not self.refused():
             more = {"max_model_len": self.fake.length} if self.fake.length else {}
-            self.reply(200, json.dumps({"data": [{"id": name, **more} for name in self.fake.models]}).encode())
+            models = json.dumps({"data": [{"id": name, **more} for name in self.fake.models]}).encode()
+            self.reply(200, self.fake.raw or models)
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -150,8 +157,6 @@ async def test_an_answer_is_streamed_and_counted(fake: FakeOpenAI) -> None:
 @given(PLACES, st.sampled_from([WHOLE, WHOLE.replace(b"\n\n", b"\r\n\r\n"), b": ping\n\nevent: x\n" + WHOLE]))
 @settings(deadline=None, max_examples=60)
 def test_any_cut_of_the_bytes_gives_the_same_text(places: list[int], body: bytes) -> None:
-    import asyncio
-
     async def asked_of(port: int) -> str:
         return "".join([piece.text async for piece in openai.stream(ASK, f"http://127.0.0.1:{port}/v1")])
 
@@ -193,6 +198,7 @@ async def test_ends_that_count(fake: FakeOpenAI, body: bytes, finish: str) -> No
         (SAID, "TW-C03"),
         (b"", "TW-C03"),
         (SAID + b"data: {broken\n\n", "TW-C14"),
+        pytest.param(SAID + b"data: " + DEEP + b"\n\n", "TW-C14", id="deep"),
         (b"<html>\n", "TW-C14"),
         (b'data: {"choices": 7}\n\n', "TW-C14"),
         (b"data: []\n\n", "TW-C14"),
@@ -215,6 +221,7 @@ async def test_streams_that_break(fake: FakeOpenAI, body: bytes, code: str) -> N
         (404, '{"detail": "Not Found"}', "TW-C02", "Not Found"),
         (500, "Internal\nServer Error", "TW-C04", "Server Error"),
         (422, '{"detail": [{"msg": "bad"}]}', "TW-C04", "bad"),
+        pytest.param(400, DEEP.decode(), "TW-C04", "[[[", id="deep"),
     ],
 )
 async def test_refusals(fake: FakeOpenAI, status: int, body: str, code: str, words: str) -> None:
@@ -303,6 +310,103 @@ async def test_the_key_comes_from_the_environment(fake: FakeOpenAI, monkeypatch:
     chunks = await read(at(fake.url))
     assert "".join(chunk.text for chunk in chunks) == "".join(WORDS)
     assert KEY not in repr(at(fake.url))
+
+
+async def test_the_key_is_sent_only_where_it_is_wanted(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(API_KEY, KEY)
+    await read(at(fake.url))
+    assert set(fake.keys) == {None}
+    fake.key = KEY
+    fake.keys.clear()
+    at(fake.url)
+    assert fake.keys == [None, f"Bearer {KEY}"]
+
+
+async def test_the_key_never_goes_through_the_net_in_the_clear(
+    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(API_KEY, KEY)
+    elsewhere = fake.url.replace("127.0.0.1", "0.0.0.0")  # no address of loopback, and yet it is this machine
+    open_one = at(elsewhere)
+    fake.key = KEY
+    for asking in (lambda: at(elsewhere), lambda: asyncio.run(only(open_one.http))):
+        with pytest.raises(ServerError) as caught:
+            await asyncio.to_thread(asking)
+        assert caught.value.code == "TW-C17"
+        assert KEY not in str(caught.value)
+    assert set(fake.keys) == {None}
+
+
+async def only(base: str) -> None:
+    """Ask the server at ``base`` without asking for its models before."""
+    async with aclosing(openai.stream(ASK, base)) as pieces:
+        async for _ in pieces:
+            pass
+
+
+async def test_an_answer_may_want_the_key_where_the_list_does_not(
+    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(API_KEY, KEY)
+    fake.key = KEY
+    sent: list[None] = []
+    said = [piece.text async for piece in openai.stream(ASK, f"{fake.url}/v1", lambda: sent.append(None))]
+    assert "".join(said) == "".join(WORDS)
+    assert fake.keys == [None, f"Bearer {KEY}"]
+    assert len(sent) == 2  # the time to the first word counts from the second
+
+
+@pytest.mark.parametrize(
+    ("base", "safe"),
+    [
+        ("https://example.org/v1", True),
+        ("http://localhost:9000/v1", True),
+        ("http://127.8.9.1/v1", True),
+        ("http://[::1]:9000/v1", True),
+        ("http://example.org/v1", False),
+        ("http://localhost.example.org/v1", False),
+        ("http://127.0.0.1.example.org/v1", False),
+        ("http://10.0.0.2:9000/v1", False),
+        ("http://[fe80::1%25eth0]/v1", False),
+    ],
+)
+def test_where_a_key_may_be_sent(base: str, safe: bool) -> None:
+    assert openai.private(base) == safe
+
+
+async def test_a_kept_alive_refusal_ends_where_it_says() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 6\r\n\r\nno way")
+        await reader.read()  # until the client hangs up
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ServerError, match="no way") as caught:
+            await asyncio.wait_for(only(f"http://127.0.0.1:{port}/v1"), 20)
+    assert caught.value.code == "TW-C04"
+
+
+@pytest.mark.parametrize(("length", "code"), [("99999", "TW-C03"), ("x", "TW-C14"), ("-1", "TW-C14")])
+async def test_a_length_that_is_wrong(length: str, code: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: " + length.encode() + b"\r\n\r\n" + WHOLE)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ServerError) as caught:
+            await asyncio.wait_for(only(f"http://127.0.0.1:{port}/v1"), 20)
+    assert caught.value.code == code
+
+
+def test_a_list_of_models_that_no_parser_takes(fake: FakeOpenAI) -> None:
+    fake.raw = DEEP
+    with pytest.raises(ServerError) as caught:
+        at(fake.url)
+    assert caught.value.code == "TW-C14"
 
 
 def test_nobody_answers(unused_tcp_port: int) -> None:

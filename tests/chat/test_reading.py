@@ -64,6 +64,19 @@ def test_either_gives_what_is_sure_at_once() -> None:
     assert [pieces.feed(text) for text in ("Hi", " there", ",")] == ["Hi", " there", ","]
 
 
+def test_a_wrong_guess_loses_nothing_that_comes_later() -> None:
+    pieces = ["ha", "haha", "hahahaha!", " done", ", ha"]
+    assert fed(Pieces("either"), pieces) == "hahahaha! done, ha"
+    assert fed(Pieces("cumulative"), ["It", "It is", " over"]) == "It is over"
+
+
+def test_everything_so_far_may_be_mended_at_its_end() -> None:
+    pieces = ["I do", "I do say", "I do say ,", "I do say, yes"]  # a tokenizer that cleans up spaces
+    said = fed(Pieces("either"), pieces)
+    assert said.endswith("yes")
+    assert said.count("do") == 1
+
+
 @given(st.text(alphabet="ab \n", min_size=1, max_size=10), st.text(alphabet="cd é", max_size=10), PLACES)
 def test_the_prompt_is_taken_away(prompt: str, said: str, places: list[int]) -> None:
     assume(prompt.strip())

@@ -128,6 +128,7 @@ def test_nobody_answers(unused_tcp_port: int) -> None:
         b"SSH-2.0-OpenSSH_9.2\r\n",
         http_answer("200 OK", "<html>"),
         http_answer("200 OK", "[]"),
+        pytest.param(http_answer("200 OK", "[" * 200_000), id="deep"),
         http_answer("200 OK", '{"parameters": {}}'),
         http_answer(
             "200 OK", '{"parameters": {"questions": {"string_value": "[]"}, "max_seq_len": {"string_value": "x"}}}'

@@ -156,6 +156,15 @@ def key_wanted(where: str, detail: str) -> ServerError:
     )
 
 
+def key_not_sent(where: str, detail: str) -> ServerError:
+    """The server wants an API key, and others on the way there could read it."""
+    return ServerError(
+        "TW-C17",
+        f"the server at {where} wants an API key, which is not sent unencrypted to another machine: {plain(detail)}",
+        "Use its https:// address, or a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and its end here.",
+    )
+
+
 def no_tokenizer(model: str, detail: object) -> UsageError:
     """A model that takes and gives token ids cannot be talked to without its tokenizer."""
     return UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from urllib.parse import urlsplit
 
@@ -68,14 +69,18 @@ def _head(path: str, host: str, length: int, headers: Mapping[str, str]) -> byte
 
 
 async def _answer(reader: asyncio.StreamReader) -> AsyncGenerator[tuple[int, bytes], None]:
-    """The status with each line, whether the body comes in chunks or in one piece (sections 6 and 7)."""
+    """The status with each line, whether the body comes in chunks or in one piece (sections 6 and 7).
+
+    A server may keep the connection although it was asked to close it: then a body ends where its length says.
+    """
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     if not head.startswith(b"http/"):
         raise ValueError(f"it says {head[:40]!r}")
     status = int(head.split(None, 2)[1])
     chunked = b"\r\ntransfer-encoding: chunked" in head
+    length = re.search(rb"\r\ncontent-length:([^\r]*)", head)
     rest = b""
-    async for data in _chunks(reader) if chunked else _parts(reader):
+    async for data in _chunks(reader) if chunked else _parts(reader, length and _length(length[1])):
         *whole, rest = (rest + data).split(b"\n")
         for line in whole:
             yield status, line
@@ -88,6 +93,17 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
         yield (await reader.readexactly(size + 2))[:-2]
 
 
-async def _parts(reader: asyncio.StreamReader) -> AsyncGenerator[bytes, None]:
-    while data := await reader.read(65536):
+def _length(text: bytes) -> int:
+    if not text.strip().isdigit():
+        raise ValueError(f"a length of {text[:40]!r}")
+    return int(text)
+
+
+async def _parts(reader: asyncio.StreamReader, length: int | None) -> AsyncGenerator[bytes, None]:
+    """The body up to its length, or to the end of the connection if it says none."""
+    left = length
+    while left != 0 and (data := await reader.read(65536 if left is None else min(left, 65536))):
         yield data
+        left = None if left is None else left - len(data)
+    if left:
+        raise asyncio.IncompleteReadError(b"", left)

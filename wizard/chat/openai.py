@@ -2,12 +2,14 @@
 
 ``POST /v1/chat/completions`` with server-sent events that end with ``[DONE]``, ``GET /v1/models`` to find the model
 (platform.openai.com/docs/api-reference/chat). Hanging up cancels the request. The API key, if there is one, is read
-from the environment for each request and kept nowhere else.
+from the environment for each request that the server refused without it, and kept nowhere else. It goes only over
+HTTPS or to this machine.
 """
 
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import os
 from collections.abc import AsyncGenerator, Callable
@@ -15,7 +17,18 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
-from wizard.chat.ask import API_KEY, Ask, Piece, key_wanted, lost, no_model, not_openai, server_said, unreachable
+from wizard.chat.ask import (
+    API_KEY,
+    Ask,
+    Piece,
+    key_not_sent,
+    key_wanted,
+    lost,
+    no_model,
+    not_openai,
+    server_said,
+    unreachable,
+)
 from wizard.chat.http_lines import lines
 from wizard.chat.template import TIMEOUT_S, ServedModel
 from wizard.chat.wire import OPENAI, Wire
@@ -23,6 +36,9 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.text import plain
 from wizard.plan.plan import Ports
 from wizard.serve.endpoint import Endpoint
+
+KEY_WANTED = (401, 403)
+"""Statuses of HTTP with which servers refuse a request without a key, or with another one."""
 
 
 def at(url: str, model: str | None = None) -> Endpoint:
@@ -34,7 +50,7 @@ def at(url: str, model: str | None = None) -> Endpoint:
 
     Raises:
         UsageError: TW-C15 if it is no URL of HTTP, TW-C16 if the server has several models and none is named.
-        ServerError: TW-C01, TW-C02, TW-C12, TW-C14, see `wizard.chat.ask`.
+        ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
     base, host, port = _checked(url)
     names = [str(each["id"]) for each in _models(base)]
@@ -56,7 +72,7 @@ def served_model(base: str, model: str) -> ServedModel:
     """What the server at ``base`` says of ``model``.
 
     Raises:
-        ServerError: TW-C01, TW-C02, TW-C12, TW-C14, see `wizard.chat.ask`.
+        ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
     found = next((each for each in _models(base) if each["id"] == model), None)
     if found is None:
@@ -70,20 +86,25 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
 
     Raises:
         PromptTooLong: The conversation does not fit.
-        ServerError: TW-C01 … TW-C04, TW-C12, TW-C14, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
-    events = _Events(ask, base)
-    refused: list[bytes] = []
-    url = f"{base}/chat/completions"
-    async with aclosing(lines(url, json.dumps(_body(ask)).encode(), _key(base), not_openai, sent)) as answer:
-        async for status, line in answer:
-            if status != 200:
-                refused.append(line)
-                code = status
-            elif piece := events.take(line.strip()):
-                yield piece
-    if refused:
-        raise _refused(code, b"\n".join(refused), ask.model, base)
+    url, body = f"{base}/chat/completions", json.dumps(_body(ask)).encode()
+    headers: dict[str, str] = {}
+    while True:
+        events = _Events(ask, base)
+        refused: list[bytes] = []
+        async with aclosing(lines(url, body, headers, not_openai, sent)) as answer:
+            async for status, line in answer:
+                if status != 200:
+                    refused.append(line)
+                    code = status
+                elif piece := events.take(line.strip()):
+                    yield piece
+        if not refused:
+            break
+        if headers or code not in KEY_WANTED:
+            raise _refused(code, b"\n".join(refused), ask.model, base)
+        headers = _key(base, _said(code, b"\n".join(refused)))
     yield events.last()
 
 
@@ -134,7 +155,7 @@ class _Events:
             choice = said["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise not_openai(self._base, f"{error!r} in {data[:80]!r}") from error
         return Piece(str(text), self._tokens, "") if text else None
 
@@ -149,13 +170,18 @@ class _Events:
         return Piece("", self._tokens, self._finish or "end")
 
 
-def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
+def _said(status: int, body: bytes) -> str:
+    """The words of a refusal."""
     try:
         said = json.loads(body)
-        text = _message(said.get("error") or said)
-    except (ValueError, AttributeError):
-        text = body[:200].decode(errors="replace") or f"HTTP status {status}"
-    if status in (401, 403):
+        return _message(said.get("error") or said)
+    except (ValueError, AttributeError, RecursionError):
+        return body[:200].decode(errors="replace") or f"HTTP status {status}"
+
+
+def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
+    text = _said(status, body)
+    if status in KEY_WANTED:
         return key_wanted(base, text)
     if status == 404:
         return no_model(model, text)
@@ -184,30 +210,55 @@ def _checked(url: str) -> tuple[str, str, int]:
 
 
 def _models(base: str) -> list[dict[str, Any]]:
+    status, body = _get_models(base, {})
+    if status in KEY_WANTED:
+        status, body = _get_models(base, _key(base, _said(status, body)))
+    if status in KEY_WANTED:
+        raise _refused(status, body, "", base)
+    try:
+        models = json.loads(body)["data"]
+        return [{**each, "id": str(each["id"])} for each in models]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise not_openai(base, f"HTTP status {status}, {error!r}") from error
+
+
+def _get_models(base: str, headers: dict[str, str]) -> tuple[int, bytes]:
     parts = urlsplit(base)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.netloc, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", f"{parts.path}/models", headers=_key(base))
+        connection.request("GET", f"{parts.path}/models", headers=headers)
         response = connection.getresponse()
-        body = response.read()
+        return response.status, response.read()
     except http.client.HTTPException as error:
         raise not_openai(base, repr(error)) from error
     except OSError as error:
         raise unreachable(base, error) from error
     finally:
         connection.close()
-    if response.status in (401, 403):
-        raise _refused(response.status, body, "", base)
+
+
+def private(base: str) -> bool:
+    """Whether nobody can read what is sent to ``base``: it is encrypted, or does not leave this machine."""
+    parts = urlsplit(base)
+    host = parts.hostname or ""
     try:
-        models = json.loads(body)["data"]
-        return [{**each, "id": str(each["id"])} for each in models]
-    except (ValueError, KeyError, TypeError) as error:
-        raise not_openai(base, f"HTTP status {response.status}, {error!r}") from error
+        return parts.scheme == "https" or host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # another name
+        return False
 
 
-def _key(base: str) -> dict[str, str]:
+def _key(base: str, said: str) -> dict[str, str]:
+    """The header with the key, for a server that refused to answer without and said ``said``.
+
+    Raises:
+        ServerError: TW-C12 if there is no key, TW-C17 if it cannot be sent there.
+    """
+    if not private(base):
+        raise key_not_sent(base, said)
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise key_wanted(base, "the key holds characters that no key has")
-    return {"Authorization": f"Bearer {key}"} if key else {}
+    if not key:
+        raise key_wanted(base, said)
+    return {"Authorization": f"Bearer {key}"}

@@ -21,7 +21,8 @@ class Pieces:
 
     In the last case a response that does not begin with the one before it shows that they are deltas, and one that
     has grown twice and begins with all before it shows that they are cumulative. Until then only that is given in
-    which both agree.
+    which both agree. The guess may be wrong ("ha", "haha", "hahaha!" can be deltas), so what should be everything so far
+    and is not is taken as new.
     """
 
     def __init__(self, way: Way) -> None:
@@ -39,6 +40,8 @@ class Pieces:
             self._judge(text)
         if self._way != "cumulative":
             self._joined += text
+        elif not self._goes_on(text):
+            text = self._last + text
         self._last = text or self._last
         if self._way == "either":
             return self._give(_common(self._last, self._joined).rstrip(REPLACEMENT))
@@ -57,6 +60,11 @@ class Pieces:
             self._growths += 1
             if self._growths == 2:
                 self._way = "cumulative"
+
+    def _goes_on(self, text: str) -> bool:
+        """Whether ``text`` is the last response and more; a tokenizer that cleans up may have mended its end."""
+        before = self._last.rstrip(REPLACEMENT)
+        return not text or 2 * len(_common(before, text)) >= len(before)
 
     def _give(self, known: str) -> str:
         new = known[self._given :]

@@ -89,7 +89,7 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
                     "--tokenizer, and the engine is asked directly."
                 )
         return _served(model, config, wire, folder, note)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ask.not_triton(url, repr(error)) from error
 
 
@@ -110,7 +110,7 @@ def _config(url: str, model: str) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(body)
         if response.status != 200:
             raise ask.no_model(model, str(data["error"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ask.not_triton(url, repr(error)) from error
     return data
 

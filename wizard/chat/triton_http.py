@@ -60,6 +60,6 @@ def _piece(data: bytes, ask: Ask, reader: Reader, url: str) -> Piece | None:
         if "error" not in said:
             return reader.take({name: each if isinstance(each, list) else [each] for name, each in said.items()})
         text = str(said["error"])
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise not_triton(url, repr(error)) from error
     raise server_said(text, ask.model)
