@@ -76,7 +76,7 @@ def test_what_does_not_fit_the_model_is_said_in_the_same_words(
 
 @pytest.mark.parametrize(
     ("stack", "tp", "code"),
-    [("vllm", "2", "TW-L31"), ("trtllm-engine", "1", "TW-L45"), ("trtllm-llmapi", "1", "TW-L48")],
+    [("trtllm-engine", "1", "TW-L45"), ("trtllm-llmapi", "1", "TW-L48")],
 )
 def test_gptq_with_desc_act(stack: str, tp: str, code: str) -> None:
     """Refused for the stack that cannot, by its plan or by the advice before that."""

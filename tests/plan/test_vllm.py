@@ -120,7 +120,6 @@ def test_gptq_is_served_in_float16() -> None:
         (replace(IN_IMAGE, quantization="int4_awq"), FACTS, "TW-L30"),
         (IN_IMAGE, GPTQ, "TW-L30"),
         (replace(AS_GPTQ, quantization="int4_awq"), GPTQ, "TW-L30"),
-        (replace(AS_GPTQ, tp=2), ORDERED, "TW-L31"),
         (replace(IN_IMAGE, tp=3), FACTS, "TW-L32"),
         (replace(IN_IMAGE, pp=64), FACTS, "TW-L32"),
         (IN_IMAGE, replace(FACTS, weights=(WeightFile("pytorch_model.bin", 1, "pickle"),)), "TW-L33"),
@@ -134,7 +133,7 @@ def test_what_cannot_end_well_is_refused_while_planning(choice: Any, facts: Any,
         assert caught.value.todo
 
 
-@pytest.mark.parametrize(("tp", "facts"), [(1, ORDERED), (2, COLUMNS), (2, GPTQ)])
+@pytest.mark.parametrize(("tp", "facts"), [(1, ORDERED), (2, ORDERED), (2, COLUMNS), (2, GPTQ)])
 def test_an_order_that_costs_nothing_is_served(tp: int, facts: Any) -> None:
     assert planned(replace(AS_GPTQ, tp=tp, devices=tuple(range(tp))), facts, on=machine("2xH200"))
 

@@ -15,8 +15,8 @@ def check(choice: Choice, facts: ModelFacts) -> None:
     """Refuse what cannot end well.
 
     Raises:
-        InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L31 for GPTQ with
-            desc_act split over GPUs, TW-L32 for a split that does not divide the model, TW-L33 without safetensors.
+        InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L32 for a split that
+            does not divide the model, TW-L33 without safetensors.
     """
     stored = facts.quantization.format or facts.quantization.method if facts.quantization else "none"
     wanted = choice.quantization or "none"
@@ -38,15 +38,6 @@ def check(choice: Choice, facts: ModelFacts) -> None:
 
 
 def _check_split(choice: Choice, facts: ModelFacts) -> None:
-    stored = facts.quantization
-    # With one scale for a column the order of its rows changes nothing.
-    if stored and stored.desc_act and stored.group_size and choice.tp > 1:
-        raise InfeasibleError(
-            "TW-L31",
-            f"{facts.ref} is a GPTQ repository with desc_act: its groups are out of order, so tp {choice.tp} has no "
-            "fast kernels",
-            "Choose --tp 1, or a revision of the repository without desc_act (act order).",
-        )
     if facts.heads and facts.heads % choice.tp:
         raise InfeasibleError(
             "TW-L32",
