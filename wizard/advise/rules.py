@@ -278,7 +278,7 @@ def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
         source = "vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression"
         found.append(Note(WEIGHT_ONLY, text, source))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
-        text = "GPTQ with desc_act: split over GPUs, each of them keeps the scales of all, which takes a little more memory."
+        text = "GPTQ with desc_act: split over GPUs, each of them keeps all scales, which takes a little more memory."
         found.append(Note("desc-act", text, "vLLM, marlin_utils.py: marlin_repeat_scales_on_all_ranks"))
     if device.compute_capability < BF16 and facts.dtype == "bfloat16":
         found.append(Note("float16", "The weights are bfloat16 and this GPU is not: they run as float16 (dtype half)."))

@@ -170,7 +170,7 @@ def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]
 
 def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
     """The workspace's disk must hold what is not there yet, and the container engine's the image."""
-    needed, image = plan.estimate.disk_bytes, runtime.disk_bytes if isinstance(runtime, Docker) else 0
+    needed, image = plan.estimate.disk_bytes, (runtime.image_bytes or 0) if isinstance(runtime, Docker) else 0
     if not needed:
         return
     while not folder.exists():

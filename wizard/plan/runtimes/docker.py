@@ -35,8 +35,8 @@ class Docker:
         image: With its registry and tag.
         engine: ``docker`` or ``podman``.
         devices: Indices of the GPUs that the server gets; empty: none.
-        download_bytes: What a pull fetches, where it is known.
-        disk_bytes: What the image takes on disk, where it is known.
+        image_bytes: Its size as NVIDIA states it, which does not say whether compressed; 0 if it is here already, None
+            where it is not known.
         memlock: Containers may lock any amount of memory, as NCCL over InfiniBand wants it; where this machine gives
             nobody that right, an engine that is told so starts no container at all.
         rootless: The engine runs without root's rights: root in a container is whoever runs the wizard, and the same
@@ -48,8 +48,7 @@ class Docker:
     image: str
     engine: str = "docker"
     devices: tuple[int, ...] = ()
-    download_bytes: int = 0
-    disk_bytes: int = 0
+    image_bytes: int | None = 0
     memlock: bool = False
     rootless: bool = False
 
@@ -65,6 +64,7 @@ class Docker:
 
     def prepare(self) -> tuple[Step, ...]:
         """Pull the image unless it is there."""
+        size = self.image_bytes or 0
         return (
             Step(
                 id="image",
@@ -75,7 +75,7 @@ class Docker:
                 ),
                 actions=(Command(("sh", "-c", _PULL.replace("docker", self.engine), self.image)),),
                 done=Done(),
-                estimate=Estimate(self.download_bytes / 20e6 + 5, self.download_bytes, self.disk_bytes),
+                estimate=Estimate(size / 20e6 + 1, size, size, unknown=self.image_bytes is None),
             ),
         )
 

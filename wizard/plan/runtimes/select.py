@@ -55,10 +55,10 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             f"{name} talks to the engine at {address}, which sees neither this machine's folders nor its ports",
             "Run the wizard over there, or unset DOCKER_HOST and choose a local context: `docker context use default`.",
         )
-    size = 0 if here and has_image(name, image) else image_bytes(choice.release) or 0
+    size = 0 if here and has_image(name, image) else image_bytes(choice.release)
     rootless = here and is_rootless(name)
     memlock = not here or (lifts_limits() and not rootless)
-    return Docker(workspace, server, image, name, choice.devices, size, size, memlock, rootless)
+    return Docker(workspace, server, image, name, choice.devices, size, memlock, rootless)
 
 
 def _engine(host: Host, *, gpus: bool) -> str:
