@@ -168,6 +168,7 @@ MODELS: dict[str, Files] = {
     "e_needs_broken": in_ensemble('"good"', '"syntax_error"'),
     "e_needs_missing_version": in_ensemble("model_version: -1", "model_version: 5"),
     "e_itself": in_ensemble('"good"', '"e_itself"'),
+    "e_writes_input": ensemble(ENSEMBLE.replace('key: "OUT" value: "B"', 'key: "OUT" value: "A"').replace('"B"', '"A"')),
     "e_unknown_input": in_ensemble('key: "IN"', 'key: "INN"'),
     "e_unknown_output": in_ensemble('key: "OUT"', 'key: "OUTT"'),
     "e_input_missing": in_ensemble('    input_map { key: "IN" value: "A" }\n', ""),

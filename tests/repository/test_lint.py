@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from wizard.kernel.errors import UsageError
 from wizard.repository import llamacpp
 from wizard.repository.lint import Report, lint, report_text, server
 from wizard.repository.linting.finding import Finding, Server
+from wizard.repository.linting.model import LARGEST
 from wizard.repository.linting.trtllm import built_for
 
 WHEEL = Server(frozenset({"python"}), gpus=0)
@@ -70,6 +74,7 @@ EXPECTED = {
     "e_batch": "R508",
     "e_needs_broken": "R509",
     "e_circle_one": "R510",
+    "e_writes_input": "R511",
     "syntax_error": "R601",
     "no_class": "R602",
 }
@@ -219,7 +224,16 @@ def test_an_engine_of_build_py(tmp_path: Path) -> None:
     assert only(tmp_path / "models", trtllm(str(folder)), L4) == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"pretrained_config": 1}', '{"builder_config": {}}'])
+NO_ENGINES = [
+    *("", "[]", "{}", "null", '{"pretrained_config": 1}', '{"builder_config": {}}'),
+    '{"pretrained_config": {"mapping": {"tp_size": 1e400}}}',
+    '{"pretrained_config": {"mapping": {"pp_size": NaN}}}',
+    '{"builder_config": {"tensor_parallel": 1, "max_batch_size": 1e400}}',
+    pytest.param("[" * 200_000, id="deep"),
+]
+
+
+@pytest.mark.parametrize("text", NO_ENGINES)
 def test_no_engine(text: str, tmp_path: Path) -> None:
     folder = engine(tmp_path)
     (folder / "config.json").write_text(text)
@@ -254,6 +268,51 @@ def test_streams_of_what_is_not_decoupled(tmp_path: Path) -> None:
     assert only(tmp_path / "b", broken.python(decoupled)) == []
     llmapi = broken.python() | {"1/model.yaml": "triton_config:\n  decoupled: True\n"}
     assert [each.code for each in only(tmp_path / "c", llmapi)] == ["R901"]
+
+
+@pytest.mark.parametrize("name", ["1/model.json", "1/model.yaml", "engine/config.json", "engine.gpus.json"])
+def test_files_that_are_no_files(name: str, tmp_path: Path) -> None:
+    """One that is too large, and one that cannot be read: findings about it, and of the rest what there is to say."""
+    folder = engine(tmp_path)
+    files = {"1/model.json": {"config.pbtxt": VLLM, name: ""}, "1/model.yaml": broken.python() | {name: ""}}
+    root = broken.write(tmp_path / "models", {"m": files.get(name, trtllm(str(folder)))})
+    path = root / "m" / name if name in files else tmp_path / name
+    known = replace(L4, backends=frozenset({"python", "vllm", "tensorrtllm"}))
+    path.touch()
+    os.truncate(path, LARGEST + 1)
+    large = lint(root, known).findings
+    path.unlink()
+    path.symlink_to("/proc/self/mem")  # opens, and cannot be read at its beginning
+    unread = lint(root, known).findings
+    expected = {"1/model.json": ["R801"], "1/model.yaml": ["R107"], "engine/config.json": ["R703"]}.get(name, [])
+    assert [each.code for each in large] == [each.code for each in unread] == expected
+
+
+def test_one_model_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"bad": trtllm("/" + "x" * 300), "good": broken.python()}  # a name that no file system takes
+    root = broken.write(tmp_path / "long", names)
+    assert codes(root, replace(L4, backends=None)) == {"bad": {"R107"}}
+    closed = broken.write(tmp_path / "closed", {"bad": broken.python(), "good": broken.python()})
+    closed.chmod(0o755)
+    monkeypatch.chdir(closed)
+    for rights in (0, 0o444, 0o111):
+        Path("bad").chmod(rights)
+        with as_nobody():
+            found = codes(Path())
+        assert found == {"bad": {"R107"}}
+    Path("bad").chmod(0o755)
+
+
+@contextlib.contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without root's rights, for which a folder that nobody may read would be no obstacle."""
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(was)
 
 
 def test_gpus_that_there_are_not(tmp_path: Path) -> None:

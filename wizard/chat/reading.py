@@ -21,8 +21,8 @@ class Pieces:
 
     In the last case a response that does not begin with the one before it shows that they are deltas, and one that
     has grown twice and begins with all before it shows that they are cumulative. Until then only that is given in
-    which both agree. The guess may be wrong ("ha", "haha", "hahaha!" can be deltas), so what should be everything so far
-    and is not is taken as new.
+    which both agree. The guess may be wrong ("ha", "haha", "hahaha!" can be deltas), so what should be everything
+    so far and is not is taken as new.
     """
 
     def __init__(self, way: Way) -> None:

@@ -52,7 +52,7 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     broken = {each.model for each in findings if each.severity == "error"}
     findings += ensembles.dependents(models, broken)
     if re.search(r"\s", str(repository.resolve())) and any(
-        each.config and each.backend == "python" for each in models.values()
+        each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
         what = "the repository's path holds a space; the Python backend never comes up with it"
         findings.append(Finding("R209", "error", "", "", what, "Move the repository."))
@@ -65,11 +65,17 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
 
 
 def _model(model: Model, models: dict[str, Model], server: Server) -> list[Finding]:
-    found = [*model.findings, *folders.names(model), *folders.configuration(model)]
+    found = [*model.findings, *folders.names(model)]
+    try:
+        return [*found, *_contents(model, models, server)]
+    except OSError as error:  # a folder that may not be entered, a name that no file system takes
+        return [*found, text.unreadable(model, error, "")]
+
+
+def _contents(model: Model, models: dict[str, Model], server: Server) -> list[Finding]:
     if model.config is None:
-        return found
+        return [] if model.findings else folders.configuration(model)
     return [
-        *found,
         *folders.versions(model),
         *folders.files(model),
         *text.unfilled(model),

@@ -113,6 +113,18 @@ class Model:
         return place(self.text or "", found) if found >= 0 else (None, None)
 
 
+def contents(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It has more than `LARGEST` bytes.
+    """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"it has more than {LARGEST} bytes")
+    return path.read_bytes()
+
+
 def place(text: str, index: int) -> tuple[int, int]:
     """Line and column, both from 1, of a character."""
     return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)

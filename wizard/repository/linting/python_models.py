@@ -7,7 +7,7 @@ import sys
 
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.folders import loaded
-from wizard.repository.linting.model import LARGEST, Model
+from wizard.repository.linting.model import Model, contents
 
 CLASS = "TritonPythonModel"
 
@@ -26,11 +26,8 @@ def python_models(model: Model) -> list[Finding]:
 
 def _check(model: Model, version: int, name: str) -> list[Finding]:
     where = f"{version}/{name}"
-    path = model.file(version, name)
     try:
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"it has more than {LARGEST} bytes")
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(contents(model.file(version, name)))
     except SyntaxError as error:
         at = (error.lineno, error.offset or 1) if error.lineno else None
         fix = f"Correct it. (Read as Python {sys.version_info[0]}.{sys.version_info[1]}'s; never run.)"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from wizard.repository.linting.finding import Finding
-from wizard.repository.linting.model import CONFIG, LARGEST, Model, place
+from wizard.repository.linting.model import CONFIG, Model, contents, place
 
 TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
 VARIABLE = re.compile(r"\$\{[^}]*\}")
@@ -19,18 +20,15 @@ NEEDED = {"gpt_model_path", "gpt_model_type", "tokenizer_dir"}
 
 def read(folder: Path) -> Model:
     """Read one model's folder."""
-    subfolders = tuple(sorted(each.name for each in folder.iterdir() if each.is_dir()))
-    path = folder / CONFIG
-    blank = Model(folder, None, None, subfolders)
-    if not path.is_file():
-        return blank
+    blank = Model(folder, None, None, ())
     try:
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"it has more than {LARGEST} bytes")
-        text = path.read_bytes().decode("utf-8")
+        blank = Model(folder, None, None, tuple(sorted(each.name for each in folder.iterdir() if each.is_dir())))
+        if not (folder / CONFIG).is_file():
+            return blank
+        text = contents(folder / CONFIG).decode("utf-8")
     except (OSError, ValueError) as error:
-        finding = blank.finding("R107", f"the file cannot be read: {error}", "Make it a readable text in UTF-8.")
-        return Model(folder, None, None, subfolders, (finding,))
+        return replace(blank, findings=(unreadable(blank, error),))
+    subfolders = blank.subfolders
     shell = Model(folder, text, None, subfolders)
     unfilled = [match for match in TOKEN.finditer(text) if match["bare"]]
     if unfilled:
@@ -40,6 +38,12 @@ def read(folder: Path) -> Model:
         ]
         return Model(folder, text, None, subfolders, tuple(findings))
     return _parsed(shell, text)
+
+
+def unreadable(model: Model, error: Exception, file: str = CONFIG) -> Finding:
+    """The finding for what cannot be read of a model."""
+    fix = "Make it a readable text in UTF-8, and its folders readable by whoever runs the server."
+    return model.finding("R107", f"this cannot be read: {error}", fix, file=file)
 
 
 def _parsed(shell: Model, text: str) -> Model:

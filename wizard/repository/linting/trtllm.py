@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from wizard.repository.linting.finding import Finding, Server
-from wizard.repository.linting.model import Model
+from wizard.repository.linting.model import Model, contents
+from wizard.repository.linting.text import unreadable
 
 STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
 """Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
@@ -54,7 +55,7 @@ def built_for(engine: Path) -> Path:
 def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
     """An engine runs only on GPUs of the compute capability that it was built on (TensorRT support matrix)."""
     try:
-        known = json.loads(note.read_bytes())
+        known = json.loads(contents(note))
     except (OSError, ValueError, RecursionError):  # others' engines have none
         return []
     if not isinstance(known, dict) or not known or not server.capabilities or server.capabilities & set(known):
@@ -70,9 +71,9 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
     if not folder.is_dir():
         return [model.finding("R702", f"the engine's folder {path} does not exist", f"Correct it. {SEEN}", at=path)]
     try:
-        config = json.loads((folder / "config.json").read_bytes())
+        config = json.loads(contents(folder / "config.json"))
         tp, pp, version, batch = _facts(config)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         what = f"{path}/config.json does not describe an engine: {error}"
         return [model.finding("R703", what, "Name the folder that trtllm-build (or build.py) wrote.", at=path)]
     found = []
@@ -132,7 +133,11 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         return [model.finding("R901", what, fix, severity="warning")]
     for version in model.versions:
         path = model.file(version, "model.yaml")
-        if path.is_file() and re.search(r"^\s*decoupled:\s*[Tt]rue", path.read_text("utf-8", "replace"), re.MULTILINE):
+        try:
+            said = contents(path) if path.is_file() else b""
+        except (OSError, ValueError) as error:
+            return [unreadable(model, error, f"{version}/model.yaml")]
+        if re.search(rb"^\s*decoupled:\s*[Tt]rue", said, re.MULTILINE):
             what = "model.yaml says decoupled and config.pbtxt does not; launch_triton_server.py reads only the latter"
             return [model.finding("R901", what, fix, severity="warning")]
     return []

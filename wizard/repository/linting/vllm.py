@@ -8,7 +8,7 @@ from typing import Any
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.folders import loaded
 from wizard.repository.linting.instances import several_gpus
-from wizard.repository.linting.model import Model
+from wizard.repository.linting.model import Model, contents
 
 FILE = "model.json"
 
@@ -52,7 +52,7 @@ def vllm(model: Model) -> list[Finding]:
 def _arguments(model: Model, version: int) -> list[Finding]:
     where = f"{version}/{FILE}"
     try:
-        engine: Any = json.loads(model.file(version, FILE).read_bytes())
+        engine: Any = json.loads(contents(model.file(version, FILE)))
     except (OSError, ValueError, RecursionError) as error:
         at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
         return [model.finding("R801", f"this is no JSON: {error}", "Correct it.", file=where, at=at)]
