@@ -118,6 +118,7 @@ class Continuous:
                 top_p=1.0 if greedy else float(ask["top_p"]),
             )
         except Exception as error:
+            self._answers.pop(str(ask["id"]), None)
             self._front.refuse(ask["id"], error)
 
     def run(self) -> None:
@@ -137,15 +138,16 @@ class Continuous:
         if answer is None:  # cancelled, or over
             return
         number = int(result.request_id)
+        # From here on the front's thread may cancel it at any moment.
         if result.error is not None:
-            del self._answers[result.request_id]
+            self._answers.pop(result.request_id, None)
             self._front.refuse(number, RuntimeError(result.error))
             return
         text = answer.take(result.generated_tokens[answer.tokens :])
         if text or answer.finish:
             deltas.append((number, text, answer.tokens, answer.finish))
         if answer.finish and result.is_finished():
-            del self._answers[result.request_id]
+            self._answers.pop(result.request_id, None)
         elif answer.finish:
             self._drop(result.request_id)
 
@@ -160,28 +162,30 @@ class Unbatched:
     def __init__(self, model: Model, _settings: dict[str, Any], front: Front) -> None:
         self._model, self._front = model, front
         self._asks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._cancelled: set[int] = set()
+        self._cancelled: dict[int, threading.Event] = {}  # of the requests that are not over
 
     def take(self, message: dict[str, Any]) -> None:
         """Queue a request or cancel one; called in the front's thread."""
         if "ask" in message:
+            self._cancelled[message["ask"]["id"]] = threading.Event()
             self._asks.put(message["ask"])
-        else:
-            self._cancelled.add(message["cancel"])
+        elif cancelled := self._cancelled.get(message["cancel"]):
+            cancelled.set()
 
     def run(self) -> None:
         """Answer what is asked, in order."""
         while True:
             ask = self._asks.get()
+            cancelled = self._cancelled[ask["id"]]
             try:
-                if ask["id"] not in self._cancelled:
-                    self._answer(ask)
+                if not cancelled.is_set():
+                    self._answer(ask, cancelled)
             except Exception as error:
                 traceback.print_exc()
                 self._front.refuse(ask["id"], error)
-            self._cancelled.discard(ask["id"])
+            del self._cancelled[ask["id"]]
 
-    def _answer(self, ask: dict[str, Any]) -> None:
+    def _answer(self, ask: dict[str, Any], cancelled: threading.Event) -> None:
         import torch
         from transformers import StoppingCriteriaList
 
@@ -192,7 +196,7 @@ class Unbatched:
                 text = answer.take(tokens[0, len(ids) + answer.tokens :].tolist())
                 if text or answer.finish:
                     self._front.say([(ask["id"], text, answer.tokens, answer.finish)])
-            return torch.tensor([bool(answer.finish) or ask["id"] in self._cancelled], device=tokens.device)
+            return torch.tensor([bool(answer.finish) or cancelled.is_set()], device=tokens.device)
 
         prompt = torch.tensor([ids], device=self._model.model.device)
         if ask["seed"] is not None:
@@ -227,10 +231,10 @@ def start_ranks(count: int) -> None:
     os.environ.update(RANK="0", LOCAL_RANK="0")
 
 
-def main(settings: dict[str, Any]) -> None:
-    """Load, then answer until the front is gone."""
-    if int(os.environ.get("RANK", "0")) > 0:
-        follow(settings)
+def load(settings: dict[str, Any], rank: int) -> Any:
+    """What is to run: on a further rank of a group, which computes what the first one says, without a front."""
+    if rank > 0:
+        return Continuous(Model(settings), settings, front=None)
     mode: Any = None
 
     def take(message: dict[str, Any]) -> None:
@@ -241,20 +245,23 @@ def main(settings: dict[str, Any]) -> None:
         start_ranks(settings["tp"])
     mode = MODES[settings.get("mode", "continuous")](Model(settings), settings, front)
     front.ready()
-    mode.run()
+    return mode
 
 
-def follow(settings: dict[str, Any]) -> None:
-    """Be a further rank: compute what the first one says."""
-    continuous = Continuous(Model(settings), settings, front=None)
-    continuous.run()
+def main(settings: dict[str, Any]) -> None:
+    """Load, then answer until the front is gone."""
+    rank = int(os.environ.get("RANK", "0"))
+    doing = "load the model"
+    try:
+        mode = load(settings, rank)
+        doing = "go on answering"
+        mode.run()
+    except Exception:
+        traceback.print_exc()
+        if rank > 0:
+            os._exit(1)  # the first rank notices
+        die(f"transformers could not {doing}")
 
 
 if __name__ == "__main__":
-    try:
-        main(json.loads(sys.argv[1]))
-    except Exception:
-        traceback.print_exc()
-        if int(os.environ.get("RANK", "0")) > 0:
-            os._exit(1)  # the first rank notices
-        die("transformers could not load the model")
+    main(json.loads(sys.argv[1]))
