@@ -36,10 +36,16 @@ def engine(release: str, **more: Any) -> dict[str, dict[str, Any]]:
     return configs(trtllm.repository(release, engine_dir="/engine", tokenizer_dir="/model", max_batch_size=4, **more))
 
 
+def say(config: dict[str, Any], parameter: str, value: str) -> None:
+    """Give a model a parameter that ours never has, as others' repositories do."""
+    config["parameters"][parameter] = {"string_value": value}
+
+
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("streams", [True, False])
 def test_tensorrt_llm_of_every_release(release: str, streams: bool) -> None:
-    models = engine(release, decoupled=streams, accumulate_tokens=True)
+    models = engine(release, decoupled=streams)
+    say(models["tensorrt_llm_bls"], "accumulate_tokens", "true")
     behind = models["tensorrt_llm"]
     for name, form in (("tensorrt_llm", TOKEN_IDS), ("ensemble", TEXT), ("tensorrt_llm_bls", TEXT)):
         wire = wire_of(models[name], None if form is TOKEN_IDS else behind)
@@ -57,12 +63,14 @@ def test_tensorrt_llm_of_every_release(release: str, streams: bool) -> None:
 
 
 def test_an_engine_that_gives_the_prompt_back() -> None:
-    old = engine("0.13.0", exclude_input_in_output=False)
+    old = engine("0.13.0")
+    say(old["tensorrt_llm"], "exclude_input_in_output", "false")
     for name in ("tensorrt_llm", "ensemble"):
         wire = wire_of(old[name], old["tensorrt_llm"])
         assert wire is not None
         assert wire.echoes
-    new = engine("0.16.0", exclude_input_in_output=False)  # each request can say it from here on
+    new = engine("0.16.0")
+    say(new["tensorrt_llm"], "exclude_input_in_output", "false")  # each request can say it from here on
     wire = wire_of(new["ensemble"], new["tensorrt_llm"])
     assert wire is not None
     assert not wire.echoes

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Literal
+from typing import Any
 
 from wizard.kernel.errors import UsageError
 from wizard.repository import trtllm_tensors as tensors
-from wizard.repository.config_pbtxt import DataType, DynamicBatching, Tensor, config_pbtxt, ensemble_pbtxt
+from wizard.repository.config_pbtxt import DynamicBatching, Tensor, config_pbtxt, ensemble_pbtxt
 from wizard.repository.repository import Repository, RepositoryFile
 
 FIRST, LAST = (0, 7), (1, 2)
@@ -96,15 +96,6 @@ def repository(
     decoupled: bool = True,
     bls: bool = True,
     kv_cache_fraction: float | None = None,
-    instances: int = 1,
-    batching_strategy: Literal["v1", "inflight_batching", "inflight_fused_batching"] = "inflight_fused_batching",
-    max_beam_width: int = 1,
-    max_queue_delay_microseconds: int = 0,
-    max_queue_size: int = 0,
-    exclude_input_in_output: bool = True,
-    add_special_tokens: bool = True,
-    accumulate_tokens: bool = False,
-    logits_type: DataType = "FP32",
     backend: str = "tensorrtllm",
     settings: Mapping[str, str] | None = None,
 ) -> Repository:
@@ -119,15 +110,6 @@ def repository(
         bls: With ``tensorrt_llm_bls``.
         kv_cache_fraction: Share of the GPU memory left beside the engine that its KV cache takes; None is the
             backend's own, 0.9.
-        instances: Copies of each Python model.
-        batching_strategy: ``gpt_model_type`` of the backend.
-        max_beam_width: As the engine was built.
-        max_queue_delay_microseconds: How long a request may wait for others.
-        max_queue_size: Requests that may wait, 0 for any number; from 0.12.
-        exclude_input_in_output: The answer without the prompt.
-        add_special_tokens: The tokenizer puts its begin token before the prompt; from 0.9.
-        accumulate_tokens: Each response of BLS holds all of the text so far.
-        logits_type: Type of the logits: the engine's, from 0.17; before, always FP32.
         backend: ``tensorrtllm``; ``python`` runs ``tensorrt_llm/1/model.py`` instead (from 0.10).
         settings: More parameters of ``tensorrt_llm`` by their names in config.pbtxt (`SINCE`).
 
@@ -135,50 +117,21 @@ def repository(
         UsageError: TW-L60 if there is no such release, TW-L61 if it does not know one of ``settings``.
     """
     version = version_of(release)
-    logits: DataType = logits_type if version >= (0, 17) else "FP32"
-    queue = DynamicBatching(
-        (max_batch_size,), max_queue_delay_microseconds, max_queue_size if version >= (0, 12) else None
-    )
-    parameters = {
-        "gpt_model_type": batching_strategy,
-        "gpt_model_path": engine_dir,
-        "max_beam_width": str(max_beam_width),
-        "exclude_input_in_output": _flag(exclude_input_in_output),
-        **_engine(version, kv_cache_fraction),
-        **_known(release, version, settings or {}),
-    }
-    python = partial(_config, max_batch_size=max_batch_size, instances=instances)
-    before = _preprocessing(version, engine_dir, tokenizer_dir, add_special_tokens)
-    asked = tensors.request(version)
+    engine = _engine(version, engine_dir, kv_cache_fraction) | _known(release, version, settings or {})
+    config = partial(_config, max_batch_size=max_batch_size)
+    # Any number of requests may wait; before 0.12 the templates say nothing of it.
+    queue = DynamicBatching((max_batch_size,), max_queue_size=0 if version >= (0, 12) else None)
+    before, after = _preprocessing(version, engine_dir, tokenizer_dir), _postprocessing(version, tokenizer_dir)
+    early = queue if version >= (0, 19) else None
+    more: dict[str, Any] = {"backend": backend, "decoupled": decoupled, "batching": queue}
     texts = {
-        "preprocessing": python(
-            "preprocessing", tensors.preprocessing(version), before, batching=queue if version >= (0, 19) else None
-        ),
-        "tensorrt_llm": _config(
-            "tensorrt_llm",
-            tensors.engine(version, logits),
-            parameters,
-            max_batch_size=max_batch_size,
-            backend=backend,
-            decoupled=decoupled,
-            batching=queue,
-        ),
-        "postprocessing": python(
-            "postprocessing", tensors.postprocessing(version, logits), _postprocessing(version, tokenizer_dir)
-        ),
-        "ensemble": ensemble_pbtxt(
-            "ensemble",
-            inputs=asked,
-            outputs=tensors.ensemble_outputs(version, logits),
-            steps=tensors.steps(version, logits),
-            max_batch_size=max_batch_size,
-        ),
+        "preprocessing": config("preprocessing", tensors.preprocessing(version), before, batching=early),
+        "tensorrt_llm": config("tensorrt_llm", tensors.engine(version), engine, **more),
+        "postprocessing": config("postprocessing", tensors.postprocessing(version), after),
+        "ensemble": _ensemble(version, max_batch_size),
     }
     if bls:
-        wires = (asked, tensors.bls_outputs(version, logits))
-        texts["tensorrt_llm_bls"] = python(
-            "tensorrt_llm_bls", wires, _bls(version, accumulate_tokens), decoupled=decoupled
-        )
+        texts["tensorrt_llm_bls"] = config("tensorrt_llm_bls", tensors.bls(version), _bls(version), decoupled=decoupled)
     return _repository(texts, engine_is_python=backend == "python")
 
 
@@ -190,41 +143,33 @@ def _repository(texts: dict[str, str], *, engine_is_python: bool) -> Repository:
     return Repository((*files, *empty), tuple(f"{name}/1" for name in copied))
 
 
-def _config(
-    name: str,
-    wires: tuple[list[Tensor], list[Tensor]],
-    parameters: dict[str, str],
-    *,
-    max_batch_size: int,
-    instances: int = 1,
-    backend: str = "python",
-    decoupled: bool = False,
-    batching: DynamicBatching | None = None,
-) -> str:
-    return config_pbtxt(
-        name,
-        inputs=wires[0],
-        outputs=wires[1],
-        parameters=parameters,
-        backend=backend,
-        decoupled=decoupled,
+def _config(name: str, wires: tuple[list[Tensor], list[Tensor]], parameters: dict[str, str], **more: Any) -> str:
+    return config_pbtxt(name, inputs=wires[0], outputs=wires[1], parameters=parameters, **more)
+
+
+def _ensemble(version: tensors.Version, max_batch_size: int) -> str:
+    return ensemble_pbtxt(
+        "ensemble",
+        inputs=tensors.request(version),
+        outputs=tensors.ensemble_outputs(version),
+        steps=tensors.steps(version),
         max_batch_size=max_batch_size,
-        instances=instances,
-        batching=batching,
     )
 
 
-def _engine(version: tensors.Version, kv_cache_fraction: float | None) -> dict[str, str]:
-    found = {"FORCE_CPU_ONLY_INPUT_TENSORS": "no"}
+def _engine(version: tensors.Version, engine_dir: str, kv_cache_fraction: float | None) -> dict[str, str]:
+    found = {
+        "gpt_model_type": "inflight_fused_batching",
+        "gpt_model_path": engine_dir,
+        "max_beam_width": "1",
+        "exclude_input_in_output": "true",
+        "FORCE_CPU_ONLY_INPUT_TENSORS": "no",
+    }
     if kv_cache_fraction is not None:
         found["kv_cache_free_gpu_mem_fraction"] = str(kv_cache_fraction)
     if version >= (0, 10):  # needed where one process leads and others compute (``--multi-model``)
         found["executor_worker_path"] = "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker"
     return found
-
-
-def _flag(value: bool) -> str:
-    return str(value).lower()
 
 
 def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) -> dict[str, str]:
@@ -240,13 +185,13 @@ def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) 
     return dict(settings)
 
 
-def _preprocessing(version: tensors.Version, engine_dir: str, tokenizer_dir: str, special: bool) -> dict[str, str]:
+def _preprocessing(version: tensors.Version, engine_dir: str, tokenizer_dir: str) -> dict[str, str]:
     # The Python models read some parameters without asking whether they are there; an empty path is none.
     found = {"tokenizer_dir": tokenizer_dir}
     if version < (0, 9):
         found["tokenizer_type"] = "auto"
     else:
-        found["add_special_tokens"] = _flag(special)
+        found["add_special_tokens"] = "true"
     if version >= (0, 12):
         found["gpt_model_path"] = engine_dir
         found["visual_model_path" if version < (0, 19) else "multimodal_model_path"] = ""
@@ -259,8 +204,8 @@ def _postprocessing(version: tensors.Version, tokenizer_dir: str) -> dict[str, s
     return {"tokenizer_dir": tokenizer_dir, **({"skip_special_tokens": "true"} if version >= (0, 11) else {})}
 
 
-def _bls(version: tensors.Version, accumulate_tokens: bool) -> dict[str, str]:
-    found = {"accumulate_tokens": _flag(accumulate_tokens)}
+def _bls(version: tensors.Version) -> dict[str, str]:
+    found = {"accumulate_tokens": "false"}
     if version >= (0, 9):
         found["tensorrt_llm_model_name"] = "tensorrt_llm"
     return found

@@ -36,9 +36,9 @@ def _one(version: Version) -> tuple[int, ...]:
     return (1,) if version >= (0, 11) else (-1,)
 
 
-def _results(version: Version, logits: DataType) -> tuple[Row, ...]:
+def _results(version: Version) -> tuple[Row, ...]:
     """Outputs beside the tokens that the ensemble passes on."""
-    later: tuple[Row, ...] = (("context_logits", logits, (-1, -1)), ("generation_logits", logits, (-1, -1, -1)))
+    later: tuple[Row, ...] = (("context_logits", "FP32", (-1, -1)), ("generation_logits", "FP32", (-1, -1, -1)))
     last: tuple[Row, ...] = (("batch_index", "INT32", (1,)),)
     return LOG_PROBS + (later if version >= (0, 8) else ()) + (last if version >= (0, 13) else ())
 
@@ -105,14 +105,14 @@ def request(version: Version) -> list[Tensor]:
     ]
 
 
-def ensemble_outputs(version: Version, logits: DataType) -> list[Tensor]:
+def ensemble_outputs(version: Version) -> list[Tensor]:
     """Outputs of the ensemble."""
-    return [Tensor("text_output", "STRING", (-1,)), *(Tensor(*row) for row in _results(version, logits))]
+    return [Tensor("text_output", "STRING", (-1,)), *(Tensor(*row) for row in _results(version))]
 
 
-def bls_outputs(version: Version, logits: DataType) -> list[Tensor]:
-    """Outputs of BLS."""
-    return [*ensemble_outputs(version, logits), *(Tensor(*row) for row in _metrics(version))]
+def bls(version: Version) -> tuple[list[Tensor], list[Tensor]]:
+    """Inputs and outputs of BLS."""
+    return request(version), [*ensemble_outputs(version), *(Tensor(*row) for row in _metrics(version))]
 
 
 def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
@@ -141,7 +141,7 @@ def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     return taken, given
 
 
-def engine(version: Version, logits: DataType) -> tuple[list[Tensor], list[Tensor]]:
+def engine(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``tensorrt_llm``."""
     count = _count(version)
     scalars = [("end_id", count), ("pad_id", count), ("prompt_vocab_size", count), *_scalars(version).values()]
@@ -164,27 +164,27 @@ def engine(version: Version, logits: DataType) -> tuple[list[Tensor], list[Tenso
     given: tuple[Row, ...] = (("output_ids", "INT32", (-1, -1)), ("sequence_length", "INT32", (-1,)))
     # 0.12 may have it already: its BLS could ask for it.
     early: tuple[Row, ...] = (("batch_index", "INT32", (1,)),) if version == (0, 12) else ()
-    return taken, [Tensor(*row) for row in given + _results(version, logits) + early + _metrics(version)]
+    return taken, [Tensor(*row) for row in given + _results(version) + early + _metrics(version)]
 
 
-def postprocessing(version: Version, logits: DataType) -> tuple[list[Tensor], list[Tensor]]:
+def postprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``postprocessing``; before 0.17 it also hands the log probabilities and logits on."""
     taken = [Tensor("TOKENS_BATCH", "INT32", (-1, -1)), Tensor("SEQUENCE_LENGTH", "INT32", (-1,))]
     given = [Tensor("OUTPUT", "STRING", (-1,))]
     if version < (0, 17):
-        passed = _results(version, logits)
+        passed = _results(version)
         taken += [Tensor(name.upper(), kind, dims, optional=True) for name, kind, dims in passed]
         given += [Tensor(f"OUT_{name.upper()}", kind, dims) for name, kind, dims in passed]
     return taken, given
 
 
-def steps(version: Version, logits: DataType) -> list[EnsembleStep]:
+def steps(version: Version) -> list[EnsembleStep]:
     """How the ensemble wires its three members.
 
     The results go straight from ``tensorrt_llm`` to the ensemble's outputs, and to ``postprocessing`` where that takes
     them too, which is right for every release's Python model.
     """
-    results = {name: name for name, _, _ in _results(version, logits)}
+    results = {name: name for name, _, _ in _results(version)}
     tokens = {"INPUT_ID": "input_ids", "REQUEST_INPUT_LEN": "input_lengths", "REQUEST_OUTPUT_LEN": "request_output_len"}
     tokens |= {"STOP_WORDS_IDS": "stop_words_list", "BAD_WORDS_IDS": "bad_words_list"}
     tokens["EMBEDDING_BIAS"] = "embedding_bias"
