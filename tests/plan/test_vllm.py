@@ -48,9 +48,12 @@ def test_the_backend_completes_its_configuration_and_the_front_does_not() -> Non
 
 def test_in_an_image_triton_has_the_gpus_and_vllm_asks_nobody() -> None:
     choice = replace(IN_IMAGE, devices=(0, 1), tp=2)
-    argv = start(planned(choice, on=machine("2xA6000"))).command().argv
+    plan = planned(choice, on=machine("2xA6000"))
+    argv = start(plan).command().argv
     assert '--gpus="device=0,1"' in argv
     assert {"--env=HF_HUB_OFFLINE=1", "--env=VLLM_NO_USAGE_STATS=1", "--env=LOGNAME=triton-wizard"} <= set(argv)
+    (checked,) = (each.argv for each in commands(named(plan, "check")) if CHECK in each.argv)
+    assert "--env=LOGNAME=triton-wizard" in checked
 
 
 @pytest.mark.parametrize(

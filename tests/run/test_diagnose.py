@@ -70,6 +70,28 @@ def test_silence_and_signals() -> None:
     assert diagnose(-9, ["half"]).why == "killed by signal 9: half"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "RuntimeError: CUDA error: out of memory",
+        "[TensorRT-LLM][ERROR] CUDA runtime error in cudaMallocAsync(ptr, size, stream): out of memory",
+    ],
+)
+def test_a_full_gpu_is_the_cause_of_what_follows(said: str) -> None:
+    cause = diagnose(1, [said, "ERROR: the engine was not written"])
+    assert cause.why == f"exit status 1: {said}"
+    assert "GPU" in cause.todo
+
+
+@pytest.mark.parametrize("status", [-9, 137])
+def test_what_is_killed_had_mostly_no_memory(status: int) -> None:
+    """A shell and a container's client say 128 more than the signal's number."""
+    assert "memory" in diagnose(status, ["Loading checkpoint shards:  43%"]).todo
+    assert diagnose(status, ["write /opt/lib.so: no space left on device"]).todo.startswith("Free some space")
+    assert diagnose(-15, ["half"]).todo == diagnose(143, ["half"]).todo == MEND
+
+
 async def test_a_disk_that_fills_during_a_step(tmp_path: Path) -> None:
     """Every write to /dev/full fails as on a full disk; the step is not taken for done afterwards."""
     made = tmp_path / "made"

@@ -1,11 +1,12 @@
 """Why a command failed, from what it printed: the line that names the cause, and what to do about it.
 
 The texts are those of docker 20.10 to 28 and podman (pulls from a registry that refuses), of the C library (a full
-disk) and of huggingface_hub's command line.
+disk), of huggingface_hub's command line, and of PyTorch and TensorRT-LLM on a GPU that is full.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from wizard.kernel.text import plain
@@ -13,6 +14,7 @@ from wizard.kernel.text import plain
 MEND = "Mend the cause"
 """What to do about a cause that is not known here."""
 _FULL = ("no space left on device", "disk quota exceeded")
+_GPU_FULL = r"\bcuda\b.*out of memory"
 _LOGIN = (
     "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the "
     "catalogue (https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login "
@@ -21,6 +23,10 @@ _LOGIN = (
 _UNREACHED = "Check this machine's network: name service, proxy (the engine's own, too), firewall"
 _REMEDIES = {
     **dict.fromkeys(_FULL, "Free some space on the disk that is full; what was half made is made anew"),
+    _GPU_FULL: (
+        "Free the GPU's memory (nvidia-smi says who has it), or choose a smaller model, fewer users at once "
+        "(--users), or a shorter context (--max-len)"
+    ),
     "manifest unknown": "The registry has no image with this tag: name another with --release, such as the one before",
     "toomanyrequests": "The registry wants a pause: wait, or log in to it, which raises the limit",
     "unauthorized": _LOGIN,
@@ -39,7 +45,13 @@ _REMEDIES = {
     "requires approval": "Accept the model's licence on its page with the account whose token is used",
     "invalid user token": "Log in with a token that is still valid: `hf auth login`, or HF_TOKEN",
 }
-"""Part of a line in lower case → what to do; the first that is found counts."""
+"""Pattern in a line in lower case → what to do; the first that is found counts."""
+_KILLED = (
+    "Something killed it; mostly that is the system, out of main memory (`sudo dmesg` says so): close other programs, "
+    "or choose a smaller model"
+)
+_SIGKILL = (-9, 137)
+"""As the system says it; and as a shell or a container's client does, 128 more than the signal's number."""
 _ERRORS = ("error", "fatal", "tw-", "docker: ", "cannot connect")
 """How lines begin in which tools name the cause (docker and hf print a hint at their help after it)."""
 
@@ -62,7 +74,8 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     said = [line for text in lines if (line := plain(text).strip())]
     how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
     errors = [line for line in said if line.lower().startswith(_ERRORS)]
-    full = [line for line in said if any(part in line.lower() for part in _FULL)]  # other errors come of it
-    line = (full or errors or said or ["it printed nothing"])[-1]
-    todo = next((todo for part, todo in _REMEDIES.items() if part in line.lower()), MEND)
+    full = [line for line in said if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
+    line = (full or errors or said or ["it printed nothing"])[-1]  # of what is full other errors come
+    other = _KILLED if status in _SIGKILL else MEND
+    todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
     return Cause(f"{how}: {line}", todo)

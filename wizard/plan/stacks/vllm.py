@@ -116,6 +116,7 @@ def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _:
 
 def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> Step:
     argv = (runtime.python, "-c", CHECK, json.dumps(sorted(arguments)))
+    env = SETTINGS if choice.runtime == "native" else (*SETTINGS, *IN_A_CONTAINER)
     return Step(
         id="check",
         title="Check vLLM's arguments",
@@ -126,7 +127,7 @@ def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> St
         actions=(
             # A container sees them, and a plan that is pasted line by line has not made them.
             Command(("mkdir", "-p", str(runtime.workspace.models), str(runtime.server.root))),
-            runtime.command("check", argv, env=SETTINGS, gpus=len(choice.devices)),
+            runtime.command("check", argv, env=env, gpus=len(choice.devices)),
         ),
         done=Done(),
         estimate=Estimate(15),
