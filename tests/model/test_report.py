@@ -42,7 +42,7 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
     made = folder(Path("m"), {**LLAMA_CONFIG, **quantised}, model__safetensors=weights)
     said = text(of_path(made, "./m"))
     assert "awq, group size 128, else bfloat16" in said
-    assert "does not run it" in said
+    assert "ships Python code of its own" in said
     assert "no template: the model completes text" in said
 
 

@@ -97,7 +97,7 @@ class ModelFacts:
     licence: str | None = None
     gated: bool | None = None
     needs_remote_code: bool = False
-    """The config names code of its own (``auto_map``); the wizard never runs it by itself."""
+    """The config names code of its own (``auto_map``); see `wizard.plan.remote_code`."""
     chat: ChatFormat | None = None
     questions: tuple[str, ...] = ()
     """Questions that are known to work (a demo model's trained ones), offered in the chat."""

@@ -35,7 +35,7 @@ def text(facts: ModelFacts) -> str:
     ]
     lines = [_row(label, value) for label, value in rows if value]
     if facts.needs_remote_code:
-        lines.append(_row("note", "ships Python code of its own; the wizard does not run it"))
+        lines.append(_row("note", "ships Python code of its own; a plan says where it may run"))
     if facts.unknown:
         lines += ["", "not known:"]
         lines += [_row(f"  {field.replace('_', ' ')}", why) for field, why in sorted(facts.unknown.items())]

@@ -14,6 +14,7 @@ from wizard.kernel.errors import InfeasibleError, ModelError, UsageError, Worksp
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.plan import remote_code
 from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
@@ -89,7 +90,7 @@ def build(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)),
-        notes=(*runtime.notes, *other, *moved, *_gate(facts)),
+        notes=(*runtime.notes, *other, *moved, *_gate(facts), *remote_code.notes(facts, choice)),
         host=host.source,
         machine=machine(host, choice),
     )

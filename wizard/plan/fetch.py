@@ -48,7 +48,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     what = (
         "one GGUF file with tokenizer and chat template inside"
         if gguf
-        else "safetensors, configuration and tokenizer, without the pickle files that could run code"
+        else "safetensors, configuration and tokenizer, without pickle files, which can run code when they are loaded"
     )
     step = Step(
         "model",
