@@ -87,6 +87,13 @@ def test_image_steps_do_not_speak_of_engines_that_nobody_builds() -> None:
     assert "build" not in ONE.prepare()[0].why
 
 
+def test_an_images_size_is_said_to_be_of_unknown_kind_where_it_counts() -> None:
+    (step,) = replace(ONE, image_bytes=10**10).prepare()
+    assert step.estimate.download_bytes == step.estimate.disk_bytes == 10**10
+    assert "not whether compressed" in step.why
+    assert "compressed" not in ONE.prepare()[0].why  # it is here already
+
+
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Path:
     """A model as the hub's cache keeps it: a folder of links to blobs, one of them by way of another disk."""

@@ -208,6 +208,7 @@ async def test_the_review_shows_each_step_with_its_reason_and_its_exact_commands
             for action in step.actions:
                 assert action.shell() in shown
         assert "180 MiB to download" in text_of(review, "#cost")
+        assert "downloads counted at 20 MB/s" in text_of(review, "#cost")
 
 
 async def test_page_down_scrolls_the_commands_while_the_list_keeps_the_cursor() -> None:

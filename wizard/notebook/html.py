@@ -18,7 +18,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
-from wizard.plan.words import cost, model_line
+from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import Status
@@ -142,9 +142,9 @@ def figures_html(figures: Sequence[Figure]) -> str:
 
 def plan_html(plan: Plan) -> str:
     """The steps as a table, each with its reason, its estimate and its commands."""
-    sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
+    takes = f"{sums(plan)} · everything in {plan.workspace}"
     elsewhere = f"Made for {plan.host}, not for this machine: it can be shown, not run."
-    lines = (model_line(plan.facts), sums, *([elsewhere] if plan.host != "this machine" else []))
+    lines = (model_line(plan.facts), takes, *([elsewhere] if plan.host != "this machine" else []))
     head = f"Serve {plan.facts.name} as {plan.name} with {report.choice_title(plan.choice)}"
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
     notes = f"To know beforehand:{_list(plan.notes)}" if plan.notes else ""

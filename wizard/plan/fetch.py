@@ -9,7 +9,7 @@ from pathlib import Path
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
-from wizard.plan.plan import Command, Done, Estimate, Step
+from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
         f"The weights come from the Hugging Face hub, {what}.",
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
-        Estimate(5 + size / 20e6, size, size),
+        Estimate(5 + size / LINK_BYTES_PER_S, size, size),
     )
     return Fetched(step, target)
 

@@ -166,9 +166,13 @@ class Done:
     server: bool = False
 
 
+LINK_BYTES_PER_S = 20_000_000
+"""At which downloads are counted: an assumption about a fast link, which nobody measured here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a step takes, roughly: seconds on two CPU cores with a fast link, bytes fetched, bytes kept on disk.
+    """What a step takes, roughly: seconds on two CPU cores with `LINK_BYTES_PER_S`, bytes fetched, bytes kept on disk.
 
     ``unknown``: nobody has measured how long it takes, and ``seconds`` counts only what is known of it.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wizard.kernel.text import one_line
 from wizard.kernel.units import count, duration, size
 from wizard.model.facts import ModelFacts
-from wizard.plan.plan import Estimate
+from wizard.plan.plan import LINK_BYTES_PER_S, Estimate, Plan
 
 
 def model_line(facts: ModelFacts) -> str:
@@ -35,3 +35,9 @@ def cost(estimate: Estimate) -> str:
     if estimate.disk_bytes:
         parts.append(f"{size(estimate.disk_bytes)} of disk")
     return " · ".join(parts)
+
+
+def sums(plan: Plan) -> str:
+    """What the whole plan takes; says of the time that the link's speed in it is assumed."""
+    steps = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
+    return f"{steps} · downloads counted at {LINK_BYTES_PER_S // 10**6} MB/s" if plan.estimate.download_bytes else steps

@@ -19,7 +19,7 @@ from wizard.kernel.text import is_terminal, one_line, plain, table, width
 from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step, Write
-from wizard.plan.words import cost, model_line
+from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
@@ -285,9 +285,9 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
         files: True shows the whole text of the files that are written, not only their names and sizes.
     """
     head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {report.choice_title(plan.choice)}"
-    sums = f"{len(plan.steps)} steps · {cost(plan.estimate)} · everything in {plan.workspace}"
+    takes = f"{sums(plan)} · everything in {plan.workspace}"
     model = f"Model: {model_line(plan.facts)}"  # with its licence, which counts before anything is fetched
-    parts = [wrapped(line, "  ", first="") for line in (head, model, sums)]
+    parts = [wrapped(line, "  ", first="") for line in (head, model, takes)]
     if plan.host != "this machine":
         parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
     parts += [_step_text(number, step, commands=commands, files=files) for number, step in enumerate(plan.steps, 1)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
-from wizard.plan.plan import MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
+from wizard.plan.plan import LINK_BYTES_PER_S, MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
 SHM_GB, SHM_GB_PER_GPU = 1.0, 2.56
@@ -65,6 +65,11 @@ class Docker:
     def prepare(self) -> tuple[Step, ...]:
         """Pull the image unless it is there."""
         size = self.image_bytes or 0
+        counted = (
+            " NVIDIA states its size and not whether compressed, so download and disk are both counted with it."
+            if size
+            else ""
+        )
         return (
             Step(
                 id="image",
@@ -72,10 +77,11 @@ class Docker:
                 why=(
                     "NVIDIA's image holds Triton, what computes the answers and all libraries in versions that fit "
                     "each other. What has to run beside them runs in the very image that serves."
+                    f"{counted}"
                 ),
                 actions=(Command(("sh", "-c", _PULL.replace("docker", self.engine), self.image)),),
                 done=Done(),
-                estimate=Estimate(size / 20e6 + 1, size, size, unknown=self.image_bytes is None),
+                estimate=Estimate(size / LINK_BYTES_PER_S + 1, size, size, unknown=self.image_bytes is None),
             ),
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wizard.catalog.environments import Environment, pins
 from wizard.kernel.values import fingerprint
-from wizard.plan.plan import Command, Done, Estimate, Step
+from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 from wizard.probe.host import Interpreter
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -86,7 +86,9 @@ def engine_step(venv: Venv) -> Step:
         ),
         done=Done(files=(venv.python, made)),
         estimate=Estimate(
-            10 + venv.environment.download_bytes / 20e6, venv.environment.download_bytes, venv.environment.disk_bytes
+            10 + venv.environment.download_bytes / LINK_BYTES_PER_S,
+            venv.environment.download_bytes,
+            venv.environment.disk_bytes,
         ),
         identity=str(venv.root),
     )

@@ -19,7 +19,7 @@ from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers
-from wizard.plan.words import cost
+from wizard.plan.words import cost, sums
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
@@ -120,8 +120,7 @@ class ReviewScreen(StageScreen[Plan]):
             said = "Esc goes back to the advice, where another way can be taken." if view.error else "◌ Planning …"
             self.query_one("#cost", Static).update(said)
         else:
-            total = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
-            self.query_one("#cost", Static).update(Content(f"{total}\n{_server(plan)}"))
+            self.query_one("#cost", Static).update(Content(f"{sums(plan)}\n{_server(plan)}"))
             text = _details(plan.steps[view.at - 1]) if view.at else _overview(plan)
             self.query_one("#step", Static).update(text)
             self.query_one("#details", VerticalScroll).scroll_home(animate=False)
