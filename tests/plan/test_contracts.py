@@ -69,7 +69,7 @@ def test_published_quantisations(version: str, stored: object) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_lengths_that_a_journey_settles(version: str) -> None:
-    steps = planned(LLAMA, choice(version), Options(max_input_len=1024, max_output_len=1024))
+    steps = planned(LLAMA, choice(version), Options(max_input_len=1024))
     assert [text for argv in inside(steps) if argv[0] != sys.executable for text in violations(argv, version)] == []
 
 

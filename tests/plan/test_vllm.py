@@ -145,7 +145,7 @@ def test_adapters_are_mounted_or_fetched(tmp_path: Path) -> None:
     local = tmp_path / "my adapter"
     local.mkdir()
     (local / "adapter_config.json").write_text("{}")
-    steps = planned(IN_IMAGE, options=Options(lora=(("mine", str(local)), ("theirs", "owner/name"))))
+    steps = planned(IN_IMAGE, options=Options(lora={"mine": str(local), "theirs": "owner/name"}))
     (fetched,) = [step for step in steps if step.id == "adapter-theirs"]
     folder = str(Path(fetched.done.files[0]).parent)
     assert written(steps)["demo/1/multi_lora.json"] == f'{{\n  "mine": "{local}",\n  "theirs": "{folder}"\n}}\n'
@@ -157,13 +157,13 @@ def test_adapters_are_mounted_or_fetched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["/no/such/folder", "a b/c", "owner/name/more", ""])
 def test_an_adapter_that_is_nowhere_is_tw_l34(place: str) -> None:
     with pytest.raises(InfeasibleError) as caught:
-        planned(IN_IMAGE, options=Options(lora=(("mine", place),)))
+        planned(IN_IMAGE, options=Options(lora={"mine": place}))
     assert caught.value.code == "TW-L34"
 
 
 def test_adapters_need_tritons_backend() -> None:
     with pytest.raises(InfeasibleError, match="natively") as caught:
-        planned(VLLM, options=Options(lora=(("theirs", "owner/name"),)))
+        planned(VLLM, options=Options(lora={"theirs": "owner/name"}))
     assert caught.value.code == "TW-L34"
 
 

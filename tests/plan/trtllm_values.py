@@ -80,7 +80,7 @@ def choice(
         max_batch_size=batch,
         max_seq_len=length,
         release=f"{TAGS[version]}-trtllm-python-py3",
-        memory=Memory(7_000_000_000 // (tp * pp), 2048, 4096, 0, 0, 0, 0),
+        memory=Memory(7_000_000_000 // (tp * pp), 2048, 4096, 0, 0, 0, 80 * 1024**3),
         devices=tuple(range(tp * pp)),
     )
 

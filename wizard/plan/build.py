@@ -16,6 +16,7 @@ from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan import remote_code
 from wizard.plan.options import Options
+from wizard.plan.options import check as check_options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
 from wizard.plan.ports import free
 from wizard.plan.published import as_chosen
@@ -68,7 +69,7 @@ def build(
 
     Raises:
         UsageError: TW-U01 if ``name`` cannot be used.
-        UsageError: TW-L03 if Triton cannot be given the workspace's path.
+        UsageError: TW-L03 if Triton cannot be given the workspace's path, TW-L09 if an option means nothing here.
         HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run what serves.
         WorkspaceError: TW-L02 if a disk has not enough room.
         ModelError: TW-L06 if the model is gated and there is no token, TW-L07 if it is a folder without weights.
@@ -76,13 +77,15 @@ def build(
     """
     if choice.stack not in BUILT:
         raise _not_built(choice)
+    options = options or Options()
+    check_options(options, choice.stack)
     facts, other = as_chosen(facts, choice)
     _check_weights(facts)
     _check_path(workspace)
     server = workspace.server(name or suggest_name(facts.ref))
     ports, moved = _ports(http_port, keep_ports)
     runtime = runtime_of(host, choice, workspace, server)
-    steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options or Options())
+    steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options)
     plan = Plan(
         name=server.name,
         workspace=str(workspace.root),

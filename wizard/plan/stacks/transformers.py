@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wizard.advise.advice import Choice
+from wizard.advise.memory import ENGINES
 from wizard.catalog.environments import environment, pins
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.units import size
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Done, Estimate, Ports, Step, Write
+from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
-from wizard.plan.runtimes.select import check_driver
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import check_driver, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import checkpoint
 from wizard.probe.host import Host
@@ -113,15 +115,35 @@ def beside(
         model: The model's folder, which the other stack's plan fetches.
 
     Raises:
-        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so.
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L35 if the GPU cannot hold both.
         HostError: TW-L01 if the driver is too old.
     """
     if options.beside != BESIDE:
         return None
     second = replace(choice, stack="transformers", quantization="none")
     checkpoint.check(second, facts)
+    _check_room(choice, facts)
     engine = _engine(second, host, runtime)
     return Beside(engine.steps, _repository(BESIDE, second, facts, engine, model, options), engine.reads)
+
+
+def _check_room(choice: Choice, facts: ModelFacts) -> None:
+    """Both must fit: the other stack's as its bill says, with the cache that was asked for, and this one as large.
+
+    This one has its 16-bit weights, a CUDA context, the library's buffers, and a cache for as many tokens.
+    """
+    if not choice.devices:
+        return
+    bill, engine = choice.memory, ENGINES["transformers"]
+    cache = bill.kv_bytes_per_token * choice.max_batch_size * choice.max_seq_len
+    first = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes + cache
+    second = (facts.anatomy.parts.total * 2 if facts.anatomy else 0) + engine.context + engine.buffers + cache
+    if first + second > bill.budget_bytes:
+        raise InfeasibleError(
+            "TW-L35",
+            f"the models need {size(first)} and {size(second)}, and {size(bill.budget_bytes)} may be used of the GPU",
+            "Use a GPU with more memory, or fewer --users or a smaller --max-len.",
+        )
 
 
 def _repository(
@@ -169,7 +191,7 @@ def _in_image(choice: Choice, runtime: Runtime) -> Engine:
             Command(("touch", str(complete))),
         ),
         done=Done(files=(str(requirements), str(complete))),
-        estimate=Estimate(10 + env.download_bytes / 20e6, env.download_bytes, env.disk_bytes),
+        estimate=Estimate(10 + env.download_bytes / LINK_BYTES_PER_S, env.download_bytes, env.disk_bytes),
         identity=str(folder),
     )
     changes: dict[str, str | None] = {"LD_LIBRARY_PATH": None, **dict(path), "LOGNAME": "triton-wizard", **OFFLINE}

@@ -160,7 +160,7 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     steps: list[Step] = []
     paths: dict[str, str] = {}
     reads: list[Path] = []
-    for name, place in options.lora:
+    for name, place in options.lora.items():
         local = Path(place).expanduser().absolute()
         if (local / "adapter_config.json").is_file():
             paths[name] = str(local)

@@ -26,14 +26,15 @@ def from_checkpoint(job: Job) -> bool:
 def lengths(job: Job) -> tuple[int, int]:
     """Tokens of the longest prompt and of the longest answer that the engine is built for.
 
-    Where a journey says nothing, a prompt may be as long as prompt and answer together, less the answer in releases
-    that add the two (up to 0.10), where half of it is kept for the answer.
+    They are never more together than the choice's context, whatever a journey was made for. Where it says nothing, or
+    something longer, a prompt may be as long as prompt and answer together; in releases that add the two (up to 0.10)
+    half of it is kept for the answer.
     """
-    total, asked, answer = job.choice.max_seq_len, job.options.max_input_len, job.options.max_output_len
+    total, asked = job.choice.max_seq_len, job.options.max_input_len
     if "max_seq_len" in job.names("trtllm-build"):
-        return min(asked or total, total), answer or total
-    answer = answer or (total - asked if asked and asked < total else total // 2)
-    return asked or max(1, total - answer), answer
+        return min(asked or total, total), total
+    prompt = asked if asked and asked < total else max(1, total // 2)
+    return prompt, max(1, total - prompt)
 
 
 def call(job: Job) -> Call:

@@ -1,0 +1,74 @@
+"""The plans of all journeys, word for word, as the command line makes them; ``UPDATE_GOLDEN=1`` writes them anew."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.plan.golden import GOLDEN, compared, shown
+from wizard import journey
+from wizard.catalog.journeys import answered
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Command, Plan
+from wizard.plan.questions import wishes
+
+PLANS: dict[str, tuple[str, str, dict[str, object]]] = {
+    "tutorial-000": ("tutorial-000", "1xL4", {}),
+    "tutorial-001": ("tutorial-001", "1xL4", {}),
+    "tutorial-002": ("tutorial-002", "1xA100", {}),
+    "tutorial-002-tp2": ("tutorial-002", "2xA100", {"tp": 2}),
+    "tutorial-003": ("tutorial-003", "1xA100", {}),
+    "tutorial-004": ("tutorial-004", "4xA6000", {}),
+    "tutorial-004-mixtral": ("tutorial-004-mixtral", "4xA6000", {}),
+    "llm-api": ("llm-api", "1xH100", {}),
+    "vllm": ("vllm", "1xH100", {}),
+    "transformers": ("transformers", "1xH100", {}),
+}
+
+
+@pytest.fixture(autouse=True)
+def same_installer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "pip")
+
+
+def plan(name: str, hardware: str, **given: object) -> Plan:
+    """What ``plan NAME --hardware HARDWARE`` and the flags ``given`` make of the journey, offline."""
+    host = journey.probe(Workspace(Path("/w")), hardware=hardware)
+    facts = journey.model(name, offline=True)
+    advice = journey.advise(host, facts, wishes(answered(name, given, journey.journeys())))
+    return journey.plan(host, facts, advice.choices[0], Workspace(Path("/w")), name="demo")
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_plan_is_the_golden_one(name: str) -> None:
+    ref, hardware, given = PLANS[name]
+    compared("journeys", name, shown(plan(ref, hardware, **given).steps))
+
+
+def test_no_golden_plan_is_left_over() -> None:
+    assert {path.stem for path in (GOLDEN / "journeys").glob("*.txt")} == set(PLANS)
+
+
+def test_every_journey_but_the_demo_has_one() -> None:
+    assert {one.name for one in journey.journeys()} - {"demo"} == {ref for ref, _, _ in PLANS.values()}
+
+
+@pytest.mark.parametrize("length", [1024, 4096])
+def test_a_flag_goes_before_what_the_journey_was_made_for(length: int) -> None:
+    made = plan("tutorial-001", "1xL4", max_len=length)
+    commands = [action for step in made.steps for action in step.actions if isinstance(action, Command)]
+    (argv,) = (one.argv for one in commands if "trtllm-build" in one.argv)
+    said = dict(itertools.pairwise(argv))
+    assert int(said["--max_input_len"]) + int(said["--max_output_len"]) == length == made.choice.max_seq_len
+
+
+def test_two_models_that_do_not_fit_are_refused_before_anything_is_fetched() -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        plan("tutorial-003", "1xL4")
+    assert caught.value.code == "TW-L35"
+    assert "may be used of the GPU" in caught.value.what

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_data
+from wizard.plan.options import Options, check
+
+
+@pytest.mark.parametrize(
+    ("options", "stack", "said"),
+    [
+        (Options(lora={"a": "owner/x"}), "trtllm-engine", "lora"),
+        (Options(bls=True), "vllm", "bls"),
+        (Options(beside="transformers"), "trtllm-llmapi", "beside"),
+        (Options(batching="none"), "llamacpp", "batching"),
+        (Options(max_input_len=-5), "trtllm-engine", "max_input_len cannot be -5"),
+    ],
+)
+def test_an_option_that_means_nothing_is_refused(options: Options, stack: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        check(options, stack)
+    assert caught.value.code == "TW-L09"
+
+
+@pytest.mark.parametrize("stack", ["trtllm-engine", "trtllm-llmapi", "vllm", "transformers", "llamacpp"])
+def test_no_option_is_always_right(stack: str) -> None:
+    check(Options(), stack)
+
+
+@pytest.mark.parametrize("data", [{"batching": "nonsense"}, {"beside": "vllm"}, {"lora": [["a", "b"]]}])
+def test_a_journeys_options_are_of_their_kinds(data: dict[str, object]) -> None:
+    with pytest.raises(UsageError) as caught:
+        from_data(Options, data, where="the journey x")
+    assert caught.value.code == "TW-K01"
+
+
+def test_adapters_are_a_table() -> None:
+    assert from_data(Options, {"lora": {"a": "owner/x"}}, where="x").lora == {"a": "owner/x"}
