@@ -53,28 +53,17 @@ def model(ref: str, *, offline: bool = False) -> ModelFacts:
 
 def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     """The plan that the server ``name`` was last made from, if there is one that can be read."""
-    from wizard.kernel.errors import UsageError
-    from wizard.kernel.values import from_json
-    from wizard.plan.plan import Plan
+    from wizard.plan.renewed import earlier
 
-    if name not in workspace.names():
-        return None
-    path = workspace.server(name).plan
-    try:
-        return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path))
-    except (OSError, UsageError):
-        return None  # it is made anew from what the user says
+    return earlier(workspace, name)
 
 
 def served_before(workspace: Workspace, name: str) -> str | None:
     """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
+    from wizard.plan.renewed import origin
+
     earlier = None if name in {one.name for one in journeys()} else earlier_plan(workspace, name)
-    return _origin(earlier.facts) if earlier else None
-
-
-def _origin(facts: ModelFacts) -> str:
-    """What names the model wherever one is: a path as it was typed names another file in another folder."""
-    return facts.location if facts.source in ("folder", "gguf") else facts.ref
+    return origin(earlier.facts) if earlier else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,47 +184,22 @@ def plan(
         UsageError: TW-L04 if another model is served under the name that this one would get.
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve the model so.
     """
-    from dataclasses import replace
-
-    from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import suggest_name
-    from wizard.kernel.values import from_data
-    from wizard.plan.build import FIRST_QUESTION, build
-    from wizard.plan.options import Options
-    from wizard.plan.plan import Start
+    from wizard.plan.renewed import plan as make
     from wizard.serve.find import running
 
-    given, name = name, name or suggest_name(facts.ref)
-    mine, earlier = running(workspace.server(name)), earlier_plan(workspace, name)
-    if mine and earlier and _origin(earlier.facts) != _origin(facts) and not given:
-        raise UsageError(
-            "TW-L04",
-            f"the server {name} is running and serves {earlier.facts.ref}",
-            f"Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.",
-        )
-    before = [action for step in (earlier.steps if earlier else ()) for action in step.actions]
-    last = next((action.ports.http for action in before if isinstance(action, Start)), None)
-    told = next((one for one in journeys() if one.name == facts.ref), None)
-    # With another stack it is another way, of which the journey's options and repairs say nothing.
-    same = told if told and told.answers.get("stack") in (None, choice.stack) else None
-    made = build(
+    called = name or suggest_name(facts.ref)
+    mine = running(workspace.server(called))
+    return make(
         host,
         facts,
         choice,
         workspace,
-        name=name,
-        http_port=http_port or (None if mine else last),
-        keep_ports=mine.ports if mine else None,
-        question=(told and told.first_question) or FIRST_QUESTION,
-        options=from_data(Options, same.options, where=f"the journey {same.name}") if same else None,
+        name=called,
+        on_purpose=name is not None,
+        http_port=http_port,
+        running=mine.ports if mine else None,
     )
-    if same:
-        repaired = (f"Repaired: {one}" for one in same.repaired)
-        made = replace(made, notes=(*made.notes, *repaired, *(f"Not done yet: {one}" for one in same.later)))
-    if mine and earlier and earlier.fingerprint != made.fingerprint:
-        note = f"The server {name} is running with other settings; it is stopped and started again with these."
-        made = replace(made, notes=(note, *made.notes))
-    return made
 
 
 def run(plan: Plan) -> AsyncGenerator[Event, None]:

@@ -7,7 +7,7 @@ import re
 from wizard.advise.advice import Choice
 from wizard.advise.compatibility import obstacles
 from wizard.advise.report import stack as stack_title
-from wizard.catalog.environments import Environment, environment
+from wizard.catalog.environments import environment
 from wizard.catalog.releases import image_bytes
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.kernel.paths import ServerFolder, Workspace
@@ -15,6 +15,7 @@ from wizard.plan.prerequisites import Prerequisite, prerequisites, usable_engine
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.runtimes.venv import check_driver
 from wizard.probe.engines import elsewhere, has_image, is_rootless, lifts_limits
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
@@ -98,18 +99,3 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     if engine and choice.devices:
         check_driver(host, engine)
     return Native(workspace, server, server_environment, interpreter, engine, choice.devices)
-
-
-def check_driver(host: Host, engine: Environment) -> None:
-    """Refuse an engine whose CUDA the driver cannot run.
-
-    Raises:
-        HostError: TW-L01 if the driver is too old.
-    """
-    found = re.match(r"\d+", host.driver_version or "")
-    if engine.driver and found and int(found.group()) < engine.driver:
-        raise HostError(
-            "TW-L01",
-            f"{engine.engine} needs an NVIDIA driver of branch {engine.driver}; here is {host.driver_version}",
-            f"Install a driver of branch {engine.driver} or newer, or serve from an older image with --stack vllm.",
-        )

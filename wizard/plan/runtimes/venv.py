@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.catalog.environments import Environment, pins
+from wizard.kernel.errors import HostError
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
-from wizard.probe.host import Interpreter
+from wizard.probe.host import Host, Interpreter
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -100,3 +102,18 @@ def of_its_own(python: str) -> dict[str, str | None]:
     The server's library path and the first folders of its ``PATH`` are meant for the stub. None takes a variable away.
     """
     return {"LD_LIBRARY_PATH": None, "PYTHONPATH": None, "PATH": f"{Path(python).parent}:{SYSTEM_PATH}"}
+
+
+def check_driver(host: Host, engine: Environment) -> None:
+    """Refuse an engine whose CUDA the driver cannot run.
+
+    Raises:
+        HostError: TW-L01 if the driver is too old.
+    """
+    found = re.match(r"\d+", host.driver_version or "")
+    if engine.driver and found and int(found.group()) < engine.driver:
+        raise HostError(
+            "TW-L01",
+            f"{engine.engine} needs an NVIDIA driver of branch {engine.driver}; here is {host.driver_version}",
+            f"Install a driver of branch {engine.driver} or newer, or serve from an older image with --stack vllm.",
+        )

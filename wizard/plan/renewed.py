@@ -1,0 +1,98 @@
+"""The plan of a server that may be there already, with what the journey of the model's name settles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wizard.advise.advice import Choice
+from wizard.catalog.journeys import Journey, journeys
+from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_data, from_json
+from wizard.model.facts import ModelFacts
+from wizard.plan.build import FIRST_QUESTION, build
+from wizard.plan.options import Options
+from wizard.plan.plan import Plan, Ports, Start
+from wizard.probe.host import Host
+
+
+def earlier(workspace: Workspace, name: str) -> Plan | None:
+    """The plan that the server ``name`` was last made from, if there is one that can be read."""
+    if name not in workspace.names():
+        return None
+    path = workspace.server(name).plan
+    try:
+        return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path))
+    except (OSError, UsageError):
+        return None  # it is made anew from what the user says
+
+
+def origin(facts: ModelFacts) -> str:
+    """What names the model wherever one is: a path as it was typed names another file in another folder."""
+    return facts.location if facts.source in ("folder", "gguf") else facts.ref
+
+
+def plan(
+    host: Host,
+    facts: ModelFacts,
+    choice: Choice,
+    workspace: Workspace,
+    *,
+    name: str,
+    on_purpose: bool,
+    http_port: int | None = None,
+    running: Ports | None = None,
+) -> Plan:
+    """Plan the server ``name`` anew.
+
+    Args:
+        host: The machine that the plan is for.
+        facts: The model.
+        choice: One of the advice's choices.
+        workspace: Where everything is made.
+        name: Name of the server.
+        on_purpose: The user gave that name; another model may take it.
+        http_port: First port to try for HTTP; None: the one of the earlier plan.
+        running: Ports of this server if it runs; they are kept.
+
+    Raises:
+        UsageError: TW-L04 if another model is served under ``name``, TW-K01 if the journey's options do not fit.
+        WizardError: As `wizard.plan.build.build` says.
+    """
+    before = earlier(workspace, name)
+    if running and before and origin(before.facts) != origin(facts) and not on_purpose:
+        raise UsageError(
+            "TW-L04",
+            f"the server {name} is running and serves {before.facts.ref}",
+            f"Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.",
+        )
+    told = next((one for one in journeys() if one.name == facts.ref), None)
+    # With another stack it is another way, of which the journey's options and repairs say nothing.
+    same = told if told and told.answers.get("stack") in (None, choice.stack) else None
+    made = build(
+        host,
+        facts,
+        choice,
+        workspace,
+        name=name,
+        http_port=http_port or (None if running else _port(before)),
+        keep_ports=running,
+        question=(told and told.first_question) or FIRST_QUESTION,
+        options=from_data(Options, same.options, where=f"the journey {same.name}") if same else None,
+    )
+    restart = bool(running and before and before.fingerprint != made.fingerprint)
+    again = f"The server {name} is running with other settings; it is stopped and started again with these."
+    return replace(made, notes=(*((again,) if restart else ()), *made.notes, *_said(same)))
+
+
+def _port(before: Plan | None) -> int | None:
+    """The HTTP port that the server had."""
+    actions = (action for step in (before.steps if before else ()) for action in step.actions)
+    return next((action.ports.http for action in actions if isinstance(action, Start)), None)
+
+
+def _said(journey: Journey | None) -> tuple[str, ...]:
+    """What the journey repairs of its tutorial, and what it leaves out."""
+    if journey is None:
+        return ()
+    return (*(f"Repaired: {one}" for one in journey.repaired), *(f"Not done yet: {one}" for one in journey.later))
