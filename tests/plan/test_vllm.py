@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -158,6 +159,50 @@ def test_adapters_are_mounted_or_fetched(tmp_path: Path) -> None:
 def test_an_adapter_that_is_nowhere_is_tw_l34(place: str) -> None:
     with pytest.raises(InfeasibleError) as caught:
         planned(IN_IMAGE, options=Options(lora={"mine": place}))
+    assert caught.value.code == "TW-L34"
+
+
+def adapter(folder: Path, text: str) -> str:
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(text)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        ([8], None),
+        ([16], None),
+        ([8, 17], 32),
+        ([64], 64),
+        ([200, 8], 256),
+        ([320], 512),
+        (["x"], None),
+        ([True], None),
+    ],
+)
+def test_the_rank_of_a_local_adapter_is_told(tmp_path: Path, ranks: list[object], told: int | None) -> None:
+    """vLLM knows these ranks only and takes 16 for the largest unless it is told (its LoRAConfig)."""
+    lora = {f"a{n}": adapter(tmp_path / f"{n}", json.dumps({"r": rank})) for n, rank in enumerate(ranks)}
+    assert arguments(planned(IN_IMAGE, options=Options(lora=lora))).get("max_lora_rank") == told
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000])
+def test_a_rank_that_is_nowhere_is_not_told(tmp_path: Path, text: str) -> None:
+    made = planned(IN_IMAGE, options=Options(lora={"a": adapter(tmp_path / "a", text)}))
+    assert "max_lora_rank" not in arguments(made)
+
+
+def test_a_rank_that_vllm_has_not_is_tw_l34(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match="rank 513") as caught:
+        planned(IN_IMAGE, options=Options(lora={"a": adapter(tmp_path / "a", '{"r": 513}')}))
+    assert caught.value.code == "TW-L34"
+
+
+@pytest.mark.parametrize("names", [("a", "A"), ("my sql", "my-sql")])
+def test_adapters_of_one_name_are_tw_l34(names: tuple[str, str]) -> None:
+    with pytest.raises(InfeasibleError, match="one name") as caught:
+        planned(IN_IMAGE, options=Options(lora=dict.fromkeys(names, "owner/name")))
     assert caught.value.code == "TW-L34"
 
 

@@ -73,7 +73,13 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
 
 
 def repository(
-    model_name: str, *, model: str, facts: ModelFacts, choice: Choice, lora: Mapping[str, str] | None = None
+    model_name: str,
+    *,
+    model: str,
+    facts: ModelFacts,
+    choice: Choice,
+    lora: Mapping[str, str] | None = None,
+    lora_rank: int | None = None,
 ) -> Repository:
     """The repository that serves ``facts`` as ``choice`` with Triton's vLLM backend.
 
@@ -86,6 +92,7 @@ def repository(
         facts: For the chat format, the questions and the stored quantisation.
         choice: Its ``release`` decides which arguments there are.
         lora: Name of each LoRA adapter → its folder, as the server sees it.
+        lora_rank: One of vLLM's ranks that is no less than any adapter's; None: its default.
     """
     release = release_of(choice)
     args = engine_args(model, facts, choice)
@@ -93,6 +100,8 @@ def repository(
         args["disable_log_requests"] = True
     if lora:
         args["enable_lora"] = "true" if release and release <= LAST_LORA_TEXT else True
+        if lora_rank:
+            args["max_lora_rank"] = lora_rank
     whole = release == FIRST
     config = config_pbtxt(
         model_name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,9 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - known):
     sys.exit("this vLLM does not know: " + ", ".join(wrong))
 print("this vLLM knows all arguments")
 """
+RANKS = (16, 32, 64, 128, 256, 512)
+"""Ranks of LoRA adapters that vLLM knows (``vllm/config/lora.py``; older ones stop at 64 or 256). The first is what it
+takes for the largest unless it is told another."""
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -67,7 +70,7 @@ def steps(
     native = choice.runtime == "native"
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
-    made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters.paths)
+    made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters)
     write = repository_step(runtime, made, WHY_FRONT if native else WHY_BACKEND)
     prepared = (*runtime.prepare(), _check(choice, runtime, arguments), get.step, *adapters.steps, write)
     start = runtime.start(
@@ -95,9 +98,11 @@ Made = tuple[Repository, Mapping[str, Any]]
 """A repository, and the arguments that it gives to vLLM."""
 
 
-def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, lora: Mapping[str, str] | None) -> Made:
+def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, adapters: _Adapters) -> Made:
     name = runtime.server.name
-    made = repository.repository(name, model=str(model), facts=facts, choice=choice, lora=lora)
+    made = repository.repository(
+        name, model=str(model), facts=facts, choice=choice, lora=adapters.paths, lora_rank=adapters.rank
+    )
     (settings,) = (file.text for file in made.files if file.path == f"{name}/1/model.json")
     return made, json.loads(settings)
 
@@ -136,18 +141,20 @@ def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> St
 
 @dataclass(frozen=True, slots=True)
 class _Adapters:
-    """LoRA adapters: how they are fetched, where they are then, and what must be readable for it."""
+    """LoRA adapters: how they are fetched, where they are then, what must be readable for it, and vLLM's rank."""
 
     steps: tuple[Step, ...] = ()
     paths: Mapping[str, str] | None = None
     reads: tuple[Path, ...] = ()
+    rank: int | None = None
 
 
 def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     """The adapters of ``options``.
 
     Raises:
-        InfeasibleError: TW-L34 if one is neither a folder nor a hub id, or if there are any natively.
+        InfeasibleError: TW-L34 if one is neither a folder nor a hub id, if two are called the same, if vLLM has no such
+            rank, or if there are any natively.
     """
     if not options.lora:
         return _Adapters()
@@ -156,6 +163,12 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
             "TW-L34",
             "LoRA adapters are served by Triton's own vLLM backend, which natively is not there",
             "Serve from NVIDIA's image, or merge the adapter into the model.",
+        )
+    if len({suggest_name(name) for name in options.lora}) < len(options.lora):
+        raise InfeasibleError(
+            "TW-L34",
+            f"two of the LoRA adapters {', '.join(options.lora)} have one name but for capitals and signs",
+            "Give each a name of its own.",
         )
     steps: list[Step] = []
     paths: dict[str, str] = {}
@@ -175,7 +188,30 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
                 f"the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a hub id: {place[:200]!r}",
                 "Give the adapter's folder, or its repository on the hub, such as owner/name.",
             )
-    return _Adapters(tuple(steps), paths, tuple(reads))
+    return _Adapters(tuple(steps), paths, tuple(reads), _rank(reads))
+
+
+def _rank(folders: Sequence[Path]) -> int | None:
+    """The smallest of vLLM's `RANKS` that holds the adapters in ``folders``; None where its default does."""
+    largest = max((_rank_in(folder) for folder in folders), default=0)
+    if largest > RANKS[-1]:
+        raise InfeasibleError(
+            "TW-L34",
+            f"a LoRA adapter has rank {largest}, and vLLM serves ranks up to {RANKS[-1]}",
+            "Merge it into the model.",
+        )
+    found = next(rank for rank in RANKS if rank >= largest)
+    return found if found > RANKS[0] else None
+
+
+def _rank_in(folder: Path) -> int:
+    """PEFT's ``r`` of the adapter in ``folder``; 0 where it is not said."""
+    try:
+        said = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return 0
+    rank = said.get("r") if isinstance(said, dict) else None
+    return rank if type(rank) is int else 0
 
 
 def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
@@ -185,7 +221,10 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
     return Step(
         id=f"adapter-{suggest_name(name)}",
         title=f"Get the LoRA adapter {name}",
-        why="An adapter is a small change to the model's weights; vLLM applies it to the requests that ask for it.",
+        why=(
+            "An adapter is a small change to the model's weights; vLLM applies it to the requests that ask for it. Its "
+            f"rank is not known beforehand: vLLM refuses one above {RANKS[0]} unless a folder here is given instead."
+        ),
         actions=(Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         done=Done(files=(str(folder / "adapter_config.json"),)),
         estimate=Estimate(10),
