@@ -146,9 +146,10 @@ def _add_stages(commands: Commands) -> None:
         commands,
         "plan",
         "show every step and command before anything is done",
-        "plan demo\nplan demo --json > plan.json",
+        "plan demo\nplan demo --json > plan.json\nplan tutorial-000 --hardware 1xL4 --shell > serve.sh",
     )
     plan.add_argument("ref", metavar="MODEL", help=ref_help)
+    plan.add_argument("--shell", action="store_true", help="as a shell script that does the same without the wizard")
     plan.add_argument("--full", action="store_true", help="with the whole text of the files that are written")
     _add_plan(plan)
     _add_wishes(plan, argparse.SUPPRESS)

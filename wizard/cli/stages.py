@@ -201,6 +201,10 @@ def plan(arguments: argparse.Namespace) -> int:
     plan = make_plan(arguments)
     if arguments.json:
         print_json(plan)
+    elif arguments.shell:
+        from wizard.export.shell import script
+
+        print(script(plan), end="")
     else:
         from wizard.prompts.show import plan_text
 
