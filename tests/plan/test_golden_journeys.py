@@ -71,4 +71,8 @@ def test_two_models_that_do_not_fit_are_refused_before_anything_is_fetched() -> 
     with pytest.raises(InfeasibleError) as caught:
         plan("tutorial-003", "1xL4")
     assert caught.value.code == "TW-L35"
-    assert "may be used of the GPU" in caught.value.what
+    assert "may be used" in caught.value.what
+
+
+def test_two_models_that_share_their_weights_over_two_gpus_fit() -> None:
+    assert plan("tutorial-003", "2xL4", tp=2, max_len=1024).choice.tp == 2

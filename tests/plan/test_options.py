@@ -14,18 +14,26 @@ from wizard.plan.options import Options, check
         (Options(bls=True), "vllm", "bls"),
         (Options(beside="transformers"), "trtllm-llmapi", "beside"),
         (Options(batching="none"), "llamacpp", "batching"),
+        (Options(batching="none"), "trtllm-engine", "batching"),
         (Options(max_input_len=-5), "trtllm-engine", "max_input_len cannot be -5"),
+        (Options(max_input_len=0), "trtllm-engine", "max_input_len cannot be 0"),
+        (Options(max_input_len=4097), "trtllm-engine", "max_input_len cannot be 4097"),
     ],
 )
 def test_an_option_that_means_nothing_is_refused(options: Options, stack: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        check(options, stack)
+        check(options, stack, 4096)
     assert caught.value.code == "TW-L09"
 
 
 @pytest.mark.parametrize("stack", ["trtllm-engine", "trtllm-llmapi", "vllm", "transformers", "llamacpp"])
 def test_no_option_is_always_right(stack: str) -> None:
-    check(Options(), stack)
+    check(Options(), stack, 4096)
+
+
+def test_what_is_read_and_within_bounds_is_right() -> None:
+    check(Options(beside="transformers", batching="none", bls=True, max_input_len=4096), "trtllm-engine", 4096)
+    check(Options(max_input_len=999_999), "trtllm-engine", None)  # nobody knows the model's context
 
 
 @pytest.mark.parametrize("data", [{"batching": "nonsense"}, {"beside": "vllm"}, {"lora": [["a", "b"]]}])

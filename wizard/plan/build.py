@@ -78,7 +78,7 @@ def build(
     if choice.stack not in BUILT:
         raise _not_built(choice)
     options = options or Options()
-    check_options(options, choice.stack)
+    check_options(options, choice.stack, facts.max_context)
     facts, other = as_chosen(facts, choice)
     _check_weights(facts)
     _check_path(workspace)

@@ -29,25 +29,33 @@ class Options:
 
 
 READS = {
-    "trtllm-engine": {"max_input_len", "bls", "beside", "batching"},
+    "trtllm-engine": {"max_input_len", "bls", "beside"},
     "transformers": {"batching"},
     "vllm": {"lora"},
 }
-"""Fields that each stack reads; the others' stacks read none."""
+"""Fields that each stack reads; the others read none."""
 
 
-def check(options: Options, stack: str) -> None:
+def check(options: Options, stack: str, context: int | None) -> None:
     """Refuse what would be passed over in silence.
 
+    Args:
+        options: What a journey settles.
+        stack: The choice's; the one ``beside`` it reads its own.
+        context: Tokens that the model was trained for, where that is known.
+
     Raises:
-        UsageError: TW-L09 if an option is set that ``stack`` does not read, or a length that is none.
+        UsageError: TW-L09 if an option is set that nobody reads, or a length that no prompt has.
     """
+    reads = READS.get(stack, set()) | READS.get(options.beside or "", set())
     plain = Options()
     changed = {one.name for one in fields(Options) if getattr(options, one.name) != getattr(plain, one.name)}
-    if unread := sorted(changed - READS.get(stack, set())):
-        known = ", ".join(sorted(READS.get(stack, set()))) or "none"
-        raise UsageError("TW-L09", f"the stack {stack} has no option {', '.join(unread)}", f"Its options are: {known}.")
-    if options.max_input_len is not None and options.max_input_len < 1:
+    if unread := sorted(changed - reads):
+        known = ", ".join(sorted(reads)) or "none"
+        raise UsageError("TW-L09", f"the stack {stack} reads no option {', '.join(unread)}", f"It reads: {known}.")
+    length = options.max_input_len
+    if length is not None and not 1 <= length <= (context or length):
+        most = f" up to {context:,}, the model's context" if context else ""
         raise UsageError(
-            "TW-L09", f"max_input_len cannot be {options.max_input_len}", "Give a number of tokens, or leave it out."
+            "TW-L09", f"max_input_len cannot be {length}", f"Give a number of tokens{most}, or leave it out."
         )

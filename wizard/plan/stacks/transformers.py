@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wizard.advise import memory
 from wizard.advise.advice import Choice
-from wizard.advise.memory import ENGINES
+from wizard.advise.devices import devices
+from wizard.advise.setup import Setup
 from wizard.catalog.environments import environment, pins
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.units import size
@@ -122,26 +124,32 @@ def beside(
         return None
     second = replace(choice, stack="transformers", quantization="none")
     checkpoint.check(second, facts)
-    _check_room(choice, facts)
+    _check_room(choice, host, facts, options)
     engine = _engine(second, host, runtime)
     return Beside(engine.steps, _repository(BESIDE, second, facts, engine, model, options), engine.reads)
 
 
-def _check_room(choice: Choice, facts: ModelFacts) -> None:
-    """Both must fit: the other stack's as its bill says, with the cache that was asked for, and this one as large.
+def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options) -> None:
+    """Both must fit: each as the advice counts it, with the KV cache for what was asked of it.
 
-    This one has its 16-bit weights, a CUDA context, the library's buffers, and a cache for as many tokens.
+    Raises:
+        InfeasibleError: TW-L35 if they do not.
     """
-    if not choice.devices:
-        return
-    bill, engine = choice.memory, ENGINES["transformers"]
-    cache = bill.kv_bytes_per_token * choice.max_batch_size * choice.max_seq_len
-    first = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes + cache
-    second = (facts.anatomy.parts.total * 2 if facts.anatomy else 0) + engine.context + engine.buffers + cache
-    if first + second > bill.budget_bytes:
+    device = next((one for one in devices(host) if {*choice.devices[:1]} & {*one.indices}), None)
+    if device is None or facts.anatomy is None:
+        return  # without a GPU or the model's shape there is no bill
+    users, length, first = choice.max_batch_size, choice.max_seq_len, choice.memory
+    mine = 1 if options.batching == "none" else users
+    setup = Setup("transformers", choice.dtype, "none", tp=choice.tp)
+    second = memory.bill(facts, facts.anatomy, device, setup, mine, length, 0)
+    engine = first.weights_bytes + first.activation_bytes + first.overhead_bytes
+    engine += first.kv_bytes_per_token * users * length
+    beside = second.total_bytes + second.kv_bytes_per_token * mine * length
+    if engine + beside > first.budget_bytes:
         raise InfeasibleError(
             "TW-L35",
-            f"the models need {size(first)} and {size(second)}, and {size(bill.budget_bytes)} may be used of the GPU",
+            f"the engine needs {size(engine)} of each GPU and the model beside it {size(beside)}, and "
+            f"{size(first.budget_bytes)} may be used",
             "Use a GPU with more memory, or fewer --users or a smaller --max-len.",
         )
 
