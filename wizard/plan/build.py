@@ -75,32 +75,43 @@ def build(
         ModelError: TW-L06 if the model is gated and there is no token, TW-L07 if it is a folder without weights.
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve this model so.
     """
-    if choice.stack not in BUILT:
-        raise _not_built(choice)
     options = options or Options()
-    check_options(options, choice.stack, facts.max_context)
     facts, other = as_chosen(facts, choice)
-    _check_weights(facts)
-    _check_path(workspace)
+    _check(facts, choice, workspace, options)
     server = workspace.server(name or suggest_name(facts.ref))
     ports, moved = _ports(http_port, keep_ports)
     runtime = runtime_of(host, choice, workspace, server)
     steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options)
-    plan = Plan(
-        name=server.name,
-        workspace=str(workspace.root),
-        model=server.name,
-        facts=facts,
-        choice=choice,
-        steps=tuple(map(_remaining, steps)),
-        notes=(*runtime.notes, *other, *moved, *_gate(facts), *remote_code.notes(facts, choice)),
-        host=host.source,
-        machine=machine(host, choice),
-    )
+    plan = _plan(host, facts, choice, runtime, steps, (*other, *moved))
     if host.source == "this machine":
         _check_token(plan)
         _check_disks(plan, workspace.root, runtime)
     return plan
+
+
+def _plan(
+    host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
+) -> Plan:
+    return Plan(
+        name=runtime.server.name,
+        workspace=str(runtime.workspace.root),
+        model=runtime.server.name,
+        facts=facts,
+        choice=choice,
+        steps=tuple(map(_remaining, steps)),
+        notes=(*runtime.notes, *notes, *_gate(facts), *remote_code.notes(facts, choice)),
+        host=host.source,
+        machine=machine(host, choice),
+    )
+
+
+def _check(facts: ModelFacts, choice: Choice, workspace: Workspace, options: Options) -> None:
+    """Refuse what no stack has to look at."""
+    if choice.stack not in BUILT:
+        raise _not_built(choice)
+    check_options(options, choice.stack, facts.max_context)
+    _check_weights(facts)
+    _check_path(workspace)
 
 
 def _gate(facts: ModelFacts) -> tuple[str, ...]:

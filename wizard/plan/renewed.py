@@ -56,8 +56,7 @@ def plan(
         running: Ports of this server if it runs; they are kept.
 
     Raises:
-        UsageError: TW-L04 if another model is served under ``name``, TW-K01 if the journey's options do not fit.
-        WizardError: As `wizard.plan.build.build` says.
+        UsageError: TW-L04 if another model is served under ``name``; others as `wizard.plan.build.build` says.
     """
     before = earlier(workspace, name)
     if running and before and origin(before.facts) != origin(facts) and not on_purpose:
@@ -68,7 +67,7 @@ def plan(
         )
     told = next((one for one in journeys() if one.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
-    same = told if told and told.answers.get("stack") in (None, choice.stack) else None
+    same = told if told and told.answers.get("stack", choice.stack) == choice.stack else None
     made = build(
         host,
         facts,
@@ -80,9 +79,9 @@ def plan(
         question=(told and told.first_question) or FIRST_QUESTION,
         options=from_data(Options, same.options, where=f"the journey {same.name}") if same else None,
     )
-    restart = bool(running and before and before.fingerprint != made.fingerprint)
     again = f"The server {name} is running with other settings; it is stopped and started again with these."
-    return replace(made, notes=(*((again,) if restart else ()), *made.notes, *_said(same)))
+    restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
+    return replace(made, notes=(*restarted, *made.notes, *_said(same)))
 
 
 def _port(before: Plan | None) -> int | None:

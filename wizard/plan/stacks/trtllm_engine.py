@@ -41,38 +41,26 @@ def steps(
         runtime: Where and how the commands run.
         ports: Ports that are free now.
         question: The first question.
-        options: ``max_input_len``, ``max_output_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
+        options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
 
     Raises:
-        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine, TW-L30 to TW-L33 if the model
+        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
             beside it cannot be served.
         HostError: TW-L01 if the driver is too old for the model beside it.
     """
     version = feasible.version_in(choice)
     get = fetch(facts, runtime.workspace)
-    job = Job(
-        choice,
-        facts,
-        version,
-        feasible.family_of(facts, version),
-        tools(),
-        runtime,
-        options,
-        get.path,
-        get.reads,
-    )
+    family = feasible.family_of(facts, version)
+    job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)
     feasible.check(job, host)
     second = transformers.beside(choice, host, facts, runtime, options, get.path)
     scripts = _sources(job)
-    checkpoint = tuple(after(step, scripts, get.step) for step in _checkpoint(job))
-    engine = after(build.step(job, host), scripts, get.step, *checkpoint)
     prepared = (
         *runtime.prepare(),
         scripts,
         check.step(job, calls(job, question), ("mpirun",) if job.world > 1 else ()),
         get.step,
-        *checkpoint,
-        engine,
+        *_engine(job, host, scripts, get.step),
         run.step(job, question),
         *(second.steps if second else ()),
         after(_repository(job, second.repository if second else None), scripts),
@@ -93,6 +81,12 @@ def calls(job: Job, question: str) -> tuple[Call, ...]:
     checkpoint = (quantize.call(job) if job.calibrated else convert.call(job),) if build.from_checkpoint(job) else ()
     ranks = (launch.call(job),) if job.world > 1 else ()
     return (*checkpoint, build.call(job), run.call(job, question), *ranks)
+
+
+def _engine(job: Job, host: Host, scripts: Step, model: Step) -> tuple[Step, ...]:
+    """The checkpoint, where the release has one, and the engine; made anew with what they are made from."""
+    checkpoint = tuple(after(step, scripts, model) for step in _checkpoint(job))
+    return (*checkpoint, after(build.step(job, host), scripts, model, *checkpoint))
 
 
 def _checkpoint(job: Job) -> tuple[Step, ...]:
