@@ -347,7 +347,7 @@ def test_a_backend_of_no_image(tmp_path: Path) -> None:
 def test_the_text_for_people(tmp_path: Path) -> None:
     said = report_text(lint(broken.write(tmp_path, {"m": broken.MODELS["unknown_field"]}), WHEEL))
     assert said.startswith("m/config.pbtxt:3:1: error R105: ")
-    assert said.endswith("1 errors, 0 warnings")
+    assert said.endswith("1 error, 0 warnings")
 
 
 @settings(max_examples=150, deadline=None)

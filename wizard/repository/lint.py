@@ -137,5 +137,6 @@ def report_text(report: Report) -> str:
         lines.append(f"{each.file or report.repository}{place}: {each.severity} {each.code}: {each.what}")
         lines.append(f"    {each.fix}")
     warnings = len(report.findings) - report.errors
-    lines.append(f"{report.repository}: {report.errors} errors, {warnings} warnings")
+    told = (f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((report.errors, "error"), (warnings, "warning")))
+    lines.append(f"{report.repository}: {', '.join(told)}")
     return "\n".join(lines)
