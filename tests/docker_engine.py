@@ -49,6 +49,8 @@ CHANGES = (
 )
 """What an image says beside its files."""
 STARTS_S = 60.0
+FIRST_PORT = 8600
+"""For servers in containers: Triton's own ports are taken by other tests that run at the same time."""
 FAKE_HOOK = """#!/bin/sh
 # FakeNvidiaRuntime: dockerd takes --gpus when a program of this name is on its PATH; it gives the container no GPU.
 exit 0

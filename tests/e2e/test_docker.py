@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker_engine import docker, engine, standin_image, why_not
+from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
 from tests.e2e.fake_registry import registry
 from tests.values import CHOICE, plan_of
 from wizard.kernel.errors import ServerError, StepError
@@ -117,7 +117,7 @@ def serving(runtime: Docker, tmp_path: Path) -> tuple[Step, ...]:
     config = config_pbtxt("test", inputs=text[:1], outputs=text[1:], parameters={})
     files = (RepositoryFile("test/config.pbtxt", config), RepositoryFile("test/1/model.py", FAKE_MODEL))
     write = repository_step(runtime, Repository(files), "A stand-in.")
-    ports, _ = free(Ports())
+    ports, _ = free(Ports(FIRST_PORT, FIRST_PORT + 1, FIRST_PORT + 2))
     return (*runtime.prepare(), write, *serve_steps(runtime.start("test", ports, "made"), 60))
 
 

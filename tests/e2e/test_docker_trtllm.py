@@ -22,7 +22,7 @@ import pytest
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
-from tests.docker_engine import docker, engine, standin_image, why_not
+from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
 from tests.e2e import fake_trtllm
 from tests.e2e.test_docker import IMAGE, events, ours, said
 from tests.plan.trtllm_values import LLAMA, choice
@@ -103,7 +103,9 @@ def facts(
 
 def plan(facts: ModelFacts, workspace: Path, chosen: Choice = TUTORIAL_000, port: int | None = None) -> Plan:
     on = A100S if chosen.tp > 1 else L4
-    return build(on, facts, chosen, Workspace.at(workspace), name="demo", http_port=port, question="Say: hello")
+    return build(
+        on, facts, chosen, Workspace.at(workspace), name="demo", http_port=port or FIRST_PORT, question="Say: hello"
+    )
 
 
 def server_of(made: Plan) -> ServerFolder:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
-from tests.docker_engine import docker, engine, standin_image, why_not
+from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
 from tests.e2e.test_docker import events, ours, said
 from tests.plan.stack_values import FACTS, IN_IMAGE
 from tests.values import CPU_HOST
@@ -86,7 +86,9 @@ def facts(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def plan(facts: ModelFacts, tmp_path: Path, choice: Choice = IN_IMAGE) -> Plan:
-    return build(HOST, facts, choice, Workspace.at(tmp_path / "work"), name="demo", question="Say: hello")
+    return build(
+        HOST, facts, choice, Workspace.at(tmp_path / "work"), name="demo", http_port=FIRST_PORT, question="Say: hello"
+    )
 
 
 def streamed(url: str, **body: object) -> list[dict[str, object]]:
