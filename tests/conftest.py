@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from wizard.kernel import language
+
 KEEP = {
     "PATH",
     "LANG",
@@ -41,6 +43,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nothing listens there
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
+    language.use("en")
     cwd = home / "cwd"
     cwd.mkdir()
     monkeypatch.chdir(cwd)

@@ -8,18 +8,13 @@ the package; an editable install has no ``_profiles``).
 from __future__ import annotations
 
 import os
-import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from wizard.kernel import toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # the same parser under its older name
-    import tomli as tomllib
 
 T = TypeVar("T")
 PROFILES_VARIABLE = "TRITON_WIZARD_PROFILES"
@@ -71,8 +66,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         UsageError: TW-D02 if it cannot be read or is not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return toml.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, toml.TOMLDecodeError) as error:
         raise UsageError("TW-D02", f"{path} cannot be read as TOML: {error}", "Mend the file or remove it.") from error
 
 

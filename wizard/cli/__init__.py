@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from wizard.cli.again import again
 from wizard.cli.parser import parser
+from wizard.kernel import language
 from wizard.kernel.errors import CancelledError, WizardError
 
 __all__ = ["main", "parser"]
@@ -28,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         make_printable(getattr(sys, name))
     words = sys.argv[1:] if argv is None else argv
+    language.use(_language(words))  # before the parser is made: its help is in this language too
     arguments = Namespace(json="--json" in words, workspace=None)  # until they are read
     try:
         arguments = parser().parse_args(words)
@@ -49,6 +51,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
     sys.exit(status)
+
+
+def _language(words: Sequence[str]) -> str:
+    """What ``--language`` says, else what the locale asks for; a language that there is not is told by the parser."""
+    said = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--language"]
+    said += [word.removeprefix("--language=") for word in words if word.startswith("--language=")]
+    return next((code for code in said if code in language.LANGUAGES), None) or language.preferred()
 
 
 def _tell(error: WizardError, arguments: Namespace) -> None:

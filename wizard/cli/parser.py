@@ -7,6 +7,7 @@ from typing import Any
 
 from wizard import __version__
 from wizard.kernel.errors import EXIT_CODES
+from wizard.kernel.language import LANGUAGES
 from wizard.kernel.paths import server_name
 from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
 
@@ -49,6 +50,9 @@ def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = 
     one.add_argument("--profiles", metavar="DIR", default=default, help="a folder of profiles that goes before ours")
     one.add_argument(
         "--hardware", metavar="H", default=default, help="plan for another machine: host.json, 4xA6000, cpu"
+    )
+    one.add_argument(
+        "--language", choices=LANGUAGES, default=default, help="of everything that is said; the locale's if left out"
     )
     one.add_argument("--offline", action="store_true", default=default or False, help="never ask the hub")
     if json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from wizard.catalog.profiles import load_toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
+from wizard.kernel.toml import scalar
 from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
 
 
@@ -50,7 +50,7 @@ def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
     workspace.make()
     path = answers_file(workspace)
     lines = [
-        f"{name} = {_toml(value)}\n"
+        f"{name} = {scalar(value)}\n"
         for name, value in answers.items()
         if name in BY_NAME and not BY_NAME[name].secret and value is not None
     ]
@@ -68,8 +68,3 @@ def load_answers(workspace: Workspace) -> Answers:
         return read_answers(answers_file(workspace))
     except UsageError:
         return {}  # they only spare typing; nothing is lost that cannot be asked again
-
-
-def _toml(value: object) -> str:
-    """A scalar in TOML 1.0; its basic strings have JSON's escapes, and DEL must be escaped too."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

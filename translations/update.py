@@ -1,0 +1,136 @@
+"""Gather every message of the wizard into the catalogues and compile them: ``python translations/update.py``.
+
+Messages are the literals given to `wizard.kernel.language.tr`, `ntr` and `mark`, and the texts for people in
+``profiles/`` (`IN_PROFILES`). ``translations/CODE.po`` keeps the translations; Weblate, Poedit and their like edit such
+files. What is compiled from it lies in ``wizard/locale``, where the wizard reads it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import string
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from wizard.kernel.language import CATALOGUES, DOMAIN, LANGUAGES  # noqa: E402
+from wizard.kernel.toml import loads  # noqa: E402
+
+SINCE = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
+KEYWORDS = {"tr": None, "ntr": (1, 2), "mark": None}
+IN_PROFILES = {
+    "journeys": ("title", "about", "repaired", "later"),
+    "models": ("about",),
+}
+"""Folder of ``profiles/`` → keys whose texts, or lists of texts, a user reads."""
+
+
+def messages() -> Catalog:
+    """All messages of the code and of the profiles, without translations."""
+    found = Catalog(fuzzy=False)
+    for path, _line, message, _comments, _context in extract_from_dir(ROOT / "wizard", keywords=KEYWORDS):
+        found.add(message, locations=[(f"wizard/{path}", None)])  # type: ignore[list-item]  # babel takes None for a line
+    for path, text in _in_profiles():
+        found.add(text, locations=[(path, None)])  # type: ignore[list-item]
+    return found
+
+
+def _in_profiles() -> Iterator[tuple[str, str]]:
+    for folder, keys in IN_PROFILES.items():
+        for path in sorted((ROOT / "profiles" / folder).glob("*.toml")):
+            data = loads(path.read_text(encoding="utf-8"))
+            for key in keys:
+                value = data.get(key, ())
+                for text in [value] if isinstance(value, str) else value:
+                    yield str(path.relative_to(ROOT)), text
+
+
+def source(code: str) -> Path:
+    """The catalogue of a language as translators edit it."""
+    return ROOT / "translations" / f"{code}.po"
+
+
+def compiled(code: str) -> Path:
+    """The catalogue of a language as the wizard reads it."""
+    return CATALOGUES / code / "LC_MESSAGES" / f"{DOMAIN}.mo"
+
+
+def read(code: str) -> Catalog:
+    """The catalogue of a language."""
+    with source(code).open("rb") as file:
+        return read_po(file, locale=code)
+
+
+def updated(code: str) -> Catalog:
+    """All present messages with the translations that there are; nothing is guessed."""
+    old, new = read(code), messages()
+    catalogue = Catalog(locale=code, domain=DOMAIN, project=DOMAIN, fuzzy=False, header_comment=f"# {LANGUAGES[code]}")
+    catalogue.creation_date = catalogue.revision_date = SINCE  # the same messages are the same bytes
+    for message in new:
+        if message.id:
+            before = old.get(message.id)
+            catalogue.add(message.id, before.string if before else "", locations=message.locations)
+    return catalogue
+
+
+def as_po(catalogue: Catalog) -> bytes:
+    """The text of a catalogue, sorted, so that a change is a small difference."""
+    text = io.BytesIO()
+    write_po(text, catalogue, width=120, sort_output=True, omit_header=False, include_lineno=False)
+    return text.getvalue()
+
+
+def as_mo(catalogue: Catalog) -> bytes:
+    """The compiled catalogue."""
+    text = io.BytesIO()
+    write_mo(text, catalogue)
+    return text.getvalue()
+
+
+def problems(catalogue: Catalog) -> list[str]:
+    """What is missing in a catalogue: a translation, or a field of the message."""
+    return [f"{message.id!r}: {wrong}" for message in catalogue if message.id and (wrong := _problem(message))]
+
+
+def _problem(message: Message) -> str:
+    ids = [message.id] if isinstance(message.id, str) else list(message.id)
+    said = [message.string] if isinstance(message.string, str) else list(message.string or ("",))
+    if not all(said):
+        return "not translated"
+    wanted = set().union(*(fields(text) for text in ids))
+    wrong = [text for text in said if fields(text) != wanted]
+    return f"other fields in {wrong[0]!r}" if wrong else ""
+
+
+def fields(text: str) -> set[str]:
+    """The fields of a message, with their format; none where it is no format string."""
+    try:
+        return {f"{name}:{spec}!{how}" for _, name, spec, how in string.Formatter().parse(text) if name is not None}
+    except ValueError:
+        return set()
+
+
+def main() -> None:
+    """Update and compile every catalogue; say what is missing."""
+    for code in LANGUAGES:
+        if code == "en":
+            continue  # English is what the messages are written in
+        catalogue = updated(code)
+        source(code).write_bytes(as_po(catalogue))
+        compiled(code).parent.mkdir(parents=True, exist_ok=True)
+        compiled(code).write_bytes(as_mo(catalogue))
+        missing = problems(catalogue)
+        print(f"{code}: {len(catalogue)} messages, {len(missing)} to do", *missing[:20], sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""TOML 1.0: the standard library's parser under one name, and scalars written."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+if sys.version_info >= (3, 11):
+    from tomllib import TOMLDecodeError, loads
+else:  # the same parser under its older name
+    from tomli import TOMLDecodeError, loads
+
+__all__ = ["TOMLDecodeError", "loads", "scalar"]
+
+
+def scalar(value: object) -> str:
+    """A text, number or truth value in TOML; its basic strings have JSON's escapes, and DEL must be escaped too."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
