@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from wizard.cli.again import again
 from wizard.cli.parser import parser
-from wizard.kernel import language
+from wizard.kernel import language, settings
 from wizard.kernel.errors import CancelledError, WizardError
 
 __all__ = ["main", "parser"]
@@ -54,10 +54,18 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _language(words: Sequence[str]) -> str:
-    """What ``--language`` says, else what the locale asks for; a language that there is not is told by the parser."""
+    """What ``--language`` says, else the settings, else the locale; a language that there is not is told by the parser.
+
+    Settings that cannot be read hold no command up; the full-screen wizard says what is wrong with them.
+    """
     said = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--language"]
     said += [word.removeprefix("--language=") for word in words if word.startswith("--language=")]
-    return next((code for code in said if code in language.LANGUAGES), None) or language.preferred()
+    if code := next((one for one in said if one in language.LANGUAGES), None):
+        return code
+    try:
+        return settings.load().language or language.preferred()
+    except WizardError:
+        return language.preferred()
 
 
 def _tell(error: WizardError, arguments: Namespace) -> None:
