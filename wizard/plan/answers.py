@@ -9,6 +9,7 @@ from pathlib import Path
 
 from wizard.catalog.profiles import load_toml
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.toml import scalar
 from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
@@ -26,12 +27,16 @@ def read_answers(path: str | os.PathLike[str]) -> Answers:
         question = BY_NAME.get(name)
         if question is None:
             near = difflib.get_close_matches(name, BY_NAME, 1)
-            todo = f"Did you mean {near[0]}? " if near else ""
+            todo = tr("Did you mean {near}?", near=near[0]) + " " if near else ""
             known = ", ".join(one.name for one in QUESTIONS if not one.secret)
-            raise UsageError("TW-U30", f"{path} answers {name[:60]!r}, which is not asked", f"{todo}Known: {known}.")
+            raise UsageError(
+                "TW-U30",
+                tr("{path} answers {name!r}, which is not asked", path=path, name=name[:60]),
+                todo + tr("Known: {known}.", known=known),
+            )
         if question.secret:
-            todo = f"Remove it there and use {question.flag}."
-            raise UsageError("TW-U34", f"{path} holds a secret, {name}", todo)
+            todo = tr("Remove it there and use {flag}.", flag=question.flag)
+            raise UsageError("TW-U34", tr("{path} holds a secret, {name}", path=path, name=name), todo)
         answers[name] = question.check(value)
     return answers
 
@@ -55,7 +60,9 @@ def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
         if name in BY_NAME and not BY_NAME[name].secret and value is not None
     ]
     temporary = path.with_name(path.name + ".new")
-    temporary.write_text("# Answers to triton-wizard; use them with --answers.\n" + "".join(lines), encoding="utf-8")
+    temporary.write_text(
+        tr("# Answers to triton-wizard; use them with --answers.\n") + "".join(lines), encoding="utf-8"
+    )
     temporary.replace(path)
     return path
 

@@ -11,6 +11,7 @@ from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
 from wizard.advise.report import stack as stack_title
 from wizard.kernel.errors import InfeasibleError, ModelError, UsageError, WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -118,7 +119,12 @@ def _gate(facts: ModelFacts) -> tuple[str, ...]:
     if not facts.gated or facts.local:
         return ()
     page = f"https://huggingface.co/{facts.location}"
-    return (f"The model is gated: accept its licence at {page}, and have a token (HF_TOKEN, or `hf auth login`).",)
+    return (
+        tr(
+            "The model is gated: accept its licence at {page}, and have a token (HF_TOKEN, or `hf auth login`).",
+            page=page,
+        ),
+    )
 
 
 def _check_token(plan: Plan) -> None:
@@ -129,17 +135,20 @@ def _check_token(plan: Plan) -> None:
     if plan.facts.gated and not plan.facts.local and wanted and not has_token():
         raise ModelError(
             "TW-L06",
-            f"{plan.facts.location} is gated, and there is no token for the hub here",
-            f"Accept its licence at https://huggingface.co/{plan.facts.location}, then log in with `hf auth login` or "
-            "set HF_TOKEN.",
+            tr("{location} is gated, and there is no token for the hub here", location=plan.facts.location),
+            tr(
+                "Accept its licence at https://huggingface.co/{location}, then log in with `hf "
+                "auth login` or set HF_TOKEN.",
+                location=plan.facts.location,
+            ),
         )
 
 
 def _not_built(choice: Choice) -> InfeasibleError:
     return InfeasibleError(
         "TW-L05",
-        f"this version of the wizard does not set up {stack_title(choice.stack)}",
-        f"Choose another with --stack: {', '.join(BUILT)}.",
+        tr("this version of the wizard does not set up {stack_title}", stack_title=stack_title(choice.stack)),
+        tr("Choose another with --stack: {BUILT}.", BUILT=", ".join(BUILT)),
     )
 
 
@@ -148,8 +157,11 @@ def _check_weights(facts: ModelFacts) -> None:
     if facts.source == "folder" and not facts.local:
         raise ModelError(
             "TW-L07",
-            f"{facts.location} holds a config.json and no weights",
-            "Fetch its .safetensors files into the folder (`hf download ORG/NAME --local-dir .`), or give its hub id.",
+            tr("{location} holds a config.json and no weights", location=facts.location),
+            tr(
+                "Fetch its .safetensors files into the folder (`hf download ORG/NAME --local-dir "
+                ".`), or give its hub id."
+            ),
         )
 
 
@@ -162,8 +174,12 @@ def _check_path(workspace: Workspace) -> None:
     if odd:
         raise UsageError(
             "TW-L03",
-            f"the workspace {workspace.root} has {' '.join(map(repr, odd))} in its path, which Triton cannot be given",
-            "Choose a folder without spaces, colons and shell characters with --workspace DIR.",
+            tr(
+                "the workspace {root} has {odd} in its path, which Triton cannot be given",
+                root=workspace.root,
+                odd=" ".join(map(repr, odd)),
+            ),
+            tr("Choose a folder without spaces, colons and shell characters with --workspace DIR."),
         )
 
 
@@ -192,14 +208,20 @@ def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
         folder = folder.parent
     images = images_folder(runtime.engine) if isinstance(runtime, Docker) and image else None
     if images and images.stat().st_dev != folder.stat().st_dev:
-        _check_disk(images, image, f"for the image in {images}", "move the engine's folder of images.")
+        _check_disk(
+            images, image, tr("for the image in {images}", images=images), tr("move the engine's folder of images.")
+        )
         needed -= image
-    _check_disk(folder, needed, f"in {plan.workspace}", "choose another folder with --workspace DIR.")
+    _check_disk(
+        folder, needed, tr("in {folder}", folder=plan.workspace), tr("choose another folder with --workspace DIR.")
+    )
 
 
 def _check_disk(folder: Path, needed: int, where: str, remedy: str) -> None:
     free = shutil.disk_usage(folder).free
     if needed and free < needed + HEADROOM_BYTES:
         raise WorkspaceError(
-            "TW-L02", f"{size(needed)} are needed {where} and {size(free)} are free", f"Free some space, or {remedy}"
+            "TW-L02",
+            tr("{needed} are needed {where} and {free} are free", needed=size(needed), where=where, free=size(free)),
+            tr("Free some space, or {remedy}", remedy=remedy),
         )

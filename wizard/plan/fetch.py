@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
@@ -46,14 +47,16 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     # config.json alone is there after a download that was cut off.
     whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
     what = (
-        "one GGUF file with tokenizer and chat template inside"
+        tr("one GGUF file with tokenizer and chat template inside")
         if gguf
-        else "safetensors, configuration and tokenizer, without pickle files, which can run code when they are loaded"
+        else tr(
+            "safetensors, configuration and tokenizer, without pickle files, which can run code when they are loaded"
+        )
     )
     step = Step(
         "model",
-        "Get the model",
-        f"The weights come from the Hugging Face hub, {what}.",
+        tr("Get the model"),
+        tr("The weights come from the Hugging Face hub, {what}.", what=what),
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),
@@ -65,9 +68,10 @@ def _link(source: Path, target: Path) -> Fetched:
     # A link, not a copy: the weights may be many GiB, and the files are the user's.
     step = Step(
         "model",
-        "Get the model",
-        "The weights are on this machine already; the server gets a link to "
-        + ("them." if source.is_dir() else "the file."),
+        tr("Get the model"),
+        tr("The weights are on this machine already; the server gets a link to them.")
+        if source.is_dir()
+        else tr("The weights are on this machine already; the server gets a link to the file."),
         (Command(("mkdir", "-p", str(target.parent))), Command(("ln", "-sfn", str(source), str(target)))),
         Done(files=(str(target),)),
         Estimate(0.1),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,16 @@ def check(options: Options, stack: str, context: int | None) -> None:
     changed = {one.name for one in fields(Options) if getattr(options, one.name) != getattr(plain, one.name)}
     if unread := sorted(changed - reads):
         known = ", ".join(sorted(reads)) or "none"
-        raise UsageError("TW-L09", f"the stack {stack} reads no option {', '.join(unread)}", f"It reads: {known}.")
+        raise UsageError(
+            "TW-L09",
+            tr("the stack {stack} reads no option {unread}", stack=stack, unread=", ".join(unread)),
+            tr("It reads: {known}.", known=known),
+        )
     length = options.max_input_len
     if length is not None and not 1 <= length <= (context or length):
-        most = f" up to {context:,}, the model's context" if context else ""
+        most = tr(" up to {context:,}, the model's context", context=context) if context else ""
         raise UsageError(
-            "TW-L09", f"max_input_len cannot be {length}", f"Give a number of tokens{most}, or leave it out."
+            "TW-L09",
+            tr("max_input_len cannot be {length}", length=length),
+            tr("Give a number of tokens{most}, or leave it out.", most=most),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wizard.kernel.language import tr
 from wizard.plan.plan import Ports
 from wizard.probe.ports import choose
 
@@ -13,5 +14,7 @@ def free(wanted: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
     for what, port in (("HTTP", wanted.http), ("gRPC", wanted.grpc), ("metrics", wanted.metrics)):
         chosen[what] = choose(port, host, set(chosen.values()))
         if chosen[what] != port:
-            said.append(f"Port {port} is taken; {what} uses {chosen[what]} instead.")
+            said.append(
+                tr("Port {port} is taken; {what} uses {chosen} instead.", port=port, what=what, chosen=chosen[what])
+            )
     return Ports(chosen["HTTP"], chosen["gRPC"], chosen["metrics"]), said

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wizard.catalog.prerequisites import Commands, DistributionCommands, commands
+from wizard.kernel.language import tr
 from wizard.probe.host import ContainerEngine, Host
 
 GUIDE = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
@@ -48,38 +49,38 @@ def usable_engine(host: Host) -> ContainerEngine | None:
 
 
 def _driver(host: Host, family: DistributionCommands | None) -> Prerequisite:
-    why = "The driver belongs to this machine; CUDA and all other libraries are in the image."
-    title = "NVIDIA driver"
+    why = tr("The driver belongs to this machine; CUDA and all other libraries are in the image.")
+    title = tr("NVIDIA driver")
     if host.driver_version:
         return Prerequisite("driver", title, True, f"driver {host.driver_version}", why)
-    said = host.gpu_problem.what if host.gpu_problem else "no driver answers"
+    said = host.gpu_problem.what if host.gpu_problem else tr("no driver answers")
     lines, source = (family.driver, family.driver_source) if family else ((), GUIDE)
     return Prerequisite("driver", title, False, said, why, lines, source)
 
 
 def _engine(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
-    why = "Triton's images run in containers, so that their versions never meet yours."
-    title = "Container engine"
+    why = tr("Triton's images run in containers, so that their versions never meet yours.")
+    title = tr("Container engine")
     if engine is None:
         lines, source = (family.docker, family.docker_source) if family else ((), "docs.docker.com/engine/install")
-        found = "neither docker nor podman is installed"
+        found = tr("neither docker nor podman is installed")
         return Prerequisite("engine", title, False, found, why, (*lines, *known.common.group[:1]), source)
     if engine.server_version:
         return Prerequisite("engine", title, True, f"{engine.name} {engine.server_version}", why)
-    problem = engine.problem or f"{engine.name} does not answer"
+    problem = engine.problem or tr("{name} does not answer", name=engine.name)
     rights = "permission" in problem.lower()
     lines = known.common.group if rights else known.common.start if engine.name == "docker" else ()
     return Prerequisite("engine", title, False, problem, why, lines, "docs.docker.com/engine/install/linux-postinstall")
 
 
 def _toolkit(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
-    why = "It lends GPUs and the driver's libraries to containers."
-    title = "NVIDIA Container Toolkit"
+    why = tr("It lends GPUs and the driver's libraries to containers.")
+    title = tr("NVIDIA Container Toolkit")
     if engine and engine.nvidia_runtime:
-        return Prerequisite("toolkit", title, True, f"{engine.name} gives GPUs to containers", why)
+        return Prerequisite("toolkit", title, True, tr("{name} gives GPUs to containers", name=engine.name), why)
     podman = bool(engine and engine.name == "podman")
     configure = known.common.podman_runtime if podman else known.common.docker_runtime
     lines = (*family.toolkit, *configure) if family else ()
-    name = engine.name if engine else "the engine"
-    found = f"{name} knows no NVIDIA runtime"
+    name = engine.name if engine else tr("the engine")
+    found = tr("{name} knows no NVIDIA runtime", name=name)
     return Prerequisite("toolkit", title, False, found, why, lines, known.common.toolkit_source)

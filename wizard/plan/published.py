@@ -7,6 +7,7 @@ from dataclasses import replace
 from wizard.advise.advice import Choice
 from wizard.advise.formats import FORMATS
 from wizard.catalog.checkpoints import ready
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts, Quantization
 
 AS_STORED = ("vllm", "trtllm-llmapi", "transformers")
@@ -38,4 +39,11 @@ def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str,
         gated=None,
     )
     title = FORMATS[wanted].title
-    return chosen, (f"What is served is {known.ref}: {facts.name} in {title}, quantised and published by others.",)
+    return chosen, (
+        tr(
+            "What is served is {ref}: {name} in {title}, quantised and published by others.",
+            ref=known.ref,
+            name=facts.name,
+            title=title,
+        ),
+    )

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
 from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import server_name
 
 Value: TypeAlias = str | int | float | bool
@@ -20,14 +21,14 @@ Answers: TypeAlias = dict[str, object]
 Kind: TypeAlias = Literal["text", "choice", "int", "float", "confirm", "secret"]
 
 KINDS: dict[Kind, tuple[type[Value], str]] = {
-    "text": (str, "a text"),
-    "choice": (str, "one of the choices"),
-    "int": (int, "a whole number"),
-    "float": (float, "a number"),
-    "confirm": (bool, "yes or no (in TOML: true or false)"),
-    "secret": (str, "a text"),
+    "text": (str, mark("a text")),
+    "choice": (str, mark("one of the choices")),
+    "int": (int, mark("a whole number")),
+    "float": (float, mark("a number")),
+    "confirm": (bool, mark("yes or no (in TOML: true or false)")),
+    "secret": (str, mark("a text")),
 }
-CHOSEN = "the wizard chooses"
+CHOSEN = mark("the wizard chooses")
 """What an empty answer to most wishes means."""
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
@@ -85,12 +86,20 @@ class Question:
         if kind is float and type(value) is int:
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise UsageError("TW-U31", f"{self.name} must be {words}, not {_shown(self, value)}", self._todo())
+            raise UsageError(
+                "TW-U31",
+                tr("{name} must be {words}, not {shown}", name=self.name, words=tr(words), shown=_shown(self, value)),
+                self._todo(),
+            )
         wrong = self.validate(value)
         if self.choices and value not in self.choices:
-            wrong = f"it is none of {', '.join(self.choices)}"
+            wrong = tr("it is none of {choices}", choices=", ".join(self.choices))
         if wrong:
-            raise UsageError("TW-U32", f"{self.name} cannot be {_shown(self, value)}: {wrong}", self._todo())
+            raise UsageError(
+                "TW-U32",
+                tr("{name} cannot be {shown}: {wrong}", name=self.name, shown=_shown(self, value), wrong=wrong),
+                self._todo(),
+            )
         return value
 
     def parse(self, text: str) -> Value | None:
@@ -115,17 +124,17 @@ class Question:
         return self.check(value)
 
     def _todo(self) -> str:
-        return f"{self.help} Give it as {self.flag}.".strip()
+        return tr("{help} Give it as {flag}.", help=tr(self.help), flag=self.flag).strip()
 
 
 def _shown(question: Question, value: object) -> str:
     text = repr(value)
-    return "what was given" if question.secret else text if len(text) <= 60 else text[:57] + "…"
+    return tr("what was given") if question.secret else text if len(text) <= 60 else text[:57] + "…"
 
 
 def _between(low: float, high: float) -> Callable[[Any], str]:
     def problem(value: float) -> str:
-        return "" if low <= value <= high else f"it must be from {low:,} to {high:,}"
+        return "" if low <= value <= high else tr("it must be from {low:,} to {high:,}", low=low, high=high)
 
     return problem
 
@@ -137,7 +146,11 @@ def _format(value: str) -> str:
     if value in FORMATS or value.startswith("gguf_"):
         return ""
     near = difflib.get_close_matches(value, FORMATS, 2, 0.4)
-    return f"there is no such format; did you mean {' or '.join(near)}?" if near else "there is no such format"
+    return (
+        tr("there is no such format; did you mean {near}?", near=", ".join(near))
+        if near
+        else tr("there is no such format")
+    )
 
 
 def _release(value: str) -> str:
@@ -147,13 +160,13 @@ def _release(value: str) -> str:
 
 
 def _share(value: float) -> str:
-    return "" if 0 < value <= 1 else "it must be above 0 and at most 1"
+    return "" if 0 < value <= 1 else tr("it must be above 0 and at most 1")
 
 
 def _reference(value: str) -> str:
     if not value.strip():
-        return "it is empty"
-    return "" if value.isprintable() else "it holds a line break or a control character"
+        return tr("it is empty")
+    return "" if value.isprintable() else tr("it holds a line break or a control character")
 
 
 def _server(value: str) -> str:
@@ -172,192 +185,192 @@ def _samples(known: Mapping[str, object]) -> bool:
 MODEL = Question(
     "model",
     "text",
-    "Which model?",
+    mark("Which model?"),
     "MODEL",
     required=True,
     validate=_reference,
-    help="A journey (demo), a hub id (org/name), a folder, or a .gguf file.",
+    help=mark("A journey (demo), a hub id (org/name), a folder, or a .gguf file."),
 )
 GOAL = Question(
     "goal",
     "choice",
-    "What matters most?",
+    mark("What matters most?"),
     "--goal",
     default="chat",
     choices=("chat", "throughput", "quality", "smallest"),
-    help="chat answers each user quickly, throughput serves the most tokens, quality keeps the most precision.",
+    help=mark("chat answers each user quickly, throughput serves the most tokens, quality keeps the most precision."),
 )
 USERS = Question(
     "users",
     "int",
-    "How many people at the same time?",
+    mark("How many people at the same time?"),
     "--users",
     default=4,
     validate=_between(1, 1_000_000),
-    help="Each gets a share of the KV cache, so more people need more memory.",
+    help=mark("Each gets a share of the KV cache, so more people need more memory."),
 )
 MAX_LEN = Question(
     "max_len",
     "int",
-    "How many tokens of prompt plus answer for each?",
+    mark("How many tokens of prompt plus answer for each?"),
     "--max-len",
     otherwise=CHOSEN,
     validate=_between(1, 10_000_000),
-    help="About three quarters of a word are one token; the KV cache grows with it.",
+    help=mark("About three quarters of a word are one token; the KV cache grows with it."),
 )
 QUANTIZATION = Question(
     "quantization",
     "text",
-    "Format of the weights",
+    mark("Format of the weights"),
     "--quantization",
     otherwise=CHOSEN,
     validate=_format,
-    help="none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, and less exact.",
+    help=mark("none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, and less exact."),
 )
 TP = Question(
     "tp",
     "int",
-    "Tensor parallel size",
+    mark("Tensor parallel size"),
     "--tp",
     otherwise=CHOSEN,
     validate=_between(1, 1024),
-    help="So many GPUs share each layer; it needs GPUs of one kind.",
+    help=mark("So many GPUs share each layer; it needs GPUs of one kind."),
 )
 PP = Question(
     "pp",
     "int",
-    "Pipeline parallel size",
+    mark("Pipeline parallel size"),
     "--pp",
     otherwise=CHOSEN,
     validate=_between(1, 1024),
-    help="So many groups of GPUs take the layers in turn.",
+    help=mark("So many groups of GPUs take the layers in turn."),
 )
 KV_DTYPE = Question(
     "kv_dtype",
     "choice",
-    "Type of the KV cache",
+    mark("Type of the KV cache"),
     "--kv-dtype",
     otherwise=CHOSEN,
     choices=("auto", "fp8", "f16", "float16", "bfloat16"),
-    help="auto is the model's own; fp8 holds twice as many tokens.",
+    help=mark("auto is the model's own; fp8 holds twice as many tokens."),
 )
 STACK = Question(
     "stack",
     "choice",
-    "Serving stack",
+    mark("Serving stack"),
     "--stack",
     otherwise=CHOSEN,
     choices=("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp"),
-    help="The program that computes behind Triton.",
+    help=mark("The program that computes behind Triton."),
 )
 MAX_GPUS = Question(
     "max_gpus",
     "int",
-    "Most GPUs to use",
+    mark("Most GPUs to use"),
     "--max-gpus",
     otherwise="all",
     validate=_between(1, 1024),
-    help="The others stay free.",
+    help=mark("The others stay free."),
 )
 GPU_MEMORY_UTILIZATION = Question(
     "gpu_memory_utilization",
     "float",
-    "Share of each GPU's memory to use",
+    mark("Share of each GPU's memory to use"),
     "--gpu-memory-utilization",
     otherwise=CHOSEN,
     validate=_share,
-    help="Above 0 and at most 1, of all memory of the GPU, as in vLLM.",
+    help=mark("Above 0 and at most 1, of all memory of the GPU, as in vLLM."),
 )
 AS_PUBLISHED = Question(
     "as_published",
     "confirm",
-    "Only these very files",
+    mark("Only these very files"),
     "--as-published",
     default=False,
-    help="No other quantisation of the model is proposed.",
+    help=mark("No other quantisation of the model is proposed."),
 )
 RELEASE = Question(
     "release",
     "text",
-    "Release of Triton's image",
+    mark("Release of Triton's image"),
     "--release",
-    otherwise="the newest that runs here",
+    otherwise=mark("the newest that runs here"),
     validate=_release,
-    help="A tag (24.09), or the version of the engine in it (0.13.0).",
+    help=mark("A tag (24.09), or the version of the engine in it (0.13.0)."),
 )
 HF_TOKEN = Question(
     "hf_token",
     "secret",
-    "Your Hugging Face token",
-    "the environment variable HF_TOKEN",
-    otherwise="choose another model",
+    mark("Your Hugging Face token"),
+    mark("the environment variable HF_TOKEN"),
+    otherwise=mark("choose another model"),
     validate=_reference,
-    help="Accept the licence on the model's page, then make a token at https://huggingface.co/settings/tokens.",
+    help=mark("Accept the licence on the model's page, then make a token at https://huggingface.co/settings/tokens."),
 )
 NAME = Question(
     "name",
     "text",
-    "Name of the server",
+    mark("Name of the server"),
     "--name",
-    otherwise="made from the model's name",
+    otherwise=mark("made from the model's name"),
     validate=_server,
-    help="Lower-case letters, digits, '.', '_' and '-'; it is the model's name in Triton too.",
+    help=mark("Lower-case letters, digits, '.', '_' and '-'; it is the model's name in Triton too."),
 )
 HTTP_PORT = Question(
     "http_port",
     "int",
-    "First port to try (gRPC and metrics follow it)",
+    mark("First port to try (gRPC and metrics follow it)"),
     "--http-port",
     default=8000,
     validate=_between(1, 65_533),
-    help="A port that somebody holds is moved upwards, and said.",
+    help=mark("A port that somebody holds is moved upwards, and said."),
 )
-ACCEPT = Question("accept", "confirm", "Go?", "--yes", required=True, help="Carry the plan out.")
+ACCEPT = Question("accept", "confirm", mark("Go?"), "--yes", required=True, help=mark("Carry the plan out."))
 SYSTEM = Question(
     "system",
     "text",
-    "System prompt",
+    mark("System prompt"),
     "--system",
     otherwise="none",
-    help="Tells the model how to behave in every answer.",
+    help=mark("Tells the model how to behave in every answer."),
 )
 TEMPERATURE = Question(
     "temperature",
     "float",
-    "Temperature",
+    mark("Temperature"),
     "--temperature",
-    otherwise="the model's own",
+    otherwise=mark("the model's own"),
     validate=_between(0, 2),
-    help="0 always takes the likeliest token; above 1 answers get wild.",
+    help=mark("0 always takes the likeliest token; above 1 answers get wild."),
 )
 TOP_P = Question(
     "top_p",
     "float",
-    "Top-p",
+    mark("Top-p"),
     "--top-p",
     default=0.95,
     when=_samples,
     validate=_share,
-    help="Only the likeliest tokens that together have this probability are considered.",
+    help=mark("Only the likeliest tokens that together have this probability are considered."),
 )
 MAX_TOKENS = Question(
     "max_tokens",
     "int",
-    "Longest answer, in tokens",
+    mark("Longest answer, in tokens"),
     "--max-tokens",
     default=512,
     validate=_between(1, 1_000_000),
-    help="An answer that gets this long is cut.",
+    help=mark("An answer that gets this long is cut."),
 )
 SEED = Question(
     "seed",
     "int",
-    "Seed",
+    mark("Seed"),
     "--seed",
-    otherwise="another answer each time",
+    otherwise=mark("another answer each time"),
     when=_samples,
     validate=_between(0, 2**63 - 1),
-    help="The same seed and question give the same answer.",
+    help=mark("The same seed and question give the same answer."),
 )
 
 WISHES = (GOAL, USERS, MAX_LEN)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from wizard.advise.advice import Choice
 from wizard.advise.report import stack as stack_title
 from wizard.catalog.releases import architectures
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 
 
@@ -20,12 +21,19 @@ def notes(facts: ModelFacts, choice: Choice) -> tuple[str, ...]:
     if choice.stack == "trtllm-engine":
         where = facts.location if facts.local else f"https://huggingface.co/{facts.location}/tree/main"
         return (
-            "The model brings Python code of its own, which TensorRT-LLM's scripts may run in the container: read "
-            f"the .py files in {where} first.",
+            tr(
+                "The model brings Python code of its own, which TensorRT-LLM's scripts may run "
+                "in the container: read the .py files in {where} first.",
+                where=where,
+            ),
         )
     if facts.architecture in {one.name for one in architectures().models}:
         return ()  # the engine's own code loads it
     return (
-        f"The model brings Python code of its own for {facts.architecture or 'its architecture'}, which is not run: "
-        f"if {stack_title(choice.stack)} does not know that architecture itself, the model will not load.",
+        tr(
+            "The model brings Python code of its own for {architecture}, which is not run: "
+            "if {stack_title} does not know that architecture itself, the model will not load.",
+            architecture=facts.architecture or tr("its architecture"),
+            stack_title=stack_title(choice.stack),
+        ),
     )

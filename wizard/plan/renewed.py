@@ -7,6 +7,7 @@ from dataclasses import replace
 from wizard.advise.advice import Choice
 from wizard.catalog.journeys import Journey, journeys
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_data, from_json
 from wizard.model.facts import ModelFacts
@@ -62,8 +63,8 @@ def plan(
     if running and before and origin(before.facts) != origin(facts) and not on_purpose:
         raise UsageError(
             "TW-L04",
-            f"the server {name} is running and serves {before.facts.ref}",
-            f"Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.",
+            tr("the server {name} is running and serves {ref}", name=name, ref=before.facts.ref),
+            tr("Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.", name=name),
         )
     told = next((one for one in journeys() if one.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
@@ -77,9 +78,11 @@ def plan(
         http_port=http_port or (None if running else _port(before)),
         keep_ports=running,
         question=(told and told.first_question) or FIRST_QUESTION,
-        options=from_data(Options, same.options, where=f"the journey {same.name}") if same else None,
+        options=from_data(Options, same.options, where=f"profiles/journeys/{same.name}.toml") if same else None,
     )
-    again = f"The server {name} is running with other settings; it is stopped and started again with these."
+    again = tr(
+        "The server {name} is running with other settings; it is stopped and started again with these.", name=name
+    )
     restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
     return replace(made, notes=(*restarted, *made.notes, *_said(same)))
 
@@ -94,4 +97,7 @@ def _said(journey: Journey | None) -> tuple[str, ...]:
     """What the journey repairs of its tutorial, and what it leaves out."""
     if journey is None:
         return ()
-    return (*(f"Repaired: {one}" for one in journey.repaired), *(f"Not done yet: {one}" for one in journey.later))
+    return (
+        *(tr("Repaired: {one}", one=tr(one)) for one in journey.repaired),
+        *(tr("Not done yet: {one}", one=tr(one)) for one in journey.later),
+    )

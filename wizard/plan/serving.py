@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from wizard.kernel.language import tr
 from wizard.plan.plan import Command, Done, Estimate, Start, Step, Wait, Write
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.repository.repository import Repository
@@ -15,10 +16,14 @@ def repository_step(runtime: Runtime, repository: Repository, why: str, *before:
     files = tuple(Write(str(runtime.server.repository / file.path), file.text) for file in repository.files)
     return Step(
         id="repository",
-        title="Write the model repository",
+        title=tr("Write the model repository"),
         why=(
-            "Triton serves what it finds in a model repository: a folder for each model with config.pbtxt (its inputs, "
-            f"outputs and settings) and numbered version folders. {why}"
+            tr(
+                "Triton serves what it finds in a model repository: a folder for each model with "
+                "config.pbtxt (its inputs, outputs and settings) and numbered version folders. "
+                "{why}",
+                why=why,
+            )
         ),
         actions=(*before, *files),
         done=Done(files=tuple(file.path for file in files)),
@@ -35,10 +40,13 @@ def serve_steps(start: Start, ready_seconds: float, loading: Estimate = LOADING)
     return (
         Step(
             id="start",
-            title="Start Triton",
+            title=tr("Start Triton"),
             why=(
-                "tritonserver loads the repository and listens on 127.0.0.1 only: HTTP, gRPC and Prometheus metrics on "
-                "three ports. It keeps running when you close the wizard; `triton-wizard down` stops it."
+                tr(
+                    "tritonserver loads the repository and listens on 127.0.0.1 only: HTTP, gRPC and "
+                    "Prometheus metrics on three ports. It keeps running when you close the wizard; "
+                    "`triton-wizard down` stops it."
+                )
             ),
             actions=(start,),
             done=Done(server=True),
@@ -46,8 +54,8 @@ def serve_steps(start: Start, ready_seconds: float, loading: Estimate = LOADING)
         ),
         Step(
             id="ready",
-            title="Wait until the model is ready",
-            why="Triton opens its ports when every model is loaded; then /v2/models/NAME/ready answers 200.",
+            title=tr("Wait until the model is ready"),
+            why=tr("Triton opens its ports when every model is loaded; then /v2/models/NAME/ready answers 200."),
             actions=(Wait(start.model, start.ports, ready_seconds),),
             done=Done(),
             estimate=loading,
@@ -63,8 +71,8 @@ def question_step(runtime: Runtime, question: str) -> Step:
     )
     return Step(
         id="question",
-        title="Ask a first question",
-        why="Ready means loaded; only an answer proves that prompt, template, engine and streaming work together.",
+        title=tr("Ask a first question"),
+        why=tr("Ready means loaded; only an answer proves that prompt, template, engine and streaming work together."),
         actions=(Command(tuple(argv)),),
         done=Done(),
         estimate=Estimate(2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import count, duration, size
 from wizard.model.facts import ModelFacts
@@ -11,11 +12,11 @@ from wizard.plan.plan import LINK_BYTES_PER_S, Estimate, Plan
 def model_line(facts: ModelFacts) -> str:
     """A model in one line: parameters, size, context, licence; what is unknown is left out."""
     parts = [
-        f"{count(facts.parameters)} parameters" if facts.parameters else "",
+        tr("{count} parameters", count=count(facts.parameters)) if facts.parameters else "",
         size(facts.weight_bytes) if facts.weight_bytes else "",
         one_line(facts.quantization.detail or facts.quantization.method) if facts.quantization else facts.dtype or "",
-        f"{facts.max_context:,} tokens of context" if facts.max_context else "",
-        one_line(facts.licence) if facts.licence else "licence unknown",
+        tr("{max_context:,} tokens of context", max_context=facts.max_context) if facts.max_context else "",
+        one_line(facts.licence) if facts.licence else tr("licence unknown"),
     ]
     return " · ".join(part for part in parts if part)
 
@@ -23,21 +24,35 @@ def model_line(facts: ModelFacts) -> str:
 def time(estimate: Estimate) -> str:
     """How long it takes, as far as that is known."""
     if estimate.unknown:
-        return f"more than {duration(estimate.seconds)}" if estimate.seconds else "time not known"
-    return f"about {duration(estimate.seconds)}"
+        return tr("more than {time}", time=duration(estimate.seconds)) if estimate.seconds else tr("time not known")
+    return tr("about {time}", time=duration(estimate.seconds))
 
 
 def cost(estimate: Estimate) -> str:
     """What a step or plan takes: time, download, disk."""
     parts = [time(estimate)]
     if estimate.download_bytes:
-        parts.append(f"{size(estimate.download_bytes)} to download")
+        parts.append(tr("{size} to download", size=size(estimate.download_bytes)))
     if estimate.disk_bytes:
-        parts.append(f"{size(estimate.disk_bytes)} of disk")
+        parts.append(tr("{size} of disk", size=size(estimate.disk_bytes)))
     return " · ".join(parts)
 
 
 def sums(plan: Plan) -> str:
     """What the whole plan takes; says of the time that the link's speed in it is assumed."""
-    steps = f"{len(plan.steps)} steps · {cost(plan.estimate)}"
-    return f"{steps} · downloads counted at {LINK_BYTES_PER_S // 10**6} MB/s" if plan.estimate.download_bytes else steps
+    steps = ntr(
+        "{count} step · {cost}",
+        "{count} steps · {cost}",
+        len(plan.steps),
+        count=len(plan.steps),
+        cost=cost(plan.estimate),
+    )
+    return (
+        tr(
+            "{steps} · downloads counted at {speed} MB/s",
+            steps=steps,
+            speed=LINK_BYTES_PER_S // 10**6,
+        )
+        if plan.estimate.download_bytes
+        else steps
+    )

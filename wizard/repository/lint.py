@@ -12,6 +12,7 @@ from pathlib import Path
 
 from wizard.catalog.releases import images
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import ntr, tr
 from wizard.repository.linting import ensembles, folders, instances, python_models, text, trtllm, values, vllm
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model
@@ -45,8 +46,12 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     except OSError as error:
         raise UsageError(
             "TW-L62",
-            f"the model repository {repository} cannot be read: {error.strerror or error}",
-            "Name a folder that holds one folder for each model.",
+            tr(
+                "the model repository {repository} cannot be read: {strerror}",
+                repository=repository,
+                strerror=error.strerror or error,
+            ),
+            tr("Name a folder that holds one folder for each model."),
         ) from error
     findings = [each for model in models.values() for each in _model(model, models, server)]
     broken = {each.model for each in findings if each.severity == "error"}
@@ -54,11 +59,11 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
-        what = "the repository's path holds a space; the Python backend never comes up with it"
-        findings.append(Finding("R209", "error", "", "", what, "Move the repository."))
+        what = tr("the repository's path holds a space; the Python backend never comes up with it")
+        findings.append(Finding("R209", "error", "", "", what, tr("Move the repository.")))
     if not models:
-        what = "there is no model in the repository; a server starts on it and serves nothing"
-        findings.append(Finding("R207", "warning", "", "", what, "Name the folder that holds the models' folders."))
+        what = tr("there is no model in the repository; a server starts on it and serves nothing")
+        findings.append(Finding("R207", "warning", "", "", what, tr("Name the folder that holds the models' folders.")))
     findings = list(dict.fromkeys(findings))  # two steps may have the same mistake
     findings.sort(key=lambda each: (each.model, each.severity, each.code, each.file, each.line or 0, each.column or 0))
     return Report(str(repository), tuple(findings))
@@ -108,7 +113,7 @@ def server(
     for mount in mounts:
         local, _, seen = mount.partition(":")
         if not local or not seen.startswith("/"):
-            raise UsageError("TW-L64", f"--mount {mount} is no mount", "Write it as HERE:/THERE.")
+            raise UsageError("TW-L64", tr("--mount {mount} is no mount", mount=mount), tr("Write it as HERE:/THERE."))
         pairs.append((local, seen))
     names = frozenset(backends.split(",")) if backends else None
     if version is None:
@@ -117,9 +122,17 @@ def server(
     engines = {each.tag: each.engine for each in images("trtllm").releases}
     if tag not in engines and tag not in {each.tag for each in images("vllm").releases}:
         newest = ", ".join(sorted(engines, reverse=True)[:4])
-        raise UsageError("TW-L63", f"there is no Triton image {version!r}", f"Name its tag, such as {newest} …")
+        raise UsageError(
+            "TW-L63",
+            tr("there is no Triton image {version!r}", version=version),
+            tr("Name its tag, such as {newest} …", newest=newest),
+        )
     if suffix and suffix not in values.BACKENDS:
-        raise UsageError("TW-L63", f"there is no Triton image {version!r}", f"It ends in {', '.join(values.BACKENDS)}.")
+        raise UsageError(
+            "TW-L63",
+            tr("there is no Triton image {version!r}", version=version),
+            tr("It ends in {endings}.", endings=", ".join(values.BACKENDS)),
+        )
     return Server(
         names or (values.BACKENDS[suffix] if suffix else None),
         engines.get(tag),
@@ -137,6 +150,9 @@ def report_text(report: Report) -> str:
         lines.append(f"{each.file or report.repository}{place}: {each.severity} {each.code}: {each.what}")
         lines.append(f"    {each.fix}")
     warnings = len(report.findings) - report.errors
-    told = (f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in ((report.errors, "error"), (warnings, "warning")))
+    told = (
+        ntr("{count:,} error", "{count:,} errors", report.errors, count=report.errors),
+        ntr("{count:,} warning", "{count:,} warnings", warnings, count=warnings),
+    )
     lines.append(f"{report.repository}: {', '.join(told)}")
     return "\n".join(lines)

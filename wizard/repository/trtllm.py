@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.repository import trtllm_tensors as tensors
 from wizard.repository.config_pbtxt import DynamicBatching, Tensor, config_pbtxt, ensemble_pbtxt
 from wizard.repository.repository import Repository, RepositoryFile
@@ -82,8 +83,8 @@ def version_of(release: str) -> tensors.Version:
             return version
     raise UsageError(
         "TW-L60",
-        f"there is no repository for TensorRT-LLM {release!r}",
-        "Name a release of its Triton backend from 0.7 to 1.2, such as 0.13.0; later ones serve the LLM API only.",
+        tr("there is no repository for TensorRT-LLM {release!r}", release=release),
+        tr("Name a release of its Triton backend from 0.7 to 1.2, such as 0.13.0; later ones serve the LLM API only."),
     )
 
 
@@ -177,10 +178,11 @@ def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) 
         if not SINCE.get(name, (9, 9)) <= version < UNTIL.get(name, (9, 9)):
             raise UsageError(
                 "TW-L61",
-                f"TensorRT-LLM {release} has no parameter {name!r}",
-                "Leave it out, or name one of: "
-                + ", ".join(each for each in SINCE if SINCE[each] <= version < UNTIL.get(each, (9, 9)))
-                + ".",
+                tr("TensorRT-LLM {release} has no parameter {name!r}", release=release, name=name),
+                tr(
+                    "Leave it out, or name one of: {known}.",
+                    known=", ".join(each for each in SINCE if SINCE[each] <= version < UNTIL.get(each, (9, 9))),
+                ),
             )
     return dict(settings)
 

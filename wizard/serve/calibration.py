@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement, engine
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
@@ -48,7 +49,13 @@ def kept(workspace: Workspace) -> Calibration:
     except FileNotFoundError:
         return Calibration()
     except OSError as error:
-        return Calibration(damage=f"{path} cannot be read ({error.strerror}): what was measured here is not used.")
+        return Calibration(
+            damage=tr(
+                "{path} cannot be read ({strerror}): what was measured here is not used.",
+                path=path,
+                strerror=error.strerror,
+            )
+        )
     found: list[Measurement] = []
     for line in lines:
         try:
@@ -56,7 +63,16 @@ def kept(workspace: Workspace) -> Calibration:
         except UsageError:
             continue
     bad = len(lines) - len(found)
-    damage = f"{bad} of the {len(lines)} lines of {path} cannot be read and are left out." if bad else None
+    damage = (
+        tr(
+            "{bad} of the {count} lines of {path} cannot be read and are left out.",
+            bad=bad,
+            count=len(lines),
+            path=path,
+        )
+        if bad
+        else None
+    )
     return Calibration(tuple(found), damage)
 
 

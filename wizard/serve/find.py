@@ -6,6 +6,7 @@ from pathlib import Path
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import MADE_FROM
@@ -75,10 +76,14 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     found = [one for one in (running(workspace.server(each)) for each in names) if one is not None]
     if len(found) > 1:
         which = ", ".join(one.name for one in found)
-        raise UsageError("TW-S01", f"several servers are running: {which}", "Name one of them.")
+        raise UsageError("TW-S01", tr("several servers are running: {which}", which=which), tr("Name one of them."))
     if not found:
-        what = f"the server {name} is not running" if name else "no server is running"
-        raise ServerError("TW-S02", f"{what} in {workspace.root}", f"Start it: `triton-wizard up {name or 'demo'}`.")
+        what = (
+            tr("the server {name} is not running in {folder}", name=name, folder=workspace.root)
+            if name
+            else tr("no server is running in {folder}", folder=workspace.root)
+        )
+        raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=name or "demo"))
     return found[0]
 
 
@@ -89,5 +94,9 @@ def known(workspace: Workspace, name: str | None) -> None:
         UsageError: TW-S09 if it is not, TW-U01 if it cannot be one.
     """
     if name is not None and not workspace.server(name).root.is_dir():
-        there = ", ".join(workspace.names()) or "none"
-        raise UsageError("TW-S09", f"there is no server {name} in {workspace.root}", f"There are: {there}.")
+        there = ", ".join(workspace.names()) or tr("none")
+        raise UsageError(
+            "TW-S09",
+            tr("there is no server {name} in {root}", name=name, root=workspace.root),
+            tr("There are: {there}.", there=there),
+        )

@@ -6,6 +6,7 @@ import subprocess
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder
 from wizard.kernel.secrets import environment_for
 from wizard.plan.plan import Start
@@ -40,8 +41,8 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
         except OSError as error:
             raise ServerError(
                 "TW-S03",
-                f"{command.argv[0]} cannot be started: {error.strerror}",
-                "Make the server environment again: remove its folder under environments/ and run `up` once more.",
+                tr("{argv} cannot be started: {strerror}", argv=command.argv[0], strerror=error.strerror),
+                tr("Make the server environment again: remove its folder under environments/ and run `up` once more."),
             ) from error
     row = proctable.read(process.pid)
     endpoint = Endpoint(

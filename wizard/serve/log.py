@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
@@ -66,12 +67,20 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
     """
     names = [name] if name else workspace.names()
     if len(names) != 1:
-        what = f"there are several servers: {', '.join(names)}" if names else f"there is no server in {workspace.root}"
-        raise UsageError("TW-S08", what, "Name one that `triton-wizard status` shows.")
+        what = (
+            tr("there are several servers: {names}", names=", ".join(names))
+            if names
+            else tr("there is no server in {root}", root=workspace.root)
+        )
+        raise UsageError("TW-S08", what, tr("Name one that `triton-wizard status` shows."))
     folder = workspace.server(names[0]).logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:
-        known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or "none yet"
-        raise UsageError("TW-S08", f"{names[0]} has no log {path.stem!r}", f"Logs of {names[0]}: {known}.")
+        known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or tr("none yet")
+        raise UsageError(
+            "TW-S08",
+            tr("{names} has no log {stem!r}", names=names[0], stem=path.stem),
+            tr("Logs of {names}: {known}.", names=names[0], known=known),
+        )
     found = tail(path, lines)
     return [redact(plain(line)) for line in found if raw or not NOISE.search(line)]

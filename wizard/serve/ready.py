@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from wizard.kernel.errors import ServerError
+from wizard.kernel.language import tr
 from wizard.kernel.process import LineSplitter
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
@@ -53,21 +54,24 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
     stuck = any(log.HOPELESS.search(line) for line in seen)
     if living and not stuck and not late:
         return
-    why = redact(plain(log.cause(seen) or "its log names no cause"))
+    why = redact(plain(log.cause(seen) or tr("its log names no cause")))
     if not living:
         raise ServerError(
             "TW-S04",
-            f"Triton ended before the model was ready: {why}",
-            f"Look at the whole log, {endpoint.log}, mend the cause and run `up` again.",
+            tr("Triton ended before the model was ready: {why}", why=why),
+            tr("Look at the whole log, {log}, mend the cause and run `up` again.", log=endpoint.log),
         )
     if stuck:
         raise ServerError(
             "TW-S05",
-            f"the model's process cannot start: {why}",
-            "A library is missing: install Python's shared library (libpython3.X) and run `up` again.",
+            tr("the model's process cannot start: {why}", why=why),
+            tr("A library is missing: install Python's shared library (libpython3.X) and run `up` again."),
         )
     raise ServerError(
         "TW-S06",
-        f"the model was not ready within {duration(seconds)}",
-        f"Look at {endpoint.log}; a large model on a slow disk may need another try, now that it is in the cache.",
+        tr("the model was not ready within {seconds}", seconds=duration(seconds)),
+        tr(
+            "Look at {log}; a large model on a slow disk may need another try, now that it is in the cache.",
+            log=endpoint.log,
+        ),
     )

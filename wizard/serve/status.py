@@ -7,6 +7,7 @@ from typing import Literal
 
 from wizard.advise.advice import Memory
 from wizard.advise.calibration import Calibration, actual, summary
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.serve import find, health
 from wizard.serve.calibration import kept, latest_of
@@ -31,20 +32,29 @@ def status(server: ServerFolder) -> Status:
     """Look at one server now."""
     endpoint = find.note(server)
     if endpoint is None:
-        return Status(server.name, "stopped", None, f"start it: triton-wizard up {server.name}")
+        return Status(server.name, "stopped", None, tr("start it: triton-wizard up {name}", name=server.name))
     if not find.alive(endpoint):
-        return _dead(server, endpoint, f"its process {endpoint.pid} is gone")
+        return _dead(server, endpoint, tr("its process {pid} is gone", pid=endpoint.pid))
     if not health.is_ready(endpoint):
-        return Status(server.name, "starting", endpoint, f"process {endpoint.pid} runs, the model is not ready")
+        return Status(
+            server.name, "starting", endpoint, tr("process {pid} runs, the model is not ready", pid=endpoint.pid)
+        )
     contained = bool(endpoint.remove)  # a container's processes cannot be told apart from here
     if not contained and find.model_process(endpoint) is None:
-        return _dead(server, endpoint, "its model's process is gone, so it answers no more")
-    return Status(server.name, "ready", endpoint, f"{endpoint.http} (gRPC {endpoint.grpc}), process {endpoint.pid}")
+        return _dead(server, endpoint, tr("its model's process is gone, so it answers no more"))
+    return Status(
+        server.name,
+        "ready",
+        endpoint,
+        tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid),
+    )
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
-    again = f"start it again: triton-wizard up {server.name}"
-    return Status(server.name, "dead", endpoint, f"{why}; {again}; the log: {endpoint.log}")
+    again = tr("start it again: triton-wizard up {name}", name=server.name)
+    return Status(
+        server.name, "dead", endpoint, tr("{why}; {again}; the log: {log}", why=why, again=again, log=endpoint.log)
+    )
 
 
 def statuses(workspace: Workspace) -> list[Status]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder
 from wizard.kernel.process import finish, stop_group
 from wizard.kernel.secrets import environment_for
@@ -37,8 +38,8 @@ async def stop(server: ServerFolder) -> bool:
         if not await stop_group(group, FORCE):
             raise ServerError(
                 "TW-S07",
-                f"process group {group} of server {server.name} cannot be stopped",
-                "It may belong to another user; stop it by hand and run `down` again.",
+                tr("process group {group} of server {name} cannot be stopped", group=group, name=server.name),
+                tr("It may belong to another user; stop it by hand and run `down` again."),
             )
     if noted and noted.remove:  # its client is gone; a container that was killed with it, or hangs, is not
         await finish(noted.remove, environment_for())

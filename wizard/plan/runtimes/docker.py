@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import LINK_BYTES_PER_S, MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
@@ -60,24 +61,27 @@ class Docker:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
-        return (f"Everything runs in containers of {self.image}.",)
+        return (tr("Everything runs in containers of {image}.", image=self.image),)
 
     def prepare(self) -> tuple[Step, ...]:
         """Pull the image unless it is there."""
         size = self.image_bytes or 0
         counted = (
-            " NVIDIA states its size and not whether compressed, so download and disk are both counted with it."
+            tr(" NVIDIA states its size and not whether compressed, so download and disk are both counted with it.")
             if size
             else ""
         )
         return (
             Step(
                 id="image",
-                title="Get the serving image",
+                title=tr("Get the serving image"),
                 why=(
-                    "NVIDIA's image holds Triton, what computes the answers and all libraries in versions that fit "
-                    "each other. What has to run beside them runs in the very image that serves."
-                    f"{counted}"
+                    tr(
+                        "NVIDIA's image holds Triton, what computes the answers and all libraries in "
+                        "versions that fit each other. What has to run beside them runs in the very "
+                        "image that serves.{counted}",
+                        counted=counted,
+                    )
                 ),
                 actions=(Command(("sh", "-c", _PULL.replace("docker", self.engine), self.image)),),
                 done=Done(),

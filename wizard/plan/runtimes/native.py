@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.catalog.environments import Environment
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Ports, Start, Step
@@ -65,7 +66,9 @@ class Native:
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
         version = ".".join(map(str, self.interpreter.version))
-        return (f"Python {version} at {self.interpreter.path} runs the server's models.",)
+        return (
+            tr("Python {version} at {path} runs the server's models.", version=version, path=self.interpreter.path),
+        )
 
     def prepare(self) -> tuple[Step, ...]:
         """Make the environments, see `Runtime.prepare`."""
@@ -83,11 +86,14 @@ class Native:
         parts = (backend / "libtriton_python.so", backend / "triton_python_backend_utils.py", stub)
         return Step(
             id="environment",
-            title="Make the server environment",
+            title=tr("Make the server environment"),
             why=(
-                "Triton and the engine get a virtual environment of their own, so that their pins never meet yours. "
-                "The wheel holds NVIDIA's real tritonserver; its Python backend talks to your model through a "
-                "small program, the stub, built for one version of Python: backend and stub must lie side by side."
+                tr(
+                    "Triton and the engine get a virtual environment of their own, so that their "
+                    "pins never meet yours. The wheel holds NVIDIA's real tritonserver; its Python "
+                    "backend talks to your model through a small program, the stub, built for one "
+                    "version of Python: backend and stub must lie side by side."
+                )
             ),
             actions=(
                 *venv.install(),

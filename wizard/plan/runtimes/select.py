@@ -10,6 +10,7 @@ from wizard.advise.report import stack as stack_title
 from wizard.catalog.environments import environment
 from wizard.catalog.releases import image_bytes
 from wizard.kernel.errors import HostError, InfeasibleError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.plan.prerequisites import Prerequisite, prerequisites, usable_engine
 from wizard.plan.runtimes.docker import Docker
@@ -45,16 +46,27 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     if not TAG.fullmatch(choice.release):
         raise InfeasibleError(
             "TW-L23",
-            f"{choice.release!r} is no tag of Triton's image, so {stack_title(choice.stack)} has none to run in",
-            "Name one with --release, such as 24.05, or serve natively.",
+            tr(
+                "{release!r} is no tag of Triton's image, so {stack_title} has none to run in",
+                release=choice.release,
+                stack_title=stack_title(choice.stack),
+            ),
+            tr("Name one with --release, such as 24.05, or serve natively."),
         )
     name, image = _engine(host, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
     here = host.source == "this machine"
     if here and (address := elsewhere(name)):
         raise HostError(
             "TW-L24",
-            f"{name} talks to the engine at {address}, which sees neither this machine's folders nor its ports",
-            "Run the wizard over there, or unset DOCKER_HOST and choose a local context: `docker context use default`.",
+            tr(
+                "{name} talks to the engine at {address}, which sees neither this machine's folders nor its ports",
+                name=name,
+                address=address,
+            ),
+            tr(
+                "Run the wizard over there, or unset DOCKER_HOST and choose a local context: "
+                "`docker context use default`."
+            ),
         )
     size = 0 if here and has_image(name, image) else image_bytes(choice.release)
     rootless = here and is_rootless(name)
@@ -69,25 +81,37 @@ def _engine(host: Host, *, gpus: bool) -> str:
         return engine.name if engine else "docker"
     _, installed, toolkit = prerequisites(host)
     if not host.engines:
-        raise HostError("TW-L20", "neither docker nor podman is installed", _remedy(installed))
+        raise HostError("TW-L20", tr("neither docker nor podman is installed"), _remedy(installed))
     if engine is None:
         raise HostError("TW-L21", installed.found, _remedy(installed))
     if gpus and not engine.nvidia_runtime:
-        raise HostError("TW-L22", f"{engine.name} gives no GPUs to containers: {toolkit.found}", _remedy(toolkit))
+        raise HostError(
+            "TW-L22",
+            tr("{name} gives no GPUs to containers: {found}", name=engine.name, found=toolkit.found),
+            _remedy(toolkit),
+        )
     return engine.name
 
 
 def _remedy(missing: Prerequisite) -> str:
     commands = f": `{' && '.join(missing.commands)}`" if missing.commands else ""
-    return f"{missing.why} See `triton-wizard prerequisites --run {missing.name}`; source: {missing.source}{commands}."
+    return tr(
+        "{why} See `triton-wizard prerequisites --run {name}`; source: {source}{commands}.",
+        why=missing.why,
+        name=missing.name,
+        source=missing.source,
+        commands=commands,
+    )
 
 
 def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Native:
     if choice.stack not in (*TOGETHER, *APART):
         raise InfeasibleError(
             "TW-L23",
-            f"{stack_title(choice.stack)} is served from NVIDIA's images only, not natively",
-            "Use a machine with docker or podman, or --stack vllm.",
+            tr(
+                "{stack_title} is served from NVIDIA's images only, not natively", stack_title=stack_title(choice.stack)
+            ),
+            tr("Use a machine with docker or podman, or --stack vllm."),
         )
     apart = choice.stack in APART
     server_environment = environment("front" if apart else choice.stack)

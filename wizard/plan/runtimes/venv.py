@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wizard.catalog.environments import Environment, pins
 from wizard.kernel.errors import HostError
+from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 from wizard.probe.host import Host, Interpreter
@@ -75,10 +76,14 @@ def engine_step(venv: Venv) -> Step:
     before = venv.environment.before
     return Step(
         id="engine-environment",
-        title="Make the engine environment",
+        title=tr("Make the engine environment"),
         why=(
-            f"The engine, {venv.environment.engine}, gets an environment of its own: its pins cannot live beside those "
-            "of Triton's stub (numpy 2 here, numpy 1 there). Triton starts it as a process and passes requests on."
+            tr(
+                "The engine, {engine}, gets an environment of its own: its pins cannot live "
+                "beside those of Triton's stub (numpy 2 here, numpy 1 there). Triton starts it "
+                "as a process and passes requests on.",
+                engine=venv.environment.engine,
+            )
         ),
         actions=(
             *((Command((venv.interpreter.path, "-c", before)),) if before else ()),
@@ -114,6 +119,14 @@ def check_driver(host: Host, engine: Environment) -> None:
     if engine.driver and found and int(found.group()) < engine.driver:
         raise HostError(
             "TW-L01",
-            f"{engine.engine} needs an NVIDIA driver of branch {engine.driver}; here is {host.driver_version}",
-            f"Install a driver of branch {engine.driver} or newer, or serve from an older image with --stack vllm.",
+            tr(
+                "{engine} needs an NVIDIA driver of branch {driver}; here is {driver_version}",
+                engine=engine.engine,
+                driver=engine.driver,
+                driver_version=host.driver_version,
+            ),
+            tr(
+                "Install a driver of branch {driver} or newer, or serve from an older image with --stack vllm.",
+                driver=engine.driver,
+            ),
         )

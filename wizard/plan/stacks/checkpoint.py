@@ -5,6 +5,7 @@ from __future__ import annotations
 from wizard.advise.advice import Choice
 from wizard.advise.report import stack as stack_title
 from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 
 WHILE_LOADING = {"vllm": ("fp8",)}
@@ -23,17 +24,33 @@ def check(choice: Choice, facts: ModelFacts) -> None:
     if wanted != stored and not (stored == "none" and wanted in WHILE_LOADING.get(choice.stack, ())):
         raise InfeasibleError(
             "TW-L30",
-            f"{facts.ref} is stored as {_format(stored)}, and {stack_title(choice.stack)} serves it as it is stored, "
-            f"not as {_format(wanted)}",
-            f"Choose --quantization {stored}, or give a repository of this model in {_format(wanted)}.",
+            tr(
+                "{ref} is stored as {format}, and {stack_title} serves it as it is stored, not as {format_2}",
+                ref=facts.ref,
+                format=_format(stored),
+                stack_title=stack_title(choice.stack),
+                format_2=_format(wanted),
+            ),
+            tr(
+                "Choose --quantization {stored}, or give a repository of this model in {format}.",
+                stored=stored,
+                format=_format(wanted),
+            ),
         )
     _check_split(choice, facts)
     formats = {file.format for file in facts.weights}
     if formats and "safetensors" not in formats:
         raise InfeasibleError(
             "TW-L33",
-            f"{facts.ref} has no safetensors: its weights are {', '.join(sorted(formats))} files",
-            "Give a repository with safetensors files; pickle files could run code, so the wizard does not fetch them.",
+            tr(
+                "{ref} has no safetensors: its weights are {formats} files",
+                ref=facts.ref,
+                formats=", ".join(sorted(formats)),
+            ),
+            tr(
+                "Give a repository with safetensors files; pickle files could run code, so the "
+                "wizard does not fetch them."
+            ),
         )
 
 
@@ -41,16 +58,16 @@ def _check_split(choice: Choice, facts: ModelFacts) -> None:
     if facts.heads and facts.heads % choice.tp:
         raise InfeasibleError(
             "TW-L32",
-            f"{facts.heads} attention heads cannot be shared out evenly among {choice.tp} GPUs",
-            "Choose --tp so that it divides the number of heads.",
+            tr("{heads} attention heads cannot be shared out evenly among {tp} GPUs", heads=facts.heads, tp=choice.tp),
+            tr("Choose --tp so that it divides the number of heads."),
         )
     if facts.layers and choice.pp > facts.layers:
         raise InfeasibleError(
             "TW-L32",
-            f"{facts.layers} layers cannot be shared out among {choice.pp} GPUs in a row",
-            "Choose a smaller --pp, or use --tp.",
+            tr("{layers} layers cannot be shared out among {pp} GPUs in a row", layers=facts.layers, pp=choice.pp),
+            tr("Choose a smaller --pp, or use --tp."),
         )
 
 
 def _format(name: str) -> str:
-    return "16-bit weights" if name == "none" else name
+    return tr("16-bit weights") if name == "none" else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wizard.advise.advice import Choice
+from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
@@ -37,8 +38,10 @@ def steps(
     write = repository_step(
         runtime,
         made,
-        "Ours holds model.py, which streams tokens from llama.cpp: 'decoupled' means one request may have many "
-        "responses, one for each piece of text.",
+        tr(
+            "Ours holds model.py, which streams tokens from llama.cpp: 'decoupled' means one "
+            "request may have many responses, one for each piece of text."
+        ),
     )
     prepared = (*runtime.prepare(), get.step, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)

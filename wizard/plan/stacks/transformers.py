@@ -11,6 +11,7 @@ from wizard.advise.devices import devices
 from wizard.advise.setup import Setup
 from wizard.catalog.environments import environment, pins
 from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.units import size
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
@@ -86,7 +87,7 @@ def steps(
     engine = _engine(choice, host, runtime)
     get = fetch(facts, runtime.workspace)
     made = _repository(runtime.server.name, choice, facts, engine, get.path, options)
-    write = repository_step(runtime, made, WHY)
+    write = repository_step(runtime, made, tr(WHY))
     prepared = (*runtime.prepare(), *engine.steps, get.step, write)
     start = runtime.start(
         runtime.server.name,
@@ -97,9 +98,10 @@ def steps(
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
 
 
-WHY = (
-    "Ours holds model.py, a thin front that starts transformers in its own process and passes questions, pieces of "
-    "answers and cancellations on; 'decoupled' means one request may have many responses, one for each piece of text."
+WHY = mark(
+    "Ours holds model.py, a thin front that starts transformers in its own process "
+    "and passes questions, pieces of answers and cancellations on; 'decoupled' means "
+    "one request may have many responses, one for each piece of text."
 )
 
 
@@ -148,9 +150,14 @@ def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options)
     if engine + beside > first.budget_bytes:
         raise InfeasibleError(
             "TW-L35",
-            f"the engine needs {size(engine)} of each GPU and the model beside it {size(beside)}, and "
-            f"{size(first.budget_bytes)} may be used",
-            "Use a GPU with more memory, or fewer --users or a smaller --max-len.",
+            tr(
+                "the engine needs {engine} of each GPU and the model beside it {beside}, and "
+                "{budget_bytes} may be used",
+                engine=size(engine),
+                beside=size(beside),
+                budget_bytes=size(first.budget_bytes),
+            ),
+            tr("Use a GPU with more memory, or fewer --users or a smaller --max-len."),
         )
 
 
@@ -186,10 +193,14 @@ def _in_image(choice: Choice, runtime: Runtime) -> Engine:
     path = (("PYTHONPATH", str(packages)),)
     step = Step(
         id="engine-environment",
-        title="Install the engine's packages",
+        title=tr("Install the engine's packages"),
         why=(
-            f"{env.engine} goes into a folder of its own, by the image's Python: the image's own packages stay what "
-            "the server needs, and the engine gets the versions that it is written for."
+            tr(
+                "{engine} goes into a folder of its own, by the image's Python: the image's own "
+                "packages stay what the server needs, and the engine gets the versions that it "
+                "is written for.",
+                engine=env.engine,
+            )
         ),
         actions=(
             Command(("mkdir", "-p", str(folder), str(runtime.workspace.models), str(runtime.server.root))),

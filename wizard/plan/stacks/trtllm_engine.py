@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
@@ -131,12 +132,18 @@ def _repository(job: Job, second: Repository | None) -> Step:
     return repository_step(
         job.runtime,
         made,
-        "Text is sent to the ensemble: preprocessing makes token ids of it, tensorrt_llm (the C++ backend with the "
-        "engine) continues them, postprocessing makes text of them again. The Python models are the backend's own. The "
-        "configurations are written whole; by hand each is filled in from the backend's templates, as in `python3 "
-        f"tools/fill_template.py -i preprocessing/config.pbtxt tokenizer_dir:{job.model},triton_max_batch_size:"
-        f"{job.choice.max_batch_size},preprocessing_instance_count:1`, and a variable that is forgotten stays in it. "
-        "'decoupled' lets one request have many responses, so that answers stream.",
+        tr(
+            "Text is sent to the ensemble: preprocessing makes token ids of it, tensorrt_llm "
+            "(the C++ backend with the engine) continues them, postprocessing makes text of "
+            "them again. The Python models are the backend's own. The configurations are "
+            "written whole; by hand each is filled in from the backend's templates, as in "
+            "`python3 tools/fill_template.py -i preprocessing/config.pbtxt "
+            "tokenizer_dir:{model},triton_max_batch_size:{max_batch_size},preprocessing_instance_count:1`, "
+            "and a variable that is forgotten stays in it. 'decoupled' lets one request have many responses, so "
+            "that answers stream.",
+            model=job.model,
+            max_batch_size=job.choice.max_batch_size,
+        ),
         # What an earlier plan left there would be served too.
         Command(("rm", "-rf", str(target))),
         *(command for folder in made.copied for command in _copy(job, target, folder)),

@@ -6,6 +6,7 @@ from wizard.advise.advice import Choice
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import version_of
 from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
@@ -57,8 +58,11 @@ def steps(
     write = repository_step(
         runtime,
         made,
-        "model.py is TensorRT-LLM's own and starts its LLM class with what model.yaml says: no checkpoint is converted "
-        "and no engine is built. 'decoupled' lets one request have many responses, so that answers stream.",
+        tr(
+            "model.py is TensorRT-LLM's own and starts its LLM class with what model.yaml "
+            "says: no checkpoint is converted and no engine is built. 'decoupled' lets one "
+            "request have many responses, so that answers stream."
+        ),
         Command(("rm", "-rf", str(target))),
         Command(("mkdir", "-p", str(target / model))),
         Command(("cp", "-rT", str(scripts.parent), str(target / model / "1"))),
@@ -79,25 +83,37 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
     if version_of(version) < version_of(first.engine):
         raise InfeasibleError(
             "TW-L47",
-            f"the image {choice.release} has TensorRT-LLM {version}, without a Triton model for the LLM API",
-            f"Choose {first.tag} or later with --release, or --stack trtllm-engine.",
+            tr(
+                "the image {release} has TensorRT-LLM {version}, without a Triton model for the LLM API",
+                release=choice.release,
+                version=version,
+            ),
+            tr("Choose {tag} or later with --release, or --stack trtllm-engine.", tag=first.tag),
         )
     if choice.kv_cache_dtype == "fp8" and version_of(version) < FP8_CACHE:
         raise InfeasibleError(
             "TW-L47",
-            f"the LLM API of TensorRT-LLM {version} does not take an FP8 KV cache by this name",
-            "Use --kv-dtype auto, or an image with TensorRT-LLM 1.0 or later with --release.",
+            tr("the LLM API of TensorRT-LLM {version} does not take an FP8 KV cache by this name", version=version),
+            tr("Use --kv-dtype auto, or an image with TensorRT-LLM 1.0 or later with --release."),
         )
     stored, wanted = facts.quantization, choice.quantization or "none"
     if stored and stored.method not in LOADED:
         raise InfeasibleError(
             "TW-L48",
-            f"{facts.ref} is quantised by {stored.method}, which TensorRT-LLM's LLM API does not load",
-            "Give the model's unquantised repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm.",
+            tr(
+                "{ref} is quantised by {method}, which TensorRT-LLM's LLM API does not load",
+                ref=facts.ref,
+                method=stored.method,
+            ),
+            tr("Give the model's unquantised repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm."),
         )
     if wanted != ((stored.format or stored.method) if stored else "none"):
         raise InfeasibleError(
             "TW-L48",
-            f"TensorRT-LLM's LLM API serves weights as they are stored; {facts.ref} is not stored as {wanted}",
-            "Give a repository that is, or use --quantization none; --stack trtllm-engine quantises.",
+            tr(
+                "TensorRT-LLM's LLM API serves weights as they are stored; {ref} is not stored as {wanted}",
+                ref=facts.ref,
+                wanted=wanted,
+            ),
+            tr("Give a repository that is, or use --quantization none; --stack trtllm-engine quantises."),
         )

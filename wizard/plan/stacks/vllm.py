@@ -11,6 +11,7 @@ from typing import Any
 
 from wizard.advise.advice import Choice
 from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
@@ -71,7 +72,7 @@ def steps(
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
     made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters)
-    write = repository_step(runtime, made, WHY_FRONT if native else WHY_BACKEND)
+    write = repository_step(runtime, made, tr(WHY_FRONT if native else WHY_BACKEND))
     prepared = (*runtime.prepare(), _check(choice, runtime, arguments), get.step, *adapters.steps, write)
     start = runtime.start(
         runtime.server.name,
@@ -84,14 +85,16 @@ def steps(
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
 
 
-WHY_BACKEND = (
-    "Here that is config.pbtxt, which names the backend vllm, and model.json, the arguments of vLLM's AsyncEngineArgs: "
-    "the model's folder, how many GPUs share it, how much of their memory it may use. The backend adds inputs and "
-    "outputs by itself. KIND_MODEL says that the model chooses its GPUs."
+WHY_BACKEND = mark(
+    "Here that is config.pbtxt, which names the backend vllm, and model.json, the "
+    "arguments of vLLM's AsyncEngineArgs: the model's folder, how many GPUs share "
+    "it, how much of their memory it may use. The backend adds inputs and outputs by "
+    "itself. KIND_MODEL says that the model chooses its GPUs."
 )
-WHY_FRONT = (
-    "Ours holds model.py, a thin front that starts vLLM in its own environment and passes questions, pieces of answers "
-    "and cancellations on; 'decoupled' means one request may have many responses, one for each piece of text."
+WHY_FRONT = mark(
+    "Ours holds model.py, a thin front that starts vLLM in its own environment and "
+    "passes questions, pieces of answers and cancellations on; 'decoupled' means one "
+    "request may have many responses, one for each piece of text."
 )
 
 Made = tuple[Repository, Mapping[str, Any]]
@@ -124,10 +127,12 @@ def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> St
     env = SETTINGS if choice.runtime == "native" else (*SETTINGS, *IN_A_CONTAINER)
     return Step(
         id="check",
-        title="Check vLLM's arguments",
+        title=tr("Check vLLM's arguments"),
         why=(
-            "One argument that this vLLM does not know keeps it from loading. It is asked now, before the model is "
-            "fetched."
+            tr(
+                "One argument that this vLLM does not know keeps it from loading. It is asked "
+                "now, before the model is fetched."
+            )
         ),
         actions=(
             # A container sees them, and a plan that is pasted line by line has not made them.
@@ -161,14 +166,16 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     if choice.runtime == "native":
         raise InfeasibleError(
             "TW-L34",
-            "LoRA adapters are served by Triton's own vLLM backend, which natively is not there",
-            "Serve from NVIDIA's image, or merge the adapter into the model.",
+            tr("LoRA adapters are served by Triton's own vLLM backend, which natively is not there"),
+            tr("Serve from NVIDIA's image, or merge the adapter into the model."),
         )
     if len({suggest_name(name) for name in options.lora}) < len(options.lora):
         raise InfeasibleError(
             "TW-L34",
-            f"two of the LoRA adapters {', '.join(options.lora)} have one name but for capitals and signs",
-            "Give each a name of its own.",
+            tr(
+                "two of the LoRA adapters {lora} have one name but for capitals and signs", lora=", ".join(options.lora)
+            ),
+            tr("Give each a name of its own."),
         )
     steps: list[Step] = []
     paths: dict[str, str] = {}
@@ -185,8 +192,12 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
         else:
             raise InfeasibleError(
                 "TW-L34",
-                f"the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a hub id: {place[:200]!r}",
-                "Give the adapter's folder, or its repository on the hub, such as owner/name.",
+                tr(
+                    "the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a hub id: {place!r}",
+                    name=name,
+                    place=place[:200],
+                ),
+                tr("Give the adapter's folder, or its repository on the hub, such as owner/name."),
             )
     return _Adapters(tuple(steps), paths, tuple(reads), _rank(reads))
 
@@ -197,8 +208,12 @@ def _rank(folders: Sequence[Path]) -> int | None:
     if largest > RANKS[-1]:
         raise InfeasibleError(
             "TW-L34",
-            f"a LoRA adapter has rank {largest}, and vLLM serves ranks up to {RANKS[-1]}",
-            "Merge it into the model.",
+            tr(
+                "a LoRA adapter has rank {largest}, and vLLM serves ranks up to {ranks}",
+                largest=largest,
+                ranks=RANKS[-1],
+            ),
+            tr("Merge it into the model."),
         )
     found = next(rank for rank in RANKS if rank >= largest)
     return found if found > RANKS[0] else None
@@ -220,10 +235,14 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
     argv = download_command(repo, None, None, str(folder))
     return Step(
         id=f"adapter-{suggest_name(name)}",
-        title=f"Get the LoRA adapter {name}",
+        title=tr("Get the LoRA adapter {name}", name=name),
         why=(
-            "An adapter is a small change to the model's weights; vLLM applies it to the requests that ask for it. Its "
-            f"rank is not known beforehand: vLLM refuses one above {RANKS[0]} unless a folder here is given instead."
+            tr(
+                "An adapter is a small change to the model's weights; vLLM applies it to the "
+                "requests that ask for it. Its rank is not known beforehand: vLLM refuses one "
+                "above {ranks} unless a folder here is given instead.",
+                ranks=RANKS[0],
+            )
         ),
         actions=(Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         done=Done(files=(str(folder / "adapter_config.json"),)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wizard.kernel.language import mark
+
 Severity: TypeAlias = Literal["error", "warning"]
 
 
@@ -51,5 +53,5 @@ class Server:
     tensorrt_llm: str | None = None
     gpus: int | None = None
     mounts: tuple[tuple[str, str], ...] = ()
-    name: str = "the server"
+    name: str = mark("the server")
     capabilities: frozenset[str] | None = None

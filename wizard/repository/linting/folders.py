@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.model import CONFIG, MODEL_FILES, Model
 
@@ -15,14 +16,14 @@ def names(model: Model) -> list[Finding]:
     found = []
     said = model.config.name if model.config else ""
     if said and said != model.name:
-        what = f"the folder is {model.name!r} and the model calls itself {said!r}"
-        found.append(model.finding("R201", what, "Give both the same name.", at=f'"{said}"'))
+        what = tr("the folder is {name!r} and the model calls itself {said!r}", name=model.name, said=said)
+        found.append(model.finding("R201", what, tr("Give both the same name."), at=f'"{said}"'))
     if re.search(r"\s", model.name):
-        what = f"the name {model.name!r} holds a space; the Python backend never comes up with it"
-        found.append(model.finding("R202", what, "Rename the folder, and the model in it.", file=""))
+        what = tr("the name {name!r} holds a space; the Python backend never comes up with it", name=model.name)
+        found.append(model.finding("R202", what, tr("Rename the folder, and the model in it."), file=""))
     elif not URL_SAFE.fullmatch(model.name):
-        what = f"the name {model.name!r} has to be escaped in every URL"
-        fix = "Use letters, digits, dots, hyphens and underscores."
+        what = tr("the name {name!r} has to be escaped in every URL", name=model.name)
+        fix = tr("Use letters, digits, dots, hyphens and underscores.")
         found.append(model.finding("R208", what, fix, severity="warning", file=""))
     return found
 
@@ -31,12 +32,12 @@ def configuration(model: Model) -> list[Finding]:
     """Whether there is a configuration."""
     if (model.folder / CONFIG).is_file():
         return []
-    fix = "Write one; `triton-wizard plan` shows those of the wizard's own stacks."
+    fix = tr("Write one; `triton-wizard plan` shows those of the wizard's own stacks.")
     complete = {MODEL_FILES[name] for name in ("onnxruntime", "tensorrt", "openvino")}
     if any(model.file(version, file).exists() for version in model.versions for file in complete):
-        what = "there is no config.pbtxt; a server started with --disable-auto-complete-config refuses the model"
+        what = tr("there is no config.pbtxt; a server started with --disable-auto-complete-config refuses the model")
         return [model.finding("R106", what, fix, severity="warning")]
-    return [model.finding("R106", "there is no config.pbtxt", fix)]
+    return [model.finding("R106", tr("there is no config.pbtxt"), fix)]
 
 
 def versions(model: Model) -> list[Finding]:
@@ -45,23 +46,29 @@ def versions(model: Model) -> list[Finding]:
     numbers = {str(number) for number in model.versions}
     for name in model.subfolders:
         if name not in numbers and re.fullmatch(r"-?\d+", name):
-            what = f"{name!r} is no version: one is a number without sign and leading zero"
+            what = tr("{name!r} is no version: one is a number without sign and leading zero", name=name)
             negative = name.startswith("-")  # Triton 2.51.0 takes it for 2**64 - 1 and never comes up
-            fix = "Call the folder 1, 2, …"
+            fix = tr("Call the folder 1, 2, …")
             found.append(model.finding("R204", what, fix, severity="error" if negative else "warning", file=f"{name}/"))
     if not numbers:
-        what = "there is no folder of a version"
+        what = tr("there is no folder of a version")
         return [
             *found,
-            model.finding("R203", what, f"Make {model.name}/1, also if nothing is to be put into it.", file=""),
+            model.finding(
+                "R203", what, tr("Make {name}/1, also if nothing is to be put into it.", name=model.name), file=""
+            ),
         ]
     policy = model.config.version_policy
     if policy.HasField("specific") and not policy.specific.versions:
-        found.append(model.finding("R206", "version_policy names no version", "Name one.", at="version_policy"))
+        found.append(model.finding("R206", tr("version_policy names no version"), tr("Name one."), at="version_policy"))
     for wanted in policy.specific.versions:
         if str(wanted) not in numbers:
-            what = f"version_policy asks for version {wanted}, which is not there"
-            found.append(model.finding("R206", what, f"Make {model.name}/{wanted}, or change version_policy."))
+            what = tr("version_policy asks for version {wanted}, which is not there", wanted=wanted)
+            found.append(
+                model.finding(
+                    "R206", what, tr("Make {name}/{wanted}, or change version_policy.", name=model.name, wanted=wanted)
+                )
+            )
     return found
 
 
@@ -85,8 +92,12 @@ def files(model: Model) -> list[Finding]:
     return [
         model.finding(
             "R205",
-            f"the backend {model.backend!r} looks for {wanted}, which is not there",
-            f"Put it into {model.name}/{version}. (With the Python backend the server never comes up without it.)",
+            tr("the backend {backend!r} looks for {wanted}, which is not there", backend=model.backend, wanted=wanted),
+            tr(
+                "Put it into {name}/{version}. (With the Python backend the server never comes up without it.)",
+                name=model.name,
+                version=version,
+            ),
             file=f"{version}/{wanted}",
         )
         for version in loaded(model)

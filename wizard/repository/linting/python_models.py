@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
+from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.folders import loaded
 from wizard.repository.linting.model import Model, contents
@@ -30,10 +31,16 @@ def _check(model: Model, version: int, name: str) -> list[Finding]:
         tree = ast.parse(contents(model.file(version, name)))
     except SyntaxError as error:
         at = (error.lineno, error.offset or 1) if error.lineno else None
-        fix = f"Correct it. (Read as Python {sys.version_info[0]}.{sys.version_info[1]}'s; never run.)"
-        return [model.finding("R601", f"this is no Python: {error.msg}", fix, file=where, at=at)]
+        fix = tr(
+            "Correct it. (Read as Python {major}.{minor}'s; never run.)",
+            major=sys.version_info[0],
+            minor=sys.version_info[1],
+        )
+        return [model.finding("R601", tr("this is no Python: {msg}", msg=error.msg), fix, file=where, at=at)]
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        return [model.finding("R601", f"this is no Python: {error}", "Correct the file.", file=where)]
+        return [
+            model.finding("R601", tr("this is no Python: {error}", error=error), tr("Correct the file."), file=where)
+        ]
     names = {
         getattr(node, "asname", None) or getattr(node, "name", None) or getattr(node, "id", None)
         for node in ast.walk(tree)
@@ -42,4 +49,11 @@ def _check(model: Model, version: int, name: str) -> list[Finding]:
     }
     if CLASS in names or "*" in names:
         return []
-    return [model.finding("R602", f"there is no class {CLASS} in it", f"Name the model's class {CLASS}.", file=where)]
+    return [
+        model.finding(
+            "R602",
+            tr("there is no class {name} in it", name=CLASS),
+            tr("Name the model's class {name}.", name=CLASS),
+            file=where,
+        )
+    ]

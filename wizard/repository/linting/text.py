@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from wizard.kernel.language import mark, tr
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.model import CONFIG, Model, contents, place
 
 TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
 VARIABLE = re.compile(r"\$\{[^}]*\}")
-FILL = "Fill it: tools/fill_template.py of the TensorRT-LLM backend does, or let the wizard write the file."
+FILL = mark("Fill it: tools/fill_template.py of the TensorRT-LLM backend does, or let the wizard write the file.")
 
 NEEDED = {"gpt_model_path", "gpt_model_type", "tokenizer_dir"}
 """Parameters whose template the backend takes for their value and then fails; of others it takes the default
@@ -33,7 +34,9 @@ def read(folder: Path) -> Model:
     unfilled = [match for match in TOKEN.finditer(text) if match["bare"]]
     if unfilled:
         findings = [
-            shell.finding("R101", f"{match[0]} was never filled", FILL, at=place(text, match.start()))
+            shell.finding(
+                "R101", tr("{match} was never filled", match=match[0]), tr(FILL), at=place(text, match.start())
+            )
             for match in unfilled
         ]
         return Model(folder, text, None, subfolders, tuple(findings))
@@ -42,8 +45,8 @@ def read(folder: Path) -> Model:
 
 def unreadable(model: Model, error: Exception, file: str = CONFIG) -> Finding:
     """The finding for what cannot be read of a model."""
-    fix = "Make it a readable text in UTF-8, and its folders readable by whoever runs the server."
-    return model.finding("R107", f"this cannot be read: {error}", fix, file=file)
+    fix = tr("Make it a readable text in UTF-8, and its folders readable by whoever runs the server.")
+    return model.finding("R107", tr("this cannot be read: {error}", error=error), fix, file=file)
 
 
 def _parsed(shell: Model, text: str) -> Model:
@@ -58,10 +61,10 @@ def _parsed(shell: Model, text: str) -> Model:
         unknown = "no field named" in said
         finding = shell.finding(
             "R105" if unknown else "R104",
-            f"this is no configuration of Triton: {said}",
-            "Correct the field's name; the schema is model_config.proto of triton-inference-server/common."
+            tr("this is no configuration of Triton: {said}", said=said),
+            tr("Correct the field's name; the schema is model_config.proto of triton-inference-server/common.")
             if unknown
-            else "Correct the text; the schema is model_config.proto of triton-inference-server/common.",
+            else tr("Correct the text; the schema is model_config.proto of triton-inference-server/common."),
             at=(line, column) if line else None,
         )
         return Model(shell.folder, text, None, shell.subfolders, (finding,))
@@ -76,10 +79,16 @@ def unfilled(model: Model) -> list[Finding]:
         if not match:
             continue
         needed = key in NEEDED and not (key == "tokenizer_dir" and model.backend == "tensorrtllm")
-        what = f"the parameter {key!r} is still {match[0]}"
+        what = tr("the parameter {key!r} is still {match}", key=key, match=match[0])
         found.append(
-            model.finding("R102", what, FILL, at=match[0])
+            model.finding("R102", what, tr(FILL), at=match[0])
             if needed
-            else model.finding("R103", f"{what}; the backend takes its default", FILL, severity="warning", at=match[0])
+            else model.finding(
+                "R103",
+                tr("{what}; the backend takes its default", what=what),
+                tr(FILL),
+                severity="warning",
+                at=match[0],
+            )
         )
     return found

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from wizard.kernel.language import mark, tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model, contents
 from wizard.repository.linting.text import unreadable
@@ -16,7 +17,7 @@ STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
 """Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+")
-SEEN = "If the server sees other folders than this machine, say so with --mount HERE:THERE."
+SEEN = mark("If the server sees other folders than this machine, say so with --mount HERE:THERE.")
 
 
 def paths(model: Model, server: Server) -> list[Finding]:
@@ -26,14 +27,18 @@ def paths(model: Model, server: Server) -> list[Finding]:
     if tokenizer and "${" not in tokenizer and model.backend != "tensorrtllm":
         folder = here(tokenizer, server)
         if not folder.is_dir() and not (HUB_ID.fullmatch(tokenizer) and not tokenizer.startswith(".")):
-            what = f"the tokenizer's folder {tokenizer} does not exist"
-            found.append(model.finding("R701", what, f"Correct tokenizer_dir. {SEEN}", at=tokenizer))
+            what = tr("the tokenizer's folder {tokenizer} does not exist", tokenizer=tokenizer)
+            found.append(
+                model.finding("R701", what, tr("Correct tokenizer_dir. {mount}", mount=tr(SEEN)), at=tokenizer)
+            )
     engine = model.parameter("gpt_model_path")
     if model.name == "tensorrt_llm" or model.backend == "tensorrtllm":
         strategy = model.parameter("gpt_model_type")
         if strategy is not None and "${" not in strategy and strategy not in STRATEGIES:
-            what = f"gpt_model_type (batching_strategy) is {strategy!r}"
-            found.append(model.finding("R707", what, f"Say one of: {', '.join(STRATEGIES)}.", at=strategy))
+            what = tr("gpt_model_type (batching_strategy) is {strategy!r}", strategy=strategy)
+            found.append(
+                model.finding("R707", what, tr("Say one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
+            )
         if engine is not None and "${" not in engine:
             found += _engine(model, engine, server)
     return found
@@ -62,37 +67,61 @@ def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
         return []
     built = ", ".join(f"{name} ({capability})" for capability, name in sorted(known.items()))
     here = ", ".join(sorted(server.capabilities))
-    what = f"the engine was built for {built}; the GPUs here have compute capability {here}"
-    return [model.finding("R708", what, "Build it on GPUs of the kind that it is to run on.", at=path)]
+    what = tr("the engine was built for {built}; the GPUs here have compute capability {here}", built=built, here=here)
+    return [model.finding("R708", what, tr("Build it on GPUs of the kind that it is to run on."), at=path)]
 
 
 def _engine(model: Model, path: str, server: Server) -> list[Finding]:
     folder = here(path, server)
     if not folder.is_dir():
-        return [model.finding("R702", f"the engine's folder {path} does not exist", f"Correct it. {SEEN}", at=path)]
+        return [
+            model.finding(
+                "R702",
+                tr("the engine's folder {path} does not exist", path=path),
+                tr("Correct it. {mount}", mount=tr(SEEN)),
+                at=path,
+            )
+        ]
     try:
         config = json.loads(contents(folder / "config.json"))
         tp, pp, version, batch = _facts(config)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        what = f"{path}/config.json does not describe an engine: {error}"
-        return [model.finding("R703", what, "Name the folder that trtllm-build (or build.py) wrote.", at=path)]
+        what = tr("{path}/config.json does not describe an engine: {error}", path=path, error=error)
+        return [model.finding("R703", what, tr("Name the folder that trtllm-build (or build.py) wrote."), at=path)]
     found = []
     ranks = sorted(each.name for each in folder.glob("*rank*.engine"))
     if len(ranks) != tp * pp:
-        what = (
-            f"{path} has {len(ranks)} engine files and config.json says tensor parallel {tp} × pipeline parallel {pp}"
+        what = tr(
+            "{path} has {count} engine files and config.json says tensor parallel {tp} × pipeline parallel {pp}",
+            path=path,
+            count=len(ranks),
+            tp=tp,
+            pp=pp,
         )
-        found.append(model.finding("R704", what, "Build the engine anew, or copy all of its files.", at=path))
+        found.append(model.finding("R704", what, tr("Build the engine anew, or copy all of its files."), at=path))
     if server.tensorrt_llm and version and version != server.tensorrt_llm:
-        what = f"the engine was built with TensorRT-LLM {version} and {server.name} has {server.tensorrt_llm}"
-        found.append(model.finding("R705", what, "Build it in the image that serves it.", at=path))
+        what = tr(
+            "the engine was built with TensorRT-LLM {version} and {name} has {own}",
+            version=version,
+            name=tr(server.name),
+            own=server.tensorrt_llm,
+        )
+        found.append(model.finding("R705", what, tr("Build it in the image that serves it."), at=path))
     found += _gpus(model, path, built_for(folder), server)
     if server.gpus is not None and 0 < server.gpus < tp * pp:
-        what = f"the engine needs {tp * pp} GPUs and there are {server.gpus}"
-        found.append(model.finding("R402", what, "Build it for fewer, or use another machine.", at=path))
+        what = tr("the engine needs {count} GPUs and there are {gpus}", count=tp * pp, gpus=server.gpus)
+        found.append(model.finding("R402", what, tr("Build it for fewer, or use another machine."), at=path))
     if batch is not None and batch < model.config.max_batch_size:
-        what = f"max_batch_size is {model.config.max_batch_size} and the engine was built for {batch}"
-        found.append(model.finding("R706", what, f"Say {batch} or less.", severity="warning", at="max_batch_size"))
+        what = tr(
+            "max_batch_size is {max_batch_size} and the engine was built for {batch}",
+            max_batch_size=model.config.max_batch_size,
+            batch=batch,
+        )
+        found.append(
+            model.finding(
+                "R706", what, tr("Say {batch} or less.", batch=batch), severity="warning", at="max_batch_size"
+            )
+        )
     return found
 
 
@@ -117,7 +146,7 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
     config = model.config
     if model.is_ensemble or config.model_transaction_policy.decoupled:
         return []
-    fix = "Say model_transaction_policy { decoupled: true }, or do not ask for streams."
+    fix = tr("Say model_transaction_policy { decoupled: true }, or do not ask for streams.")
     if model.backend in ("tensorrtllm", "python") and any(
         each.name in ("streaming", "stream") for each in config.input
     ):
@@ -128,8 +157,10 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
             for step in each.config.ensemble_scheduling.step
             if step.model_name == model.name
         ]
-        through = f" (also through {', '.join(sorted(set(users)))})" if users else ""
-        what = f"the model takes requests for streams{through} and is not decoupled, so it refuses them"
+        through = tr(" (also through {set})", set=", ".join(sorted(set(users)))) if users else ""
+        what = tr(
+            "the model takes requests for streams{through} and is not decoupled, so it refuses them", through=through
+        )
         return [model.finding("R901", what, fix, severity="warning")]
     for version in model.versions:
         path = model.file(version, "model.yaml")
@@ -138,6 +169,8 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         except (OSError, ValueError) as error:
             return [unreadable(model, error, f"{version}/model.yaml")]
         if re.search(rb"^\s*decoupled:\s*[Tt]rue", said, re.MULTILINE):
-            what = "model.yaml says decoupled and config.pbtxt does not; launch_triton_server.py reads only the latter"
+            what = tr(
+                "model.yaml says decoupled and config.pbtxt does not; launch_triton_server.py reads only the latter"
+            )
             return [model.finding("R901", what, fix, severity="warning")]
     return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import PLATFORMS, Model
 
@@ -24,20 +25,29 @@ def backend(model: Model, server: Server) -> list[Finding]:
     """The backend's name against those that there are."""
     config = model.config
     if config.platform and config.platform not in PLATFORMS:
-        what = f"Triton knows no platform {config.platform!r}"
-        return [model.finding("R301", what, f'Say backend: "{config.platform}" instead.', at=f'"{config.platform}"')]
+        what = tr("Triton knows no platform {platform!r}", platform=config.platform)
+        return [
+            model.finding(
+                "R301",
+                what,
+                tr('Say backend: "{platform}" instead.', platform=config.platform),
+                at=f'"{config.platform}"',
+            )
+        ]
     if model.is_ensemble:
         return []
     name = model.backend
     if not name:
-        return [model.finding("R301", "nothing says which backend runs the model", 'Say it: backend: "python".')]
+        return [
+            model.finding("R301", tr("nothing says which backend runs the model"), tr('Say it: backend: "python".'))
+        ]
     known = server.backends if server.backends is not None else frozenset().union(*BACKENDS.values())
     if name in known or model.file(1, "libtriton_" + name + ".so").exists():
         return []
     homes = [f"{suffix} ({', '.join(sorted(names))})" for suffix, names in BACKENDS.items()]
     where = ", ".join(sorted(known)) if server.backends is not None else "; ".join(homes)
-    what = f"{server.name} has no backend {name!r}; it has: {where}"
-    return [model.finding("R301", what, "Use the image that has it, or correct the name.", at=f'backend: "{name}"')]
+    what = tr("{server} has no backend {backend!r}; it has: {where}", server=tr(server.name), backend=name, where=where)
+    return [model.finding("R301", what, tr("Use the image that has it, or correct the name."), at=f'backend: "{name}"')]
 
 
 def values(model: Model) -> list[Finding]:
@@ -45,16 +55,20 @@ def values(model: Model) -> list[Finding]:
     config = model.config
     found = [*_tensors(model, "input", config.input), *_tensors(model, "output", config.output)]
     if config.max_batch_size < 0:
-        found.append(_refused(model, "max_batch_size is negative", "Say 0 for none.", "max_batch_size"))
+        found.append(_refused(model, tr("max_batch_size is negative"), tr("Say 0 for none."), "max_batch_size"))
     too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
     if any(size < 1 for size in config.dynamic_batching.preferred_batch_size):
-        found.append(_refused(model, "a preferred_batch_size is under 1", "Raise it.", "preferred_batch_size"))
+        found.append(_refused(model, tr("a preferred_batch_size is under 1"), tr("Raise it."), "preferred_batch_size"))
     if too_large:
-        what = f"preferred_batch_size {too_large[0]} is over max_batch_size {config.max_batch_size}"
-        found.append(_refused(model, what, "Lower it.", "preferred_batch_size"))
+        what = tr(
+            "preferred_batch_size {too_large} is over max_batch_size {max_batch_size}",
+            too_large=too_large[0],
+            max_batch_size=config.max_batch_size,
+        )
+        found.append(_refused(model, what, tr("Lower it."), "preferred_batch_size"))
     if config.response_cache.enable and config.model_transaction_policy.decoupled:
-        what = "responses cannot be cached of a decoupled model"
-        found.append(_refused(model, what, "Take response_cache out.", "response_cache"))
+        what = tr("responses cannot be cached of a decoupled model")
+        found.append(_refused(model, what, tr("Take response_cache out."), "response_cache"))
     return found
 
 
@@ -68,21 +82,41 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
     for tensor in tensors:
         name, at = tensor.name, f'"{tensor.name}"'
         if not name:
-            found.append(_refused(model, f"an {kind} has no name", "Name it."))
+            found.append(_refused(model, tr("an {kind} has no name", kind=kind), tr("Name it.")))
         if name in seen:
-            what = f"the {kind} {name!r} is declared twice"
-            found.append(model.finding("R303", what, "Keep one of them.", severity="warning", at=at))
+            what = tr("the {kind} {name!r} is declared twice", kind=kind, name=name)
+            found.append(model.finding("R303", what, tr("Keep one of them."), severity="warning", at=at))
         seen.add(name)
         if not tensor.data_type:
-            found.append(_refused(model, f"the {kind} {name!r} has no data_type", "Say it: TYPE_FP32 …", at))
+            found.append(
+                _refused(
+                    model,
+                    tr("the {kind} {name!r} has no data_type", kind=kind, name=name),
+                    tr("Say it: TYPE_FP32 …"),
+                    at,
+                )
+            )
         if not tensor.dims:
-            found.append(_refused(model, f"the {kind} {name!r} has no dims", "Say them; [ -1 ] is any length.", at))
+            found.append(
+                _refused(
+                    model,
+                    tr("the {kind} {name!r} has no dims", kind=kind, name=name),
+                    tr("Say them; [ -1 ] is any length."),
+                    at,
+                )
+            )
         if any(size < 1 and size != -1 for size in tensor.dims):
-            what = f"dims of the {kind} {name!r} are {list(tensor.dims)}"
-            found.append(_refused(model, what, "Each is 1 or more, or -1 for any.", at))
+            what = tr("dims of the {kind} {name!r} are {dims}", kind=kind, name=name, dims=list(tensor.dims))
+            found.append(_refused(model, what, tr("Each is 1 or more, or -1 for any."), at))
         elif tensor.HasField("reshape") and not _same_size(tensor.dims, tensor.reshape.shape):
-            what = f"the {kind} {name!r} cannot be reshaped from {list(tensor.dims)} to {list(tensor.reshape.shape)}"
-            found.append(_refused(model, what, "Both must hold the same number of elements.", at))
+            what = tr(
+                "the {kind} {name!r} cannot be reshaped from {dims} to {shape}",
+                kind=kind,
+                name=name,
+                dims=list(tensor.dims),
+                shape=list(tensor.reshape.shape),
+            )
+            found.append(_refused(model, what, tr("Both must hold the same number of elements."), at))
     return found
 
 

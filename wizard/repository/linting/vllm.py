@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.folders import loaded
 from wizard.repository.linting.instances import several_gpus
@@ -43,8 +44,8 @@ def vllm(model: Model) -> list[Finding]:
             found += _arguments(model, version)
     policy = model.config
     if policy.HasField("model_transaction_policy") and not policy.model_transaction_policy.decoupled:
-        what = "the vLLM backend is always decoupled, and config.pbtxt says that the model is not"
-        fix = "Say decoupled: true, or nothing and start the server without --disable-auto-complete-config."
+        what = tr("the vLLM backend is always decoupled, and config.pbtxt says that the model is not")
+        fix = tr("Say decoupled: true, or nothing and start the server without --disable-auto-complete-config.")
         found.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
     return found
 
@@ -55,16 +56,21 @@ def _arguments(model: Model, version: int) -> list[Finding]:
         engine: Any = json.loads(contents(model.file(version, FILE)))
     except (OSError, ValueError, RecursionError) as error:
         at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
-        return [model.finding("R801", f"this is no JSON: {error}", "Correct it.", file=where, at=at)]
+        return [
+            model.finding("R801", tr("this is no JSON: {error}", error=error), tr("Correct it."), file=where, at=at)
+        ]
     if not isinstance(engine, dict):
-        what = "the engine's arguments are not one JSON object"
-        return [model.finding("R801", what, 'Write {"model": "…"}.', file=where)]
+        what = tr("the engine's arguments are not one JSON object")
+        return [model.finding("R801", what, tr('Write {"model": "…"}.'), file=where)]
     found = several_gpus(model, engine)
     if not isinstance(engine.get("model"), str):
-        what = "no model is named; vLLM would take its default"
-        found.append(model.finding("R803", what, 'Say "model".', file=where, severity="warning"))
+        what = tr("no model is named; vLLM would take its default")
+        found.append(model.finding("R803", what, tr('Say "model".'), file=where, severity="warning"))
     for key in sorted(set(engine) - KNOWN):
-        what = f"{key!r} is no argument of vLLM's engine that is known here; a wrong one keeps the model from loading"
-        fix = "Compare with `vllm serve --help` of the server's release."
+        what = tr(
+            "{key!r} is no argument of vLLM's engine that is known here; a wrong one keeps the model from loading",
+            key=key,
+        )
+        fix = tr("Compare with `vllm serve --help` of the server's release.")
         found.append(model.finding("R802", what, fix, file=where, severity="warning"))
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from wizard.catalog.trtllm_tools import version_of
+from wizard.kernel.language import ntr, tr
 from wizard.plan.plan import Command, Done, Estimate, Step, Write
 from wizard.plan.stacks.trtllm.job import Call, Job, partial, whole
 from wizard.probe.host import Host
@@ -87,26 +88,33 @@ def _example(job: Job) -> Call:
 def step(job: Job, host: Host) -> Step:
     """Build the engine, and note which GPUs it is for: on others it is another step, done anew."""
     how = (
-        "trtllm-build compiles the checkpoint"
+        tr("trtllm-build compiles the checkpoint")
         if from_checkpoint(job)
-        else "build.py of the model's example reads the Hugging Face checkpoint and compiles it"
+        else tr("build.py of the model's example reads the Hugging Face checkpoint and compiles it")
     )
     prompt, answer = lengths(job)
     limits = (
-        f"prompt and answer of {job.choice.max_seq_len:,} tokens together"
+        tr("prompt and answer of {max_seq_len:,} tokens together", max_seq_len=job.choice.max_seq_len)
         if "max_seq_len" in job.names("trtllm-build")
-        else f"prompts of {prompt:,} tokens, answers of {answer:,}"
+        else tr("prompts of {prompt:,} tokens, answers of {answer:,}", prompt=prompt, answer=answer)
     )
-    requests = "one request" if job.choice.max_batch_size == 1 else f"{job.choice.max_batch_size} requests"
+    batch = job.choice.max_batch_size
+    requests = ntr("one request", "{count} requests", batch, count=batch)
     return Step(
         id="engine",
-        title="Build the engine",
+        title=tr("Build the engine"),
         why=(
-            f"{how} into TensorRT engines, one for each rank, for exactly this kind of GPU, this version of "
-            f"TensorRT-LLM and these limits: {requests} at a time, {limits}. The plugins are "
-            "TensorRT-LLM's own kernels: attention with a paged KV cache, and matrix products. It is built in the very "
-            "image that serves it, because an engine loads only in the version that built it. The engine is moved to "
-            "its place when it is whole, so that half of one is never taken for an engine."
+            tr(
+                "{how} into TensorRT engines, one for each rank, for exactly this kind of GPU, "
+                "this version of TensorRT-LLM and these limits: {requests} at a time, {limits}. "
+                "The plugins are TensorRT-LLM's own kernels: attention with a paged KV cache, "
+                "and matrix products. It is built in the very image that serves it, because an "
+                "engine loads only in the version that built it. The engine is moved to its "
+                "place when it is whole, so that half of one is never taken for an engine.",
+                how=how,
+                requests=requests,
+                limits=limits,
+            )
         ),
         actions=(
             Command(("rm", "-f", str(tested(job)))),

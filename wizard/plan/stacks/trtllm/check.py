@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from wizard.kernel.language import tr
 from wizard.plan.plan import Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.stacks.trtllm import sources
@@ -22,10 +23,13 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
     checked = root / "checked"
     return Step(
         id="check",
-        title="Check the tools' flags",
+        title=tr("Check the tools' flags"),
         why=(
-            "Flags of these tools are renamed and removed from release to release. Each tool is asked for its --help "
-            "in the very image, and what it says is compared with this plan: a mistake shows now, not after an hour."
+            tr(
+                "Flags of these tools are renamed and removed from release to release. Each tool "
+                "is asked for its --help in the very image, and what it says is compared with "
+                "this plan: a mistake shows now, not after an hour."
+            )
         ),
         actions=(
             Write(str(expected), f"{text}\n"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Done, Estimate, Step
 from wizard.plan.stacks.trtllm.job import Call, Job, partial, whole
@@ -36,17 +37,22 @@ def call(job: Job) -> Call:
 def step(job: Job) -> Step:
     """Convert."""
     what = {
-        "int8_wo": " Weights are rounded to 8 bits here; no calibration is needed for that.",
-        "int4_wo": " Weights are rounded to 4 bits here; no calibration is needed for that.",
+        "int8_wo": tr(" Weights are rounded to 8 bits here; no calibration is needed for that."),
+        "int4_wo": tr(" Weights are rounded to 4 bits here; no calibration is needed for that."),
     }.get(job.quantization, "")
-    ranks = f" There is one file for each of the {job.world} GPUs." if job.world > 1 else ""
+    ranks = tr(" There is one file for each of the {world} GPUs.", world=job.world) if job.world > 1 else ""
     return Step(
         id="checkpoint",
-        title="Convert the checkpoint",
+        title=tr("Convert the checkpoint"),
         why=(
-            "TensorRT-LLM reads no Hugging Face checkpoint: convert_checkpoint.py of the model's family renames, "
-            "fuses and splits the weights into its own format. How they are split (--tp_size, --pp_size) is settled "
-            f"here and not by trtllm-build.{ranks}{what}"
+            tr(
+                "TensorRT-LLM reads no Hugging Face checkpoint: convert_checkpoint.py of the "
+                "model's family renames, fuses and splits the weights into its own format. How "
+                "they are split (--tp_size, --pp_size) is settled here and not by "
+                "trtllm-build.{ranks}{what}",
+                ranks=ranks,
+                what=what,
+            )
         ),
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=1)),
         done=Done(files=files(job)),

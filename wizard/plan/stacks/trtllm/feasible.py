@@ -6,6 +6,7 @@ from wizard.advise.advice import Choice
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import Family, folder, tools, version_of
 from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.stacks.trtllm import convert
@@ -26,8 +27,12 @@ def version_in(choice: Choice) -> str:
             return one.engine
     raise InfeasibleError(
         "TW-L40",
-        f"no image with TensorRT-LLM is known as {choice.release!r}",
-        f"Choose one from {known.releases[-1].tag} to {known.releases[0].tag} with --release.",
+        tr("no image with TensorRT-LLM is known as {release!r}", release=choice.release),
+        tr(
+            "Choose one from {oldest} to {newest} with --release.",
+            oldest=known.releases[-1].tag,
+            newest=known.releases[0].tag,
+        ),
     )
 
 
@@ -41,11 +46,19 @@ def family_of(facts: ModelFacts, version: str) -> Family:
     since = found.architectures[facts.architecture or ""] if found else None
     if found and since and version_of(since) <= version_of(version) and folder(found, version):
         return found
-    newer = f"Choose an image with TensorRT-LLM {since} or later with --release" if since else "Use --stack vllm"
+    newer = (
+        tr("Choose an image with TensorRT-LLM {since} or later with --release", since=since)
+        if since
+        else tr("Use --stack vllm")
+    )
     raise InfeasibleError(
         "TW-L41",
-        f"TensorRT-LLM {version} has no script that makes an engine of {facts.architecture or 'this model'}",
-        f"{newer}, or --stack trtllm-llmapi, which needs no engine.",
+        tr(
+            "TensorRT-LLM {version} has no script that makes an engine of {architecture}",
+            version=version,
+            architecture=facts.architecture or tr("this model"),
+        ),
+        tr("{newer}, or --stack trtllm-llmapi, which needs no engine.", newer=newer),
     )
 
 
@@ -65,15 +78,23 @@ def check(job: Job, host: Host) -> None:
     if "model_type" in names and convert.phi_type(job.facts) is None:
         raise InfeasibleError(
             "TW-L46",
-            f"phi's conversion of TensorRT-LLM {job.version} knows Phi-2 and Phi-3 mini only, not {job.facts.name}",
-            "Choose an image with TensorRT-LLM 0.11 or later with --release.",
+            tr(
+                "phi's conversion of TensorRT-LLM {version} knows Phi-2 and Phi-3 mini only, not {name}",
+                version=job.version,
+                name=job.facts.name,
+            ),
+            tr("Choose an image with TensorRT-LLM 0.11 or later with --release."),
         )
     have, needed = host.memory_total_bytes, job.facts.weight_bytes
     if have and needed and have < needed:
         raise InfeasibleError(
             "TW-L44",
-            f"the conversion reads all weights ({size(needed)}) into this machine's memory, which has {size(have)}",
-            "Use a machine with more memory, or --stack trtllm-llmapi, which converts nothing.",
+            tr(
+                "the conversion reads all weights ({needed}) into this machine's memory, which has {have}",
+                needed=size(needed),
+                have=size(have),
+            ),
+            tr("Use a machine with more memory, or --stack trtllm-llmapi, which converts nothing."),
         )
 
 
@@ -81,20 +102,42 @@ def _format(job: Job) -> None:
     name, version = job.quantization, version_of(job.version)
     made = job.tools.format(name)
     if made is None and name != "none":
-        raise _no_format(job, f"TensorRT-LLM's quantize.py makes no {name}", "give a repository that is quantised so")
+        raise _no_format(
+            job,
+            tr("TensorRT-LLM's quantize.py makes no {name}", name=name),
+            tr("give a repository that is quantised so"),
+        )
     if made and version < version_of(made.since):
-        raise _no_format(job, f"TensorRT-LLM {job.version} makes no {name}", f"choose {made.since} or later")
+        raise _no_format(
+            job,
+            tr("TensorRT-LLM {version} makes no {name}", version=job.version, name=name),
+            tr("choose {since} or later", since=made.since),
+        )
     if job.fp8_cache and not from_checkpoint(job):
-        raise _no_format(job, f"TensorRT-LLM {job.version} calibrates no FP8 KV cache", "choose 0.8 or later")
+        raise _no_format(
+            job, tr("TensorRT-LLM {version} calibrates no FP8 KV cache", version=job.version), tr("choose 0.8 or later")
+        )
     tool = convert.TOOL if from_checkpoint(job) else "build.py"
     if made and made.precision and not job.calibrated and "precision" not in job.names(tool):
-        text = f"{tool} of {job.family.name} in TensorRT-LLM {job.version} makes no {name}"
-        raise _no_format(job, text, "choose a newer release")
+        text = tr(
+            "{tool} of {name} in TensorRT-LLM {version} makes no {format}",
+            tool=tool,
+            name=job.family.name,
+            version=job.version,
+            format=name,
+        )
+        raise _no_format(job, text, tr("choose a newer release"))
 
 
 def _no_format(job: Job, text: str, remedy: str) -> InfeasibleError:
     return InfeasibleError(
-        "TW-L42", text, f"Take another --quantization or --kv-dtype, or {remedy} ({job.choice.release})."
+        "TW-L42",
+        text,
+        tr(
+            "Take another --quantization or --kv-dtype, or {remedy} ({release}).",
+            remedy=remedy,
+            release=job.choice.release,
+        ),
     )
 
 
@@ -106,33 +149,61 @@ def _split(job: Job) -> None:
         if wanted > 1 and meaning not in names:
             raise InfeasibleError(
                 "TW-L43",
-                f"{tool} of {job.family.name} in TensorRT-LLM {job.version} cannot split a model ({meaning} {wanted})",
-                f"Use --{meaning} 1, or an image with a newer TensorRT-LLM with --release.",
+                tr(
+                    "{tool} of {name} in TensorRT-LLM {version} cannot split a model ({meaning} {wanted})",
+                    tool=tool,
+                    name=job.family.name,
+                    version=job.version,
+                    meaning=meaning,
+                    wanted=wanted,
+                ),
+                tr("Use --{meaning} 1, or an image with a newer TensorRT-LLM with --release.", meaning=meaning),
             )
     if layers and layers % choice.pp:
         raise InfeasibleError(
             "TW-L43",
-            f"{layers} layers cannot be shared out evenly among {choice.pp} GPUs in a row",
-            "Choose --pp so that it divides the number of layers, or use --tp.",
+            tr("{layers} layers cannot be shared out evenly among {pp} GPUs in a row", layers=layers, pp=choice.pp),
+            tr("Choose --pp so that it divides the number of layers, or use --tp."),
         )
 
 
 def _published(job: Job, stored: Quantization) -> None:
     if job.quantization != (stored.format or stored.method):
-        raise _refused(job, f"is stored as {stored.format or stored.method} and cannot become {job.quantization}")
+        raise _refused(
+            job,
+            tr(
+                "is stored as {format} and cannot become {quantization}",
+                format=stored.format or stored.method,
+                quantization=job.quantization,
+            ),
+        )
     if stored.desc_act:
-        raise _refused(job, "is a GPTQ repository with desc_act, which convert_checkpoint.py refuses")
+        raise _refused(job, tr("is a GPTQ repository with desc_act, which convert_checkpoint.py refuses"))
     known = [one for one in job.tools.checkpoints if (one.method, one.family) == (stored.method, job.family.name)]
     if not any(version_of(one.since) <= version_of(job.version) for one in known):
-        since = f" before {known[0].since}" if known else ""
-        raise _refused(job, f"is quantised by {stored.method}, which TensorRT-LLM{since} makes no engine of")
+        raise _refused(
+            job,
+            tr(
+                "is quantised by {method}, which TensorRT-LLM before {since} makes no engine of",
+                method=stored.method,
+                since=known[0].since,
+            )
+            if known
+            else tr("is quantised by {method}, which TensorRT-LLM makes no engine of", method=stored.method),
+        )
     if job.fp8_cache:
-        raise _refused(job, "is quantised already: an FP8 KV cache would need a calibration")
+        raise _refused(job, tr("is quantised already: an FP8 KV cache would need a calibration"))
 
 
 def _refused(job: Job, text: str) -> InfeasibleError:
     return InfeasibleError(
         "TW-L45",
-        f"{job.facts.ref} {text} (the image {job.choice.release} has {job.version})",
-        "Give the model's unquantised repository, another --release, or --stack vllm.",
+        tr(
+            "{ref} {what} (the image {release} has {version})",
+            ref=job.facts.ref,
+            what=text,
+            release=job.choice.release,
+            version=job.version,
+        ),
+        tr("Give the model's unquantised repository, another --release, or --stack vllm."),
     )

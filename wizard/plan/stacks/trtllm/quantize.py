@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wizard.kernel.language import mark, tr
 from wizard.plan.plan import Done, Estimate, Step
 from wizard.plan.stacks.trtllm import convert
 from wizard.plan.stacks.trtllm.job import Call, Job, partial, whole
@@ -10,11 +11,13 @@ TOOL = "quantize.py"
 BLOCK = 128
 """Weights that share a scale; quantize.py takes 64 or 128."""
 _WHY = {
-    "fp8": "FP8 keeps weights and activations in 8-bit floating point, which Ada and Hopper multiply directly.",
-    "int8_sq": "SmoothQuant moves outliers of the activations into the weights, so that both fit into 8-bit integers.",
-    "int4_awq": "AWQ scales up the weights that the activations lean on before all are rounded to 4 bits.",
-    "w4a8_awq": "W4A8 keeps AWQ's 4-bit weights and computes with FP8 activations.",
-    "nvfp4": "NVFP4 keeps weights and activations in 4-bit floating point, which Blackwell multiplies directly.",
+    "fp8": mark("FP8 keeps weights and activations in 8-bit floating point, which Ada and Hopper multiply directly."),
+    "int8_sq": mark(
+        "SmoothQuant moves outliers of the activations into the weights, so that both fit into 8-bit integers."
+    ),
+    "int4_awq": mark("AWQ scales up the weights that the activations lean on before all are rounded to 4 bits."),
+    "w4a8_awq": mark("W4A8 keeps AWQ's 4-bit weights and computes with FP8 activations."),
+    "nvfp4": mark("NVFP4 keeps weights and activations in 4-bit floating point, which Blackwell multiplies directly."),
 }
 
 
@@ -36,14 +39,18 @@ def call(job: Job) -> Call:
 
 def step(job: Job) -> Step:
     """Quantise."""
-    cache = " The KV cache gets FP8 scales of its own." if job.fp8_cache else ""
+    cache = tr(" The KV cache gets FP8 scales of its own.") if job.fp8_cache else ""
     return Step(
         id="checkpoint",
-        title="Quantise the model",
+        title=tr("Quantise the model"),
         why=(
-            f"{_WHY.get(job.quantization, 'The weights keep their format.')}{cache} The scales are measured on 512 "
-            "articles of CNN/DailyMail, which quantize.py fetches from the Hugging Face hub; it runs the whole model "
-            "on the GPU and writes TensorRT-LLM's own checkpoint, so nothing is converted afterwards."
+            tr(
+                "{why}{cache} The scales are measured on 512 articles of CNN/DailyMail, which "
+                "quantize.py fetches from the Hugging Face hub; it runs the whole model on the "
+                "GPU and writes TensorRT-LLM's own checkpoint, so nothing is converted afterwards.",
+                why=tr(_WHY.get(job.quantization, mark("The weights keep their format."))),
+                cache=cache,
+            )
         ),
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=job.world)),
         done=Done(files=convert.files(job)),

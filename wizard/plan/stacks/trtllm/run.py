@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wizard.kernel.language import tr
 from wizard.plan.plan import Done, Estimate, Step, Write
 from wizard.plan.stacks.trtllm.build import tested
 from wizard.plan.stacks.trtllm.job import Call, Job
@@ -24,13 +25,17 @@ def call(job: Job, question: str) -> Call:
 def step(job: Job, question: str) -> Step:
     """Ask the engine something, without a server."""
     ranks = ("mpirun", "--allow-run-as-root", "-n", str(job.world)) if job.world > 1 else ()
-    how = f" MPI starts {job.world} ranks of it, one for each GPU." if ranks else ""
+    how = tr(" MPI starts {world} ranks of it, one for each GPU.", world=job.world) if ranks else ""
     return Step(
         id="engine-test",
-        title="Test the engine",
+        title=tr("Test the engine"),
         why=(
-            "run.py loads the engine and the tokenizer and continues one prompt, without Triton: if the text is "
-            f"nonsense here, conversion or build went wrong and not the server.{how}"
+            tr(
+                "run.py loads the engine and the tokenizer and continues one prompt, without "
+                "Triton: if the text is nonsense here, conversion or build went wrong and not "
+                "the server.{how}",
+                how=how,
+            )
         ),
         actions=(
             job.command("engine-test", (*ranks, *call(job, question).argv), gpus=job.world),

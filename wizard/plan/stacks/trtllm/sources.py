@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from wizard.catalog.trtllm_tools import Sources, tools, version_of
+from wizard.kernel.language import tr
 from wizard.plan.plan import Action, Command, Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 
@@ -36,13 +37,19 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
     found = tools().sources_of(version)
     root = folder(runtime)
     bring = _copied(runtime, found, root, [*parts]) if found.in_image else _cloned(found, root, version, [*parts])
-    origin = "the image itself" if found.in_image else f"its two repositories at the tag v{_tag(version)}"
+    origin = (
+        tr("the image itself") if found.in_image else tr("its two repositories at the tag v{tag}", tag=_tag(version))
+    )
     return Step(
         id="sources",
-        title="Get TensorRT-LLM's scripts",
+        title=tr("Get TensorRT-LLM's scripts"),
         why=(
-            "Conversion, quantisation, the engine's test and the Python models around the engine are NVIDIA's scripts, "
-            f"which change with every release. They come from {origin}, which is what the image serves with."
+            tr(
+                "Conversion, quantisation, the engine's test and the Python models around the "
+                "engine are NVIDIA's scripts, which change with every release. They come from "
+                "{origin}, which is what the image serves with.",
+                origin=origin,
+            )
         ),
         actions=(Command(("mkdir", "-p", str(root), str(runtime.workspace.models))), *bring, *more),
         done=Done(files=tuple(str(root / part / file) for part, file in parts.items())),
