@@ -68,6 +68,14 @@ class FakeNvml:
     def nvmlDeviceGetMaxClockInfo(self, handle: int, kind: int) -> Any:
         return self._say(self._device(handle)["MaxClockInfo"], str(kind))
 
+    def nvmlDeviceGetFieldValues(self, handle: int, wanted: list[tuple[int, int]]) -> Any:
+        """The device's reading "Fields": field → counter, or an error for all; what is not there is not supported."""
+        counters = self._say(self._device(handle), "Fields").__dict__
+        found = [counters.get(str(field)) for field, _scope in wanted]
+        return [
+            SimpleNamespace(nvmlReturn=3 if one is None else 0, value=SimpleNamespace(ullVal=one or 0)) for one in found
+        ]
+
     def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: int, slot: int) -> Any:
         self._say({"ok": True} | self._device(handle)["Slots"][slot], "ok")
         return handle, slot
@@ -89,7 +97,7 @@ class FakeNvml:
         """``nvmlDeviceGetX(handle)`` is the device's reading X."""
         if not name.startswith("nvmlDeviceGet"):
             raise AttributeError(name)
-        return lambda handle: self._say(self._device(handle), name.removeprefix("nvmlDeviceGet"))
+        return lambda handle, *_kind: self._say(self._device(handle), name.removeprefix("nvmlDeviceGet"))
 
     def _device(self, handle: Any) -> dict[str, Any]:
         if isinstance(handle, tuple):

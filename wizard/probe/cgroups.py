@@ -34,13 +34,31 @@ def read(path: Path) -> str | None:
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
     """Processors' worth of time that this process may use (1.5 is one and a half), or None if there is no quota."""
-    quotas = [
-        int(quota) / int(period)
-        for folder in _folders("cpu", root)
-        for quota, period in [_quota(folder)]
-        if quota.isdigit() and period.isdigit() and int(period) > 0
-    ]
-    return min(quotas, default=None)
+    return min((quota for quota, _folder in _quotas(root)), default=None)
+
+
+def cpu_seconds(root: Path = Path("/")) -> float | None:
+    """Processor time that the group with the tightest quota has used, in seconds; None without a quota, or unknown.
+
+    Sources: cgroup-v2.rst (cpu.stat: usage_usec) and cgroup-v1/cpuacct.rst (cpuacct.usage, nanoseconds).
+    """
+    tightest = min(_quotas(root), default=None)
+    if tightest is None:
+        return None
+    folder = tightest[1]
+    for line in (read(folder / "cpu.stat") or "").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "usage_usec" and value.isdigit():
+            return int(value) / 1e6
+    nanoseconds = _number(folder, "cpuacct.usage")
+    return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _quotas(root: Path) -> Iterator[tuple[float, Path]]:
+    for folder in _folders("cpu", root):
+        quota, period = _quota(folder)
+        if quota.isdigit() and period.isdigit() and int(period) > 0:
+            yield int(quota) / int(period), folder
 
 
 def _quota(folder: Path) -> tuple[str, str]:

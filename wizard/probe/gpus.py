@@ -42,9 +42,9 @@ def find(host_memory: tuple[int | None, int | None], library: Any = None) -> Gpu
 
 def _part(session: Nvml, host_memory: tuple[int | None, int | None]) -> GpuPart:
     unknown: dict[str, str] = {}
-    driver = _known(session.query("nvmlSystemGetDriverVersion"), "driver_version", unknown)
-    cuda = _known(session.query("nvmlSystemGetCudaDriverVersion_v2"), "cuda_driver_version", unknown)
-    count = _known(session.query("nvmlDeviceGetCount"), "gpus", unknown) or 0
+    driver = known(session.query("nvmlSystemGetDriverVersion"), "driver_version", unknown)
+    cuda = known(session.query("nvmlSystemGetCudaDriverVersion_v2"), "cuda_driver_version", unknown)
+    count = known(session.query("nvmlDeviceGetCount"), "gpus", unknown) or 0
     handles = [session.query("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
     return GpuPart(
         gpus=tuple(_gpu(session, index, handle, host_memory) for index, handle in enumerate(handles)),
@@ -55,7 +55,7 @@ def _part(session: Nvml, host_memory: tuple[int | None, int | None]) -> GpuPart:
     )
 
 
-def _known(answer: Any, name: str, unknown: dict[str, str]) -> Any:
+def known(answer: Any, name: str, unknown: dict[str, str]) -> Any:
     """``answer``, or None after noting in ``unknown`` why ``name`` has none."""
     if isinstance(answer, Unknown):
         unknown[name] = answer.because
@@ -70,12 +70,12 @@ def _gpu(session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, 
     unknown: dict[str, str] = {}
 
     def ask(name: str, function: str, *arguments: Any) -> Any:
-        return _known(session.query(function, handle, *arguments), name, unknown)
+        return known(session.query(function, handle, *arguments), name, unknown)
 
-    total, free, shared = _memory(session, handle, host_memory, unknown)
+    total, free, shared = memory(session, handle, host_memory, unknown)
     capability = ask("compute_capability", "nvmlDeviceGetCudaComputeCapability")
     milliwatts = ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit")
-    mig = _mig_enabled(session, handle, unknown)
+    mig = mig_enabled(session, handle, unknown)
     return Gpu(
         index=index,
         name=ask("name", "nvmlDeviceGetName") or "unknown GPU",
@@ -93,22 +93,25 @@ def _gpu(session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, 
         pcie_width=ask("pcie_width", "nvmlDeviceGetMaxPcieLinkWidth"),
         mig_enabled=mig,
         mig_slices=_slices(session, handle, unknown) if mig else (),
-        processes=_processes(session, handle, unknown),
+        processes=processes(session, handle, unknown),
         unknown=unknown,
     )
 
 
-def _memory_info(session: Nvml, handle: Any) -> Any:
-    """Version 2 counts what the driver reserves apart from what is used; drivers before 510 know only version 1."""
+def memory_info(session: Nvml, handle: Any) -> Any:
+    """What NVML says of a device's memory, in bytes.
+
+    Version 2 counts what the driver reserves apart from what is used; drivers before 510 know only version 1.
+    """
     info = session.query("nvmlDeviceGetMemoryInfo", handle, version=nvml.MEMORY_V2)
     return session.query("nvmlDeviceGetMemoryInfo", handle) if isinstance(info, Unknown) else info
 
 
-def _memory(
+def memory(
     session: Nvml, handle: Any, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
 ) -> tuple[int | None, int | None, bool]:
     """(total, free, shared with the host). Unified-memory devices (GB10, Jetson) answer "not supported" or 0."""
-    info = _memory_info(session, handle)
+    info = memory_info(session, handle)
     if isinstance(info, Unknown) and not info.not_supported:
         unknown["memory_total_bytes"] = unknown["memory_free_bytes"] = info.because
         return None, None, False
@@ -121,39 +124,48 @@ def _memory(
     return total, free, True
 
 
-def _mig_enabled(session: Nvml, handle: Any, unknown: dict[str, str]) -> bool | None:
+def mig_enabled(session: Nvml, handle: Any, unknown: dict[str, str]) -> bool | None:
+    """Whether the GPU is divided into MIG instances; None, and the reason noted, if NVML does not say."""
     mode = session.query("nvmlDeviceGetMigMode", handle)
     if isinstance(mode, Unknown) and mode.not_supported:
         return False
-    mode = _known(mode, "mig_enabled", unknown)
+    mode = known(mode, "mig_enabled", unknown)
     return None if mode is None else bool(mode[0])
 
 
 def _slices(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[MigSlice, ...]:
-    """The MIG instances; a slot without one answers "not found" and is left out."""
+    """The MIG instances."""
     slices: list[MigSlice] = []
-    for slot in range(_known(session.query("nvmlDeviceGetMaxMigDeviceCount", handle), "mig_slices", unknown) or 0):
-        part = session.query("nvmlDeviceGetMigDeviceHandleByIndex", handle, slot)
-        if isinstance(part, Unknown):
-            continue
-        uuid, name = session.query("nvmlDeviceGetUUID", part), session.query("nvmlDeviceGetName", part)
-        info = _memory_info(session, part)
+    for part in mig_handles(session, handle, unknown):
+        uuid, info = session.query("nvmlDeviceGetUUID", part), memory_info(session, part)
         slices.append(
             MigSlice(
                 uuid="" if isinstance(uuid, Unknown) else uuid,
-                # "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
-                profile="unknown" if isinstance(name, Unknown) else name.rpartition("MIG ")[2],
+                profile=mig_profile(session, part),
                 memory_total_bytes=None if isinstance(info, Unknown) else info.total,
             )
         )
     return tuple(slices)
 
 
-def _processes(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:
+def mig_handles(session: Nvml, handle: Any, unknown: dict[str, str]) -> list[Any]:
+    """NVML's handles of the MIG instances; a slot without one answers "not found" and is left out."""
+    slots = known(session.query("nvmlDeviceGetMaxMigDeviceCount", handle), "mig_slices", unknown) or 0
+    parts = [session.query("nvmlDeviceGetMigDeviceHandleByIndex", handle, slot) for slot in range(slots)]
+    return [part for part in parts if not isinstance(part, Unknown)]
+
+
+def mig_profile(session: Nvml, part: Any) -> str:
+    """``1g.5gb`` of the name "NVIDIA A100-SXM4-40GB MIG 1g.5gb"."""
+    name = session.query("nvmlDeviceGetName", part)
+    return "unknown" if isinstance(name, Unknown) else name.rpartition("MIG ")[2]
+
+
+def processes(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:
     """Who holds memory. In a container the process ids are the host's and the names are hidden."""
     found: dict[int, GpuProcess] = {}
     for kind in ("Compute", "Graphics"):
-        running = _known(session.query(f"nvmlDeviceGet{kind}RunningProcesses", handle), "processes", unknown)
+        running = known(session.query(f"nvmlDeviceGet{kind}RunningProcesses", handle), "processes", unknown)
         for process in running or ():
             name = session.query("nvmlSystemGetProcessName", process.pid)
             name = None if isinstance(name, Unknown) else name
@@ -175,7 +187,7 @@ def _links(session: Nvml, handles: list[Any], unknown: dict[str, str]) -> tuple[
             if bonded:
                 links.append(GpuLink(a, b, f"NV{bonded}"))
                 continue
-            level = _known(session.query("nvmlDeviceGetTopologyCommonAncestor", first, second), "gpu_links", unknown)
+            level = known(session.query("nvmlDeviceGetTopologyCommonAncestor", first, second), "gpu_links", unknown)
             if level is not None:
                 links.append(GpuLink(a, b, TOPOLOGY.get(level, "SYS")))
     return tuple(links)

@@ -20,6 +20,12 @@ from wizard.kernel.errors import HostError
 CLOCK_SM = 1
 CLOCK_MEMORY = 2
 MEMORY_V2 = 0x02000028
+TEMPERATURE_GPU = 0
+FIELD_NVLINK_TX = 138
+FIELD_NVLINK_RX = 139
+FIELD_PCIE_TX = 197
+FIELD_PCIE_RX = 198
+ALL_LINKS = 0xFFFFFFFF
 NVLINK_MAX_LINKS = 36
 NVLINK_TO_GPU = 0
 NVLINK_TO_SWITCH = 2
@@ -71,6 +77,19 @@ class Nvml:
             return Unknown(f"the driver is too old for it ({function})")
         except UnicodeDecodeError:  # a process may have any bytes for a name
             return Unknown(f"not readable text ({function})")
+
+    def fields(self, handle: Any, *wanted: tuple[int, int]) -> list[int | Unknown]:
+        """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
+        answers = self.query("nvmlDeviceGetFieldValues", handle, list(wanted))
+        if isinstance(answers, Unknown):
+            return [answers] * len(wanted)
+        return [
+            int(one.value.ullVal) if one.nvmlReturn == 0 else Unknown(self._said(one.nvmlReturn), one.nvmlReturn)
+            for one in answers
+        ]
+
+    def _said(self, code: int) -> str:
+        return f"{self._library.NVMLError(code)} (nvmlDeviceGetFieldValues)"
 
 
 @contextlib.contextmanager

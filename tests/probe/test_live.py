@@ -1,0 +1,263 @@
+"""Readings of what goes on, from recorded devices with made-up activity, one fault at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pynvml
+import pytest
+
+from tests.probe.fake_nvml import FakeNvml, error, readings
+from tests.probe.test_processor import tree, v2
+from wizard.probe.host import GpuProcess
+from wizard.probe.live import GpuReading, Meter, MigReading, Traffic
+
+GIB = 1024**3
+NOT_SUPPORTED = error(pynvml.NVML_ERROR_NOT_SUPPORTED)
+LOST = error(pynvml.NVML_ERROR_GPU_IS_LOST)
+
+
+def active(**changes: Any) -> dict[str, Any]:
+    """The recorded H200, at work."""
+    data = readings("nvml-h200-x1")
+    data["gpus"][0] |= {
+        "MemoryInfo_v2": {"total": 140 * GIB, "reserved": GIB, "free": 100 * GIB, "used": 39 * GIB},
+        "UtilizationRates": {"gpu": 87, "memory": 40},
+        "Temperature": 61,
+        "PowerUsage": 412_500,
+        "ClockInfo": 1980,
+        "Fields": {"138": 0, "139": 0, "197": 0, "198": 0},
+        "ComputeRunningProcesses": [{"pid": 4711, "usedGpuMemory": 38 * GIB}],
+        **changes,
+    }
+    data["process_names"] = {"4711": "/usr/bin/python3"}
+    return data
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def one(data: dict[str, Any], root: Path) -> GpuReading:
+    (found,) = Meter(FakeNvml(data), root).read().gpus
+    return found
+
+
+def test_a_gpu_at_work(tmp_path: Path) -> None:
+    found = one(active(), tmp_path)
+    assert found == GpuReading(
+        index=0,
+        name="NVIDIA H200",
+        memory_total_bytes=140 * GIB,
+        memory_used_bytes=39 * GIB,
+        utilisation=0.87,
+        temperature_c=61,
+        power_watts=412.5,
+        power_limit_watts=700.0,
+        sm_clock_mhz=1980,
+        processes=(GpuProcess(4711, "/usr/bin/python3", 38 * GIB),),
+        unknown={"nvlink": "it takes two readings", "pcie": "it takes two readings"},
+    )
+
+
+def test_traffic_is_what_the_counters_grew_by(tmp_path: Path) -> None:
+    library, clock = FakeNvml(active()), Clock()
+    meter = Meter(library, tmp_path, clock)
+    meter.read()
+    clock.now += 2
+    library.data["gpus"][0]["Fields"] = {"138": 4096, "139": 2048, "197": 600, "198": 200}
+    (found,) = meter.read().gpus
+    assert found.nvlink == Traffic(2 * 1024**2, 1024**2)
+    assert found.pcie == Traffic(300.0, 100.0)
+    clock.now += 2
+    library.data["gpus"][0]["Fields"]["197"] = 5  # it began anew
+    (found,) = meter.read().gpus
+    assert found.pcie is None
+    assert "two readings" in found.unknown["pcie"]
+    assert found.nvlink == Traffic(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("reading", "field", "name"),
+    [
+        ("UtilizationRates", "utilisation", "utilisation"),
+        ("Temperature", "temperature_c", "temperature_c"),
+        ("PowerUsage", "power_watts", "power_watts"),
+        ("PowerManagementLimit", "power_limit_watts", "power_limit_watts"),
+        ("ClockInfo", "sm_clock_mhz", "sm_clock_mhz"),
+        ("Fields", "nvlink", "nvlink"),
+        ("Fields", "pcie", "pcie"),
+    ],
+)
+def test_what_nvml_does_not_say_is_none_with_the_reason(reading: str, field: str, name: str, tmp_path: Path) -> None:
+    found = one(active(**{reading: NOT_SUPPORTED}), tmp_path)
+    assert getattr(found, field) is None
+    assert "Not Supported" in found.unknown[name]
+
+
+def test_a_counter_that_this_gpu_has_not_leaves_the_other(tmp_path: Path) -> None:
+    library, clock = FakeNvml(active(Fields={"197": 0, "198": 0})), Clock()
+    meter = Meter(library, tmp_path, clock)
+    meter.read()
+    clock.now += 1
+    (found,) = meter.read().gpus
+    assert found.nvlink is None
+    assert "Not Supported" in found.unknown["nvlink"]
+    assert found.pcie == Traffic(0.0, 0.0)
+
+
+def test_processes_whose_memory_and_name_are_hidden(tmp_path: Path) -> None:
+    data = active(ComputeRunningProcesses=[{"pid": 7, "usedGpuMemory": None}])
+    assert one(data, tmp_path).processes == (GpuProcess(7, None, None),)
+
+
+def test_the_slices_of_a_gpu(tmp_path: Path) -> None:
+    part = {"Name": "NVIDIA H200 MIG 1g.18gb", "MemoryInfo_v2": {"total": 18 * GIB, "free": GIB, "used": 17 * GIB}}
+    slots = [part, {"ok": error(pynvml.NVML_ERROR_NOT_FOUND)}]
+    found = one(active(MigMode=[1, 1], MaxMigDeviceCount=2, Slots=slots, UtilizationRates=NOT_SUPPORTED), tmp_path)
+    assert found.mig_slices == (MigReading("1g.18gb", 18 * GIB, 17 * GIB),)
+    assert found.utilisation is None
+
+
+def test_a_gpu_without_memory_of_its_own_shares_the_hosts(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
+    found = one(active(MemoryInfo=NOT_SUPPORTED, MemoryInfo_v2=NOT_SUPPORTED), tmp_path)
+    assert found.memory_is_shared_with_host
+    assert (found.memory_total_bytes, found.memory_used_bytes) == (GIB, 3 * GIB // 4)
+
+
+def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(tmp_path: Path) -> None:
+    data = readings("nvml-h200-x8")
+    library = FakeNvml(data)
+    meter = Meter(library, tmp_path)
+    assert all(each.memory_used_bytes is not None for each in meter.read().gpus)
+    library.data["gpus"][3] = dict.fromkeys((*library.data["gpus"][3], "UtilizationRates"), LOST)
+    found = meter.read().gpus
+    assert found[3].memory_total_bytes is None
+    assert "GPU is lost" in found[3].unknown["memory"]
+    assert "GPU is lost" in found[3].unknown["utilisation"]
+    assert found[4].memory_used_bytes is not None
+
+
+def test_a_gpu_that_may_not_be_touched(tmp_path: Path) -> None:
+    found = one(active(Handle=error(pynvml.NVML_ERROR_NO_PERMISSION)), tmp_path)
+    assert "Insufficient Permissions" in found.unknown["memory"]
+
+
+def test_nvml_is_opened_once_and_closed_once(tmp_path: Path) -> None:
+    library = FakeNvml(active())
+    meter = Meter(library, tmp_path)
+    meter.read()
+    meter.read()
+    assert library.open == 1
+    meter.close()
+    meter.close()
+    assert library.open == 0
+
+
+def test_closing_does_not_wait_for_a_reading_that_hangs_which_closes_when_it_is_done(tmp_path: Path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    class FakeSlowNvml(FakeNvml):
+        def nvmlDeviceGetPowerUsage(self, handle: int) -> int:
+            asked.set()
+            assert go_on.wait(30)
+            return 1
+
+    library = FakeSlowNvml(active())
+    meter = Meter(library, tmp_path)
+    thread = threading.Thread(target=meter.read)
+    thread.start()
+    assert asked.wait(30)
+    meter.close()
+    assert library.open == 1
+    go_on.set()
+    thread.join(30)
+    assert library.open == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01"), (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02")],
+)
+def test_without_nvml_the_processor_is_read_all_the_same(code: int, expected: str, tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
+    reading = Meter(FakeNvml({}, init=code), tmp_path).read()
+    assert reading.problem is not None
+    assert reading.problem.code == expected
+    assert reading.cpu.memory_available_bytes == GIB // 4
+
+
+def test_a_driver_that_goes_and_comes_back(tmp_path: Path) -> None:
+    library = FakeNvml(active())
+    meter = Meter(library, tmp_path)
+    meter.read()
+    library.data["gpus"][0]["Name"] = error(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+    problem = meter.read().problem
+    assert problem is not None
+    assert problem.code == "TW-P02"
+    assert library.open == 0
+    library.data["gpus"][0]["Name"] = "NVIDIA H200"
+    assert meter.read().gpus[0].name == "NVIDIA H200"
+
+
+def test_a_count_that_cannot_be_had_is_a_problem(tmp_path: Path) -> None:
+    problem = Meter(FakeNvml(active() | {"count": LOST}), tmp_path).read().problem
+    assert problem is not None
+    assert problem.code == "TW-P04"
+
+
+def stat(busy: int, idle: int) -> str:
+    mine = min(os.sched_getaffinity(0))
+    return f"cpu 1 1 1 1 1 1 1 1\ncpu{mine} {busy} 0 0 {idle} 0 0 0 0 9 9\ncpu9999 7 7 7 7 7 7 7 7\n"
+
+
+def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/stat": stat(100, 100), "proc/loadavg": "1.50 1.00 0.50 2/100 4711\n"})
+    meter = Meter(FakeNvml(active()), tmp_path)
+    first = meter.read().cpu
+    assert first.utilisation is None
+    assert "two readings" in first.unknown["utilisation"]
+    assert first.load == 1.5
+    assert "no sensor" in first.unknown["temperature_c"]
+    tree(tmp_path, {"proc/stat": stat(130, 170)})
+    second = meter.read().cpu
+    assert second.utilisation == 0.3
+    assert "utilisation" not in second.unknown
+
+
+def test_with_a_quota_all_of_it_is_one_hundred_percent(tmp_path: Path) -> None:
+    group = "sys/fs/cgroup/"
+    v2(tmp_path, "/", {f"{group}cpu.max": "50000 100000\n", f"{group}cpu.stat": "usage_usec 1000000\n"})
+    clock = Clock()
+    meter = Meter(FakeNvml(active()), tmp_path, clock)
+    meter.read()
+    clock.now += 2
+    tree(tmp_path, {f"{group}cpu.stat": "usage_usec 1500000\n"})
+    assert meter.read().cpu.utilisation == 0.5  # half a second of the one that half a processor gives in two
+
+
+def test_nothing_that_can_be_read_is_none_with_reasons(tmp_path: Path) -> None:
+    cpu = Meter(FakeNvml(active()), tmp_path).read().cpu
+    assert (cpu.utilisation, cpu.load, cpu.memory_total_bytes, cpu.temperature_c) == (None, None, None, None)
+    assert set(cpu.unknown) == {"memory", "utilisation", "temperature_c"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"hwmon/hwmon1/name": "coretemp\n", "hwmon/hwmon1/temp1_input": "61000", "hwmon/hwmon1/temp2_input": "59000"},
+        {"thermal/thermal_zone0/type": "x86_pkg_temp\n", "thermal/thermal_zone0/temp": "61000\n"},
+    ],
+)
+def test_the_temperature_where_the_kernel_shows_it(files: dict[str, str], tmp_path: Path) -> None:
+    other = {"hwmon/hwmon0/name": "nvme", "hwmon/hwmon0/temp1_input": "90000"}
+    tree(tmp_path, {f"sys/class/{name}": text for name, text in {**other, **files}.items()})
+    assert Meter(FakeNvml(active()), tmp_path).read().cpu.temperature_c == 61

@@ -1,0 +1,224 @@
+"""What goes on now: GPUs as NVML sees them, processor and memory as the kernel does. Cheap; asked every second.
+
+`Host` says what a machine is; a `Reading` says what goes on there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wizard.kernel.errors import HostError
+from wizard.kernel.language import tr
+from wizard.probe import gpus, load, nvml
+from wizard.probe.host import GpuProcess, Problem
+from wizard.probe.load import CpuReading, CpuTime
+from wizard.probe.nvml import Nvml, Unknown
+
+_COUNTERS = {
+    "nvlink_sent": (nvml.FIELD_NVLINK_TX, nvml.ALL_LINKS, 1024),
+    "nvlink_received": (nvml.FIELD_NVLINK_RX, nvml.ALL_LINKS, 1024),
+    "pcie_sent": (nvml.FIELD_PCIE_TX, 0, 1),
+    "pcie_received": (nvml.FIELD_PCIE_RX, 0, 1),
+}
+"""Name → NVML's field, its scope, and how many bytes one is (nvml.h: NVLink's data counters are in KiB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes per second between two readings, of all NVLinks of a GPU or of its PCIe slot."""
+
+    sent: float
+    received: float
+
+
+@dataclass(frozen=True, slots=True)
+class MigReading:
+    """A MIG instance at one moment."""
+
+    profile: str
+    memory_total_bytes: int | None
+    memory_used_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReading:
+    """A GPU at one moment; what is unknown is None with a reason in ``unknown``, never 0."""
+
+    index: int
+    name: str
+    memory_total_bytes: int | None = None
+    memory_used_bytes: int | None = None
+    """By processes; what the driver reserves for itself is not among it where the driver counts it apart."""
+    memory_is_shared_with_host: bool = False
+    utilisation: float | None = None
+    """Share of the last sample period (1/6 s to 1 s) in which a kernel ran, 0 to 1 (nvml.h, nvmlUtilization_t)."""
+    temperature_c: int | None = None
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
+    sm_clock_mhz: int | None = None
+    nvlink: Traffic | None = None
+    pcie: Traffic | None = None
+    mig_slices: tuple[MigReading, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
+    unknown: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The machine at one moment."""
+
+    cpu: CpuReading
+    gpus: tuple[GpuReading, ...] = ()
+    problem: Problem | None = None
+    """Why NVML as a whole says nothing."""
+
+
+class Meter:
+    """Takes readings, one after another; NVML stays open between them.
+
+    It may be closed from another thread at any time and then never waits: a reading that is under way closes it.
+    """
+
+    def __init__(
+        self, library: Any = None, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``library`` stands in for the module ``pynvml``."""
+        self._library, self._root, self._clock = library, root, clock
+        self._busy = threading.Lock()
+        self._closed = False
+        self._open = contextlib.ExitStack()
+        self._session: Nvml | None = None
+        self._handles: list[Any] = []
+        self._counted: dict[tuple[int, str], tuple[float, int]] = {}
+        self._time: CpuTime | None = None
+
+    def read(self) -> Reading:
+        """The machine now (a few milliseconds; the first time NVML is opened). Never raises."""
+        with self._busy:
+            before, self._time = self._time, load.cpu_time(self._clock(), self._root)
+            cpu = load.reading(before, self._time, self._root)
+            try:
+                reading = Reading(cpu, self._gpus((cpu.memory_total_bytes, cpu.memory_available_bytes)))
+            except HostError as error:
+                self._shut()  # it may work again the next time: a driver that is loaded, a GPU that is back
+                reading = Reading(cpu, problem=Problem(error.code, error.what, error.todo))
+            if self._closed:
+                self._shut()
+            return reading
+
+    def close(self) -> None:
+        """Close NVML now, or as soon as the reading under way is done."""
+        self._closed = True
+        if self._busy.acquire(blocking=False):
+            try:
+                self._shut()
+            finally:
+                self._busy.release()
+
+    def _shut(self) -> None:
+        self._session = None
+        self._counted.clear()
+        self._open.close()
+
+    def _gpus(self, host_memory: tuple[int | None, int | None]) -> tuple[GpuReading, ...]:
+        """All GPUs.
+
+        Raises:
+            HostError: TW-P01 to TW-P04 if NVML is of no use.
+        """
+        if self._session is None:
+            self._session = self._open.enter_context(nvml.opened(self._library))
+            count = self._session.query("nvmlDeviceGetCount")
+            if isinstance(count, Unknown):
+                raise HostError("TW-P04", count.because, tr("`nvidia-smi` should say the same."))
+            self._handles = [self._session.query("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
+        session = self._session
+        return tuple(self._gpu(session, index, handle, host_memory) for index, handle in enumerate(self._handles))
+
+    def _gpu(self, session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, int | None]) -> GpuReading:
+        if isinstance(handle, Unknown):  # fallen off the bus, or not to be touched by this user
+            return GpuReading(
+                index, tr("unknown GPU"), unknown=dict.fromkeys(("memory", "utilisation"), handle.because)
+            )
+        unknown: dict[str, str] = {}
+
+        def ask(name: str, function: str, *arguments: Any) -> Any:
+            return gpus.known(session.query(function, handle, *arguments), name, unknown)
+
+        total, used, shared = _memory(session, handle, host_memory, unknown)
+        busy = ask("utilisation", "nvmlDeviceGetUtilizationRates")
+        power = ask("power_watts", "nvmlDeviceGetPowerUsage")
+        limit = ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit")
+        traffic = self._traffic(session, index, handle, unknown)
+        return GpuReading(
+            index=index,
+            name=ask("name", "nvmlDeviceGetName") or tr("unknown GPU"),
+            memory_total_bytes=total,
+            memory_used_bytes=used,
+            memory_is_shared_with_host=shared,
+            utilisation=None if busy is None else busy.gpu / 100,
+            temperature_c=ask("temperature_c", "nvmlDeviceGetTemperature", nvml.TEMPERATURE_GPU),
+            power_watts=None if power is None else power / 1000,
+            power_limit_watts=None if limit is None else limit / 1000,
+            sm_clock_mhz=ask("sm_clock_mhz", "nvmlDeviceGetClockInfo", nvml.CLOCK_SM),
+            nvlink=traffic.get("nvlink"),
+            pcie=traffic.get("pcie"),
+            mig_slices=_slices(session, handle, unknown) if gpus.mig_enabled(session, handle, unknown) else (),
+            processes=gpus.processes(session, handle, unknown),
+            unknown=unknown,
+        )
+
+    def _traffic(self, session: Nvml, index: int, handle: Any, unknown: dict[str, str]) -> dict[str, Traffic]:
+        """Rates from NVML's counters and those of the reading before.
+
+        (``nvmlDeviceGetPcieThroughput`` watches for 20 ms each time that it is called; counters cost nothing.)
+        """
+        now = self._clock()
+        counters = session.fields(handle, *((one, scope) for one, scope, _unit in _COUNTERS.values()))
+        rates: dict[str, float] = {}
+        for (name, (_field, _scope, unit)), counter in zip(_COUNTERS.items(), counters, strict=True):
+            path = name.partition("_")[0]
+            if isinstance(counter, Unknown):
+                unknown[path] = counter.because
+                continue
+            then, before = self._counted.get((index, name), (now, 0))
+            self._counted[index, name] = (now, counter)
+            if now > then and counter >= before:
+                rates[name] = (counter - before) * unit / (now - then)
+            else:
+                unknown.setdefault(path, tr("it takes two readings"))
+        return {
+            path: Traffic(rates[f"{path}_sent"], rates[f"{path}_received"])
+            for path in ("nvlink", "pcie")
+            if f"{path}_sent" in rates and f"{path}_received" in rates
+        }
+
+
+def _memory(
+    session: Nvml, handle: Any, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
+) -> tuple[int | None, int | None, bool]:
+    """(total, used, shared with the host)."""
+    reasons: dict[str, str] = {}
+    total, free, shared = gpus.memory(session, handle, host_memory, reasons)
+    if reasons:
+        unknown["memory"] = next(iter(reasons.values()))
+    info = None if shared else gpus.memory_info(session, handle)
+    if info is not None and not isinstance(info, Unknown):
+        return total, int(info.used), shared
+    return total, None if total is None or free is None else total - free, shared
+
+
+def _slices(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[MigReading, ...]:
+    found: list[MigReading] = []
+    for part in gpus.mig_handles(session, handle, unknown):
+        info = gpus.memory_info(session, part)
+        known = not isinstance(info, Unknown)
+        profile = gpus.mig_profile(session, part)
+        found.append(MigReading(profile, info.total if known else None, info.used if known else None))
+    return tuple(found)
