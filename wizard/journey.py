@@ -5,7 +5,7 @@ Blocking functions say how long they may take; asynchronous ones stream.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -202,11 +202,15 @@ def plan(
     )
 
 
-def run(plan: Plan) -> AsyncGenerator[Event, None]:
-    """Stage 5. Carry the plan out. Closing the generator (or cancelling its task) stops the running step."""
+def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
+    """Stage 5. Carry the plan out. Closing the generator (or cancelling its task) stops the running step.
+
+    Steps with an id in ``redo`` are done again though they are done, with all that use what they make; those in
+    ``skip`` are left out.
+    """
     from wizard.run.engine import run as carry_out
 
-    return carry_out(plan)
+    return carry_out(plan, redo=redo, skip=skip)
 
 
 def statuses(workspace: Workspace) -> list[Status]:

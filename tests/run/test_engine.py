@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Set
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +20,17 @@ from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
+from wizard.run.diagnose import CommandError
 from wizard.run.engine import run
 from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
 from wizard.run.journal import Journal
 
 
-async def events_of(plan: Plan) -> tuple[list[Event], Exception | None]:
+async def events_of(plan: Plan, **asked: Set[str]) -> tuple[list[Event], Exception | None]:
     """All events, and the error at the end: these plans start no server, so TW-S02 means that all steps were done."""
     found: list[Event] = []
     try:
-        async for event in run(plan):
+        async for event in run(plan, **asked):
             found.append(event)
     except (StepError, UsageError, WorkspaceError, ServerError) as error:
         return found, error
@@ -214,6 +216,7 @@ DRIVER = """
 import asyncio, sys
 from wizard.kernel.values import from_json
 from wizard.plan.plan import Plan
+from wizard.run.diagnose import CommandError
 from wizard.run.engine import run
 async def main():
     async for event in run(from_json(Plan, open(sys.argv[1]).read(), where="plan")):
@@ -332,3 +335,93 @@ async def test_a_server_program_that_is_missing_says_how_to_make_it(tmp_path: Pa
     _, error = await events_of(plan_of(tmp_path / "w", step))
     assert isinstance(error, ServerError)
     assert error.code == "TW-S03"
+
+
+def chain(folder: Path) -> list[Step]:
+    """Three steps, each with a folder of its own; the second reads what the first made, the third reads neither."""
+    paths = {name: folder / name / "made" for name in ("one", "two", "three")}
+    for path in paths.values():
+        path.parent.mkdir(parents=True)
+    read = f"open({str(paths['one'])!r}); "
+    return [python_step(name, (read if name == "two" else "") + touch(path), path) for name, path in paths.items()]
+
+
+async def test_a_step_is_done_again_with_all_that_use_what_it_makes(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path / "w", *chain(tmp_path))
+    await events_of(plan)
+    events, _ = await events_of(plan, redo={"one"})
+    assert outcomes(events) == {"one": "done", "two": "done", "three": "skipped"}
+    assert [(tmp_path / name / "made").read_text() for name in ("one", "two", "three")] == ["xx", "xx", "x"]
+    assert set(outcomes((await events_of(plan))[0]).values()) == {"skipped"}
+
+
+async def test_what_is_left_to_do_again_is_not_forgotten_when_the_run_ends_early(tmp_path: Path) -> None:
+    one, two, three = chain(tmp_path)
+    plan = plan_of(tmp_path / "w", one, two, three)
+    await events_of(plan)
+    (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").unlink()
+    (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").mkdir()  # the second step cannot begin
+    events, error = await events_of(plan, redo={"one"})
+    assert outcomes(events) == {"one": "done", "two": "failed"}
+    assert isinstance(error, WorkspaceError)
+    (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").rmdir()
+    assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
+
+
+async def test_a_step_is_left_out_this_time_and_done_the_next(tmp_path: Path) -> None:
+    one, two, three = chain(tmp_path)
+    plan = plan_of(tmp_path / "w", one, python_step("two", "raise SystemExit(1)", tmp_path / "no"), three)
+    events, error = await events_of(plan, skip={"two"})
+    assert outcomes(events) == {"one": "done", "two": "omitted", "three": "done"}
+    assert isinstance(error, ServerError)  # only because these steps start none
+    noted = [one for one in Journal(tmp_path / "w" / "journal.jsonl").events() if isinstance(one, StepFinished)]
+    assert [one.reason for one in noted if one.outcome == "omitted"] == ["left out by the user"]
+    assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "failed"}
+    again = plan_of(tmp_path / "w", one, two, three)
+    assert outcomes((await events_of(again))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
+
+
+async def test_leaving_out_goes_before_doing_again(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path / "w", *chain(tmp_path))
+    await events_of(plan)
+    events, _ = await events_of(plan, redo={"one"}, skip={"two"})
+    assert outcomes(events) == {"one": "done", "two": "omitted", "three": "skipped"}
+    assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
+
+
+@pytest.mark.parametrize("asked", [{"redo": {"four"}}, {"skip": {"four"}}])
+async def test_a_step_that_there_is_not_is_refused_before_anything_is_done(
+    tmp_path: Path, asked: dict[str, set[str]]
+) -> None:
+    events, error = await events_of(plan_of(tmp_path / "w", *chain(tmp_path)), **asked)
+    assert isinstance(error, UsageError)
+    assert error.code == "TW-R07"
+    assert "one, two, three" in error.todo
+    assert events == []
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("index", [0, 1])
+async def test_starting_and_waiting_cannot_be_left_out(tmp_path: Path, index: int) -> None:
+    ids = ("start", "ready")
+    steps = [Step(ids[n], ids[n], "", (one,), Done(), Estimate(1)) for n, one in enumerate(fake_server(""))]
+    _, error = await events_of(plan_of(tmp_path / "w", *steps), skip={ids[index]})
+    assert isinstance(error, UsageError)
+    assert error.code == "TW-R08"
+
+
+def test_the_language_changes_no_fingerprint(tmp_path: Path) -> None:
+    """A step is known by what it does; its texts are made in the language of the day."""
+    step = python_step("one", "", tmp_path / "a")
+    assert replace(step, title="단계", why="이유").fingerprint == step.fingerprint
+
+
+async def test_a_failed_command_says_in_parts_what_failed_and_why(tmp_path: Path) -> None:
+    code = "print('working'); raise SystemExit('error: no space left on device')"
+    _, error = await events_of(plan_of(tmp_path / "w", python_step("bad", code)))
+    assert isinstance(error, CommandError)
+    found = error.failure
+    assert (found.how, found.line) == ("exit status 1", "error: no space left on device")
+    assert found.todo.startswith("Free some space")
+    assert found.log == str(tmp_path / "w" / "servers" / "test" / "logs" / "bad.log")
+    assert "SystemExit" in found.command

@@ -191,6 +191,10 @@ def _add_run(commands: Commands) -> None:
     run = _command(commands, "run", "carry out a plan that was saved", "run plan.json\nrun plan.json --json")
     run.add_argument("plan", metavar="PLAN", help="what `plan --json` printed; - for standard input")
     run.add_argument("--verbose", action="store_true", help="show all output of the steps")
+    run.add_argument(
+        "--redo", action="append", metavar="STEP", help="do this step again, and all that use what it makes; repeatable"
+    )
+    run.add_argument("--skip", action="append", metavar="STEP", help="leave this step out; repeatable")
     up = _command(
         commands, "up", "go the whole way to a served model", "up demo --yes\nup ./model.gguf --name mine --yes --json"
     )

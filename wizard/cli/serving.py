@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +28,15 @@ def wizard(arguments: argparse.Namespace) -> int:
     from wizard.kernel.text import is_terminal
     from wizard.plan.answers import read_answers
 
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+    in_browser = "TEXTUAL_DRIVER" in os.environ  # see `wizard.tui.web`
+    if not in_browser and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
             "TW-U02",
             "the wizard asks questions and there is no terminal to ask them in",
             "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
         )
     answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
-    if arguments.plain or os.environ.get("TERM", "dumb") == "dumb":
+    if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
         return run_prompts(
@@ -113,6 +114,7 @@ def _ask_to_go(plan: Plan) -> None:
 
 def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
+    from wizard import journey
     from wizard.prompts.interrupt import until_stopped
     from wizard.prompts.show import Shower
     from wizard.run.events import event_data
@@ -125,7 +127,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         else:
             print_json(event_data(event))
 
-    if not until_stopped(_events(plan, show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+    asked = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
+    if not until_stopped(_events(journey.run(plan, **asked), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if shower:
             shower.end()
         raise CancelledError(
@@ -139,10 +142,8 @@ def _once_more(plan: Plan, arguments: argparse.Namespace) -> tuple[str, ...]:
     return ("demo",) if arguments.command == "demo" else ("up", plan.facts.ref)
 
 
-async def _events(plan: Plan, show: Callable[[Event], None]) -> None:
-    from wizard import journey
-
-    async with aclosing(journey.run(plan)) as events:
+async def _events(events: AsyncGenerator[Event, None], show: Callable[[Event], None]) -> None:
+    async with aclosing(events):
         async for event in events:
             show(event)
 

@@ -35,7 +35,7 @@ MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "lef
 """Characters of the memory bar by kind of part."""
 SPOKEN_STEPS = frozenset({"question"})
 """Steps whose output is an answer to the user and therefore always shown."""
-COLOURS = {"done": "32", "skipped": "33", "failed": "31", "cancelled": "33"}
+COLOURS = {"done": "32", "skipped": "33", "omitted": "33", "failed": "31", "cancelled": "33"}
 """SGR codes (ECMA-48) by outcome; the word is always there too."""
 
 
@@ -133,6 +133,7 @@ class Shower:
         words = {
             "done": f"done in {duration(event.seconds)}",
             "skipped": f"skipped: {one_line(event.reason)}" if event.reason else "skipped",
+            "omitted": one_line(event.reason),
             "failed": f"failed after {duration(event.seconds)}",
             "cancelled": f"stopped after {duration(event.seconds)}",
         }[event.outcome]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.secrets import redact
@@ -130,7 +131,9 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
         alive = [name for name in workspace.names() if running(workspace.server(name))]
         if alive:
             raise UsageError(
-                "TW-R05", f"{', '.join(alive)} still running", "Stop it first: `triton-wizard down`; then clean again."
+                "TW-R05",
+                tr("{names} still running", names=", ".join(alive)),
+                tr("Stop it first: `triton-wizard down`; then clean again."),
             )
         for item in sorted(chosen, key=lambda one: not one.remove):  # a container may still use the files
             if item.remove:
@@ -144,7 +147,9 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
                     path.unlink(missing_ok=True)
             except OSError as error:
                 raise WorkspaceError(
-                    "TW-R06", f"{path} cannot be removed: {error.strerror}", "Mend its rights and clean again."
+                    "TW-R06",
+                    tr("{path} cannot be removed: {why}", path=path, why=error.strerror),
+                    tr("Mend its rights and clean again."),
                 ) from error
 
 
@@ -154,6 +159,11 @@ def _remove(item: Item) -> None:
     if answer.status != 0:
         raise WorkspaceError(
             "TW-R06",
-            f"the {item.kind} {item.name} cannot be removed: {redact(plain(answer.err)).strip()}",
-            "Start the container engine and clean again.",
+            tr(
+                "the {kind} {name} cannot be removed: {why}",
+                kind=item.kind,
+                name=item.name,
+                why=redact(plain(answer.err)).strip(),
+            ),
+            tr("Start the container engine and clean again."),
         )

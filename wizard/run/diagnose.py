@@ -9,31 +9,35 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wizard.kernel.errors import StepError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 
-MEND = "Mend the cause"
+MEND = mark("Mend the cause")
 """What to do about a cause that is not known here."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
-_LOGIN = (
+_LOGIN = mark(
     "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the "
     "catalogue (https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login "
     "nvcr.io` as $oauthtoken"
 )
-_UNREACHED = "Check this machine's network: name service, proxy (the engine's own, too), firewall"
+_UNREACHED = mark("Check this machine's network: name service, proxy (the engine's own, too), firewall")
 _REMEDIES = {
-    **dict.fromkeys(_FULL, "Free some space on the disk that is full; what was half made is made anew"),
-    _GPU_FULL: (
+    **dict.fromkeys(_FULL, mark("Free some space on the disk that is full; what was half made is made anew")),
+    _GPU_FULL: mark(
         "Free the GPU's memory (nvidia-smi says who has it), or choose a smaller model, fewer users at once "
         "(--users), or a shorter context (--max-len)"
     ),
-    "manifest unknown": "The registry has no image with this tag: name another with --release, such as the one before",
-    "toomanyrequests": "The registry wants a pause: wait, or log in to it, which raises the limit",
+    "manifest unknown": mark(
+        "The registry has no image with this tag: name another with --release, such as the one before"
+    ),
+    "toomanyrequests": mark("The registry wants a pause: wait, or log in to it, which raises the limit"),
     "unauthorized": _LOGIN,
     "pull access denied": _LOGIN,
     "response from daemon: denied": _LOGIN,
     "access to the resource is denied": _LOGIN,
-    "unexpected http status: 5": "The registry has trouble of its own: try again in a few minutes",
+    "unexpected http status: 5": mark("The registry has trouble of its own: try again in a few minutes"),
     "no such host": _UNREACHED,
     "temporary failure in name resolution": _UNREACHED,
     "could not resolve host": _UNREACHED,
@@ -41,12 +45,12 @@ _REMEDIES = {
     "tls handshake timeout": _UNREACHED,
     "network is unreachable": _UNREACHED,
     "connection refused": _UNREACHED,
-    "cannot connect to the docker daemon": "Start the container engine (`sudo systemctl start docker`)",
-    "requires approval": "Accept the model's licence on its page with the account whose token is used",
-    "invalid user token": "Log in with a token that is still valid: `hf auth login`, or HF_TOKEN",
+    "cannot connect to the docker daemon": mark("Start the container engine (`sudo systemctl start docker`)"),
+    "requires approval": mark("Accept the model's licence on its page with the account whose token is used"),
+    "invalid user token": mark("Log in with a token that is still valid: `hf auth login`, or HF_TOKEN"),
 }
 """Pattern in a line in lower case → what to do; the first that is found counts."""
-_KILLED = (
+_KILLED = mark(
     "Something killed it; mostly that is the system, out of main memory (`sudo dmesg` says so): close other programs, "
     "or choose a smaller model"
 )
@@ -58,10 +62,49 @@ _ERRORS = ("error", "fatal", "tw-", "docker: ", "cannot connect")
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a command failed, in its own words, and what to do, a sentence without its full stop."""
+    """Why a command failed.
 
-    why: str
+    Attributes:
+        how: How it ended: its exit status, or the signal that killed it.
+        line: The line of its output that names the cause.
+        todo: What to do, a sentence without its full stop.
+    """
+
+    how: str
+    line: str
     todo: str
+
+    @property
+    def why(self) -> str:
+        """How it ended and what it said."""
+        return f"{self.how}: {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What there is to know of a command that failed, without secrets.
+
+    Attributes:
+        how: As in `Cause`.
+        line: As in `Cause`.
+        todo: As in `Cause`.
+        log: The file with its whole output.
+        command: As a shell line.
+    """
+
+    how: str
+    line: str
+    todo: str
+    log: str
+    command: str
+
+
+class CommandError(StepError):
+    """A command of a step failed (TW-R03)."""
+
+    def __init__(self, what: str, todo: str, failure: Failure) -> None:
+        super().__init__("TW-R03", what, todo)
+        self.failure = failure
 
 
 def diagnose(status: int, lines: list[str]) -> Cause:
@@ -72,10 +115,10 @@ def diagnose(status: int, lines: list[str]) -> Cause:
         lines: What it printed last.
     """
     said = [line for text in lines if (line := plain(text).strip())]
-    how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+    how = tr("killed by signal {number}", number=-status) if status < 0 else tr("exit status {status}", status=status)
     errors = [line for line in said if line.lower().startswith(_ERRORS)]
     full = [line for line in said if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
-    line = (full or errors or said or ["it printed nothing"])[-1]  # of what is full other errors come
+    line = (full or errors or said or [tr("it printed nothing")])[-1]  # of what is full other errors come
     other = _KILLED if status in _SIGKILL else MEND
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
-    return Cause(f"{how}: {line}", todo)
+    return Cause(how, line, tr(todo))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Set
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import BinaryIO
 
 from wizard.advise.calibration import text
 from wizard.kernel import proctable
-from wizard.kernel.errors import ServerError, StepError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.errors import ServerError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import Child, Line, finish, stop_group
@@ -21,7 +22,8 @@ from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.diagnose import MEND, Cause, diagnose
+from wizard.run.again import check, followers
+from wizard.run.diagnose import MEND, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Meter
@@ -34,14 +36,21 @@ KEPT_LINES = 200
 """Lines of a failed command that are looked through for its cause."""
 
 
-async def run(plan: Plan) -> AsyncGenerator[Event, None]:
+async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
     """Do every step that is not done yet and yield what happens; the last event is `Ready`.
 
     Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
     what was done stays done. The server, once started, is left running.
 
+    Args:
+        plan: What to do.
+        redo: Ids of steps that are done again though they are done, with all that use what they make. That is kept
+            in the journal: a run that goes on after this one was stopped does again what is left of them.
+        skip: Ids of steps that are left out this time, whatever else is said; the next run does them.
+
     Raises:
-        UsageError: TW-R02 if the plan was made for another machine.
+        UsageError: TW-R02 if the plan was made for another machine, TW-R07 if there is no such step, TW-R08 if a step
+            cannot be left out.
         WorkspaceError: TW-K03, TW-K04, TW-R01, TW-R04 if the workspace cannot be used.
         StepError: TW-R03 if a command fails.
         ServerError: TW-S03 to TW-S06 if Triton does not start.
@@ -49,14 +58,16 @@ async def run(plan: Plan) -> AsyncGenerator[Event, None]:
     if plan.host != "this machine":
         raise UsageError(
             "TW-R02",
-            f"this plan was made for {plan.host}, not for this machine",
-            "Show it with `plan`, or run it there.",
+            tr("this plan was made for {host}, not for this machine", host=plan.host),
+            tr("Show it with `plan`, or run it there."),
         )
+    check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
     with writing(workspace):
         server = workspace.server(plan.name)
         await _end_strays(workspace)
-        async with aclosing(_Run(plan, workspace, server, Journal(workspace.journal)).events()) as events:
+        one = _Run(plan, workspace, server, Journal(workspace.journal), followers(plan, redo), skip)
+        async with aclosing(one.events()) as events:
             async for event in events:
                 yield event
 
@@ -74,6 +85,8 @@ class _Run:
     workspace: Workspace
     server: ServerFolder
     journal: Journal
+    redo: Set[str]
+    skip: Set[str]
     changed: bool = False
     """Whether this run made anything anew that the server is made from."""
     started: Endpoint | None = None
@@ -81,13 +94,19 @@ class _Run:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         self._write(self.server.plan, to_json(self.plan, indent=2) + "\n")
+        for step in self.plan.steps:
+            if step.id in self.redo:
+                self._end(step, "cancelled", time.monotonic(), "to be done again")
         finished = self.journal.finished()
         for index, step in enumerate(self.plan.steps, 1):
             started = StepStarted(step.id, step.title, index, len(self.plan.steps), time.time())
             self.journal.add(self.plan.name, started)
             yield started
+            if step.id in self.skip:
+                yield self._end(step, "omitted", time.monotonic(), tr("left out by the user"))
+                continue
             if still_done(step, finished) or await self._is_served(step):
-                yield self._end(step, "skipped", time.monotonic(), "done before and unchanged")
+                yield self._end(step, "skipped", time.monotonic(), tr("done before and unchanged"))
                 continue
             self.changed = self.changed or bool(step.done.files)
             async with aclosing(self._recorded(step)) as events:
@@ -100,7 +119,7 @@ class _Run:
 
     async def _is_served(self, step: Step) -> bool:
         """Whether the step is to start a server that runs already, made from exactly this plan."""
-        if not step.done.server or self.changed:
+        if not step.done.server or self.changed or step.id in self.redo:
             return False
         now = await asyncio.to_thread(look, self.server)
         endpoint = now.endpoint if now.state in ("ready", "starting") else None
@@ -125,7 +144,7 @@ class _Run:
             yield self._end(step, "failed", began, error.what, error)
             raise
         except (asyncio.CancelledError, GeneratorExit):  # nothing may be yielded any more
-            self._end(step, "cancelled", began, "stopped by the user")
+            self._end(step, "cancelled", began, tr("stopped by the user"))
             raise
         yield self._end(step, "done", began, "")
 
@@ -174,7 +193,7 @@ class _Run:
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
-            cause = Cause(f"it cannot be started: {error.strerror}", MEND)
+            cause = Cause(tr("it cannot be started"), str(error.strerror), tr(MEND))
             raise self._failed(step, command, cause) from error
         kept: list[str] = []
         status: int | None = None
@@ -193,22 +212,34 @@ class _Run:
         if status:
             raise self._failed(step, command, diagnose(status, kept))
 
-    def _failed(self, step: Step, command: Command, cause: Cause) -> StepError:
+    def _failed(self, step: Step, command: Command, cause: Cause) -> CommandError:
         log = self.server.logs / f"{step.id}.log"
-        return StepError(
-            "TW-R03",
-            f"step '{step.title}' failed: {redact(plain(cause.why))}",
-            f"{cause.todo}. Then run `up` again: it goes on from here. The whole output is in {log}; the command was: "
-            + redact(Command(command.argv).shell()),
+        shell = redact(Command(command.argv).shell())
+        why = redact(plain(cause.why))
+        return CommandError(
+            tr("step '{title}' failed: {why}", title=step.title, why=why),
+            tr(
+                "{todo}. Then run `up` again: it goes on from here. The whole output is in {log}; the command was: "
+                "{command}",
+                todo=cause.todo,
+                log=log,
+                command=shell,
+            ),
+            Failure(redact(plain(cause.how)), redact(plain(cause.line)), cause.todo, str(log), shell),
         )
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
-            yield Output(step.id, ("Stopped the server that ran with older settings.",), time.time())
+            yield Output(step.id, (tr("Stopped the server that ran with older settings."),), time.time())
         await _clean_up(start.command())
         self.started, said = launch.launch(start, self.server)
         endpoint = self.started
-        what = f"tritonserver runs as process {endpoint.pid}; HTTP {endpoint.http}, gRPC {endpoint.grpc}"
+        what = tr(
+            "tritonserver runs as process {pid}; HTTP {http}, gRPC {grpc}",
+            pid=endpoint.pid,
+            http=endpoint.http,
+            grpc=endpoint.grpc,
+        )
         yield Output(step.id, (*said, what), time.time())
 
     async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
@@ -233,7 +264,9 @@ class _Run:
         try:
             calibration.keep(self.workspace, one)
         except OSError as error:  # the server runs and answers; only later advice is less exact
-            said.append(f"This could not be kept in {self.workspace.calibration}: {error.strerror}")
+            said.append(
+                tr("This could not be kept in {path}: {why}", path=self.workspace.calibration, why=error.strerror)
+            )
         return said
 
     def _write(self, path: Path, text: str) -> None:
@@ -250,8 +283,8 @@ class _Run:
 def _unwritable(path: object, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         "TW-R04",
-        f"{path} cannot be written: {error.strerror}",
-        "Free some space or mend its rights, then run `up` again.",
+        tr("{path} cannot be written: {why}", path=path, why=error.strerror),
+        tr("Free some space or mend its rights, then run `up` again."),
     )
 
 

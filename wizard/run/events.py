@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, cast
 from wizard.kernel.values import from_data, to_data
 from wizard.serve.endpoint import Endpoint
 
-Outcome: TypeAlias = Literal["done", "skipped", "failed", "cancelled"]
+Outcome: TypeAlias = Literal["done", "skipped", "omitted", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A step ends. ``skipped`` means: done earlier and unchanged since.
+    """A step ends. ``skipped`` means: done earlier and unchanged since; ``omitted``: left out because the user said so.
 
-    ``cancelled`` is in the journal only: who stops a run has closed its stream and sees no further event.
+    ``cancelled`` is in the journal only: who stops a run has closed its stream and sees no further event. A step that
+    is to be done again is noted so too, before the run begins.
     """
 
     step: str

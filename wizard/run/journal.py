@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.secrets import redact
 from wizard.plan.plan import Step
 from wizard.run.events import Event, Output, Progress, StepFinished, event_data, read_event
@@ -41,8 +42,8 @@ class Journal:
         except OSError as error:
             raise WorkspaceError(
                 "TW-R01",
-                f"the journal {self._path} cannot be written: {error.strerror}",
-                "Free some space or mend its rights; what is done stays done, and `up` goes on from there.",
+                tr("the journal {path} cannot be written: {why}", path=self._path, why=error.strerror),
+                tr("Free some space or mend its rights; what is done stays done, and `up` goes on from there."),
             ) from error
 
     def events(self) -> list[Event]:
@@ -60,12 +61,14 @@ class Journal:
         return found
 
     def finished(self) -> dict[str, StepFinished]:
-        """Step fingerprint → how it last ended well, for every step that ever did."""
-        return {
-            event.fingerprint: event
-            for event in self.events()
-            if isinstance(event, StepFinished) and event.outcome == "done"
-        }
+        """Step fingerprint → how it ended well, for every step that did and was not begun again since in vain."""
+        found: dict[str, StepFinished] = {}
+        for event in self.events():
+            if isinstance(event, StepFinished) and event.outcome == "done":
+                found[event.fingerprint] = event
+            elif isinstance(event, StepFinished) and event.outcome in ("failed", "cancelled"):
+                found.pop(event.fingerprint, None)
+        return found
 
 
 def _ends_with_newline(descriptor: int, size: int) -> bool:
