@@ -1,0 +1,134 @@
+"""Lessons cover every stage and every step that a plan can have, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.plan.golden import GOLDEN
+from tests.plan.test_golden_journeys import PLANS
+from wizard import journey
+from wizard.catalog import lessons
+from wizard.catalog.journeys import journeys
+from wizard.catalog.profiles import PROFILES_VARIABLE, files
+from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
+from wizard.plan.questions import STACK, wishes
+
+DEMO = ("environment", "model", "repository", "start", "ready", "question")
+"""Steps of the offline demo; a test below compares them with its plan."""
+
+
+def _in(path: Path) -> set[str]:
+    """Ids of the steps of a golden plan."""
+    return {line[2:].split(":")[0] for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")}
+
+
+def planned() -> dict[str, set[str]]:
+    """Serving stack → ids of the steps of all golden plans that it serves, and of the demo's."""
+    stacks = {one.name: str(one.answers.get("stack")) for one in journeys()}
+    found: dict[str, set[str]] = {"llamacpp": set(DEMO)}
+    for name, (ref, _hardware, _given) in PLANS.items():
+        found.setdefault(stacks[ref], set()).update(_in(GOLDEN / "journeys" / f"{name}.txt"))
+    for path in (GOLDEN / "stacks").glob("*.txt"):
+        found.setdefault(path.stem.split("-")[0], set()).update(_in(path))
+    return found
+
+
+def every() -> list[tuple[str, str, lessons.Lesson]]:
+    """File, table and lesson of everything."""
+    found = [("stages", name, lessons.stage(name)) for name in (lessons.START, *lessons.STAGES)]
+    for stack, names in lessons.steps().items():
+        for name in names:
+            lesson = lessons.step(stack, name)
+            assert lesson is not None
+            found.append((stack, name, lesson))
+    return found
+
+
+def test_the_demo_has_the_steps_that_are_counted_on() -> None:
+    host = journey.probe(Workspace(Path("/w")), hardware="cpu")
+    facts = journey.model("demo", offline=True)
+    choice = journey.advise(host, facts, wishes({})).choices[0]
+    assert tuple(one.id for one in journey.plan(host, facts, choice, Workspace(Path("/w"))).steps) == DEMO
+
+
+def test_every_step_of_every_stack_has_a_lesson_and_no_lesson_is_for_another() -> None:
+    assert {stack: set(names) for stack, names in lessons.steps().items()} == planned()
+
+
+def test_there_is_a_file_for_each_stack_and_one_for_the_stages() -> None:
+    assert set(files("lessons")) == {*STACK.choices, "stages"}
+
+
+@pytest.mark.parametrize("name", [lessons.START, *lessons.STAGES])
+def test_every_stage_says_what_why_and_what_to_look_at(name: str) -> None:
+    lesson = lessons.stage(name)
+    assert lesson.what
+    assert lesson.why
+    assert lesson.look
+
+
+def test_a_step_leaves_why_to_its_plan() -> None:
+    assert [(stack, name) for stack, name, lesson in every() if stack != "stages" and lesson.why] == []
+
+
+def test_every_tutorial_is_one_of_the_journeys() -> None:
+    known = {one.name.removeprefix("tutorial-")[:3] for one in journeys() if one.name.startswith("tutorial-")}
+    used = {number for _stack, _name, lesson in every() for number in lesson.tutorial}
+    assert used == known
+
+
+def test_every_text_ends_as_a_sentence_and_every_command_says_something() -> None:
+    for stack, name, lesson in every():
+        for text in filter(None, (lesson.what, lesson.look, lesson.why)):
+            assert text.endswith((".", "?")), (stack, name, text)
+            assert "\n" not in text, (stack, name)
+        assert all(command.strip() for command in lesson.tutorial.values()), (stack, name)
+
+
+def test_a_tutorials_journey_shows_that_tutorials_commands() -> None:
+    lesson = lessons.step("trtllm-engine", "engine")
+    assert lesson is not None
+    shown = {
+        model: next(one for one in lessons.parts(lesson, model=model) if one.commands)
+        for model in ("tutorial-002", "tutorial-003", "org/some-model")
+    }
+    assert "tutorial 002" in shown["tutorial-002"].heading
+    assert "build.py" in shown["tutorial-002"].text
+    assert "tutorial 000" in shown["tutorial-003"].heading, "tutorial 003 has no engine built: the first that has"
+    assert shown["org/some-model"] == shown["tutorial-003"]
+
+
+def test_the_parts_of_a_step_come_in_one_order() -> None:
+    said = lessons.parts(
+        lessons.step("llamacpp", "start"), why="The plan's\nreason.", added="Wait for me here.\n", model="demo"
+    )
+    assert [one.heading for one in said] == [
+        "What happens",
+        "Why",
+        "What tutorial 000 has you type",
+        "Look at",
+        "From your facilitator",
+    ]
+    assert said[1].text == "The plan's reason."
+    assert said[2].commands
+    assert said[4].text == "Wait for me here."
+
+
+def test_a_step_that_no_lesson_knows_still_says_why() -> None:
+    assert lessons.step("llamacpp", "brew") is None
+    assert lessons.step("a-stack-of-the-future", "model") is None
+    assert lessons.parts(None, why="Because.") == (lessons.Part("Why", "Because."),)
+
+
+def test_a_damaged_lesson_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "lessons"
+    folder.mkdir()
+    (folder / "llamacpp.toml").write_text('[model]\nwhat = "It."\n', encoding="utf-8")
+    monkeypatch.setenv(PROFILES_VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError) as caught:
+        lessons.step("llamacpp", "model")
+    assert caught.value.code == "TW-K01"
+    assert "model.look" in caught.value.what

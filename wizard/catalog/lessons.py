@@ -1,0 +1,104 @@
+"""Lessons: what a stage or a step does, and what a reader of the tutorials would have typed: ``profiles/lessons``.
+
+A file for each serving stack has a table for each step that its plans can have; ``stages.toml`` has one for each stage.
+Why a step is done is said by the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from wizard.catalog import profiles
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+
+START = "start"
+"""What comes before the first stage: servers that run already."""
+STAGES = ("machine", "model", "advice", "review", "build", "chat")
+"""The stages with a lesson each, in the journey's order; `START` has one too."""
+_JOURNEY = re.compile(r"tutorial-(\d{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is to be known of one stage or step."""
+
+    what: str
+    """What it does, in a sentence or two for somebody who sees it for the first time."""
+    look: str
+    """What to look at in its output or its result."""
+    why: str = ""
+    """Why it is there; empty for a step, whose plan says it."""
+    tutorial: dict[str, str] = field(default_factory=dict)
+    """Number of a tutorial (``000``) → the commands that it has its reader type for the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a lesson as it is shown: a few words of heading, and a text; commands are shown as they are."""
+
+    heading: str
+    text: str
+    commands: bool = False
+
+
+def stage(name: str) -> Lesson:
+    """The lesson of a stage, one of `STAGES` or `START`.
+
+    Raises:
+        UsageError: TW-D01 if the file is missing, TW-D02 or TW-K01 if it is damaged.
+    """
+    return _lessons("stages")[name]
+
+
+def step(stack: str, name: str) -> Lesson | None:
+    """The lesson of a step in a stack's plan; None for a step that has none (a plan that an older wizard saved).
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if the file is damaged.
+    """
+    return _lessons(stack).get(name) if stack in profiles.files("lessons") else None
+
+
+def steps() -> dict[str, frozenset[str]]:
+    """Serving stack → ids of the steps that have a lesson.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if a file is damaged.
+    """
+    return {name: frozenset(_lessons(name)) for name in profiles.files("lessons") if name != "stages"}
+
+
+def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str = "") -> tuple[Part, ...]:
+    """A lesson as it is shown, in the present language.
+
+    Args:
+        lesson: The lesson, or None where there is none: then only what is given here is shown.
+        why: Why a step is done, as its plan says.
+        model: How the user named the model; the commands of a tutorial's journey are that tutorial's own.
+        added: A facilitator's words.
+    """
+    found = [Part(tr("What happens"), tr(lesson.what))] if lesson else []
+    if reason := why or (tr(lesson.why) if lesson else ""):
+        found.append(Part(tr("Why"), one_line(reason)))
+    if number := _number(lesson, model):
+        typed = lesson.tutorial[number].strip() if lesson else ""
+        found.append(Part(tr("What tutorial {number} has you type", number=number), typed, commands=True))
+    if lesson:
+        found.append(Part(tr("Look at"), tr(lesson.look)))
+    if added:
+        found.append(Part(tr("From your facilitator"), added.strip()))
+    return tuple(found)
+
+
+def _number(lesson: Lesson | None, model: str) -> str:
+    """The tutorial whose commands are shown: the one that the journey is made from if it has any, else the first."""
+    if lesson is None or not lesson.tutorial:
+        return ""
+    named = _JOURNEY.match(model)
+    return named[1] if named and named[1] in lesson.tutorial else min(lesson.tutorial)
+
+
+def _lessons(name: str) -> dict[str, Lesson]:
+    return profiles.load(dict[str, Lesson], profiles.find(f"lessons/{name}.toml"))
