@@ -13,6 +13,7 @@ import string
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
@@ -30,8 +31,10 @@ KEYWORDS = {"tr": None, "ntr": (1, 2), "mark": None}
 IN_PROFILES = {
     "journeys": ("title", "about", "repaired", "later"),
     "models": ("about",),
+    "lessons": ("*.what", "*.why", "*.look"),
+    "workshops": ("title", "text", "say.*.*"),
 }
-"""Folder of ``profiles/`` → keys whose texts, or lists of texts, a user reads."""
+"""Folder of ``profiles/`` → keys whose texts, or lists of texts, a user reads; ``*`` is every key of a table."""
 
 
 def messages() -> Catalog:
@@ -49,9 +52,18 @@ def _in_profiles() -> Iterator[tuple[str, str]]:
         for path in sorted((ROOT / "profiles" / folder).glob("*.toml")):
             data = loads(path.read_text(encoding="utf-8"))
             for key in keys:
-                value = data.get(key, ())
-                for text in [value] if isinstance(value, str) else value:
+                for text in _at(data, key):
                     yield str(path.relative_to(ROOT)), text
+
+
+def _at(table: dict[str, Any], key: str) -> Iterator[str]:
+    """The texts under a dotted key."""
+    first, _, rest = key.partition(".")
+    for value in table.values() if first == "*" else [table[first]] if first in table else []:
+        if rest:
+            yield from _at(value, rest)
+        else:
+            yield from [value] if isinstance(value, str) else value
 
 
 def source(code: str) -> Path:
