@@ -1,0 +1,46 @@
+"""Every language is complete: no message without a translation, none with other fields, none that nobody says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from wizard.kernel.language import LANGUAGES
+
+TRANSLATIONS = Path(__file__).resolve().parent.parent / "translations"
+sys.path.insert(0, str(TRANSLATIONS))
+
+import update  # noqa: E402
+
+OTHERS = [code for code in LANGUAGES if code != "en"]
+
+
+def test_there_are_messages_of_every_part() -> None:
+    places = {place.split("/")[1] for message in update.messages() for place, _line in message.locations}
+    assert {"advise", "plan", "tui", "prompts", "cli", "chat", "run", "probe", "model", "journeys"} <= places
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_language_is_complete(code: str) -> None:
+    assert update.problems(update.read(code)) == []
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_catalogue_has_all_messages_and_no_others(code: str) -> None:
+    assert update.source(code).read_bytes() == update.as_po(update.updated(code)), "run translations/update.py"
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_what_is_compiled_is_what_is_written(code: str) -> None:
+    assert update.compiled(code).read_bytes() == update.as_mo(update.read(code)), "run translations/update.py"
+
+
+def test_a_missing_translation_and_a_lost_field_are_found() -> None:
+    catalogue = update.messages()
+    whole, lost = (message for message in catalogue if message.id in ("Go?", "about {time}"))
+    lost.string = "약"
+    found = "\n".join(update.problems(catalogue))
+    assert f"{whole.id!r}: not translated" in found
+    assert "'about {time}': other fields in '약'" in found
