@@ -19,11 +19,20 @@ def read_answers(path: str | os.PathLike[str]) -> Answers:
     """Read a file that was given with ``--answers``.
 
     Raises:
-        UsageError: TW-D02 if it is not TOML, TW-U30 if it answers something that is not asked, TW-U31 or TW-U32 if
-            an answer does not fit, TW-U34 if it holds a secret.
+        UsageError: TW-D02 if it is not TOML, and what `checked` raises.
+    """
+    return checked(load_toml(Path(path)), str(path))
+
+
+def checked(given: Mapping[str, object], where: str) -> Answers:
+    """Answers from a file, each checked by its question; ``where`` names the file.
+
+    Raises:
+        UsageError: TW-U30 if it answers something that is not asked, TW-U31 or TW-U32 if an answer does not fit,
+            TW-U34 if it holds a secret.
     """
     answers: Answers = {}
-    for name, value in load_toml(Path(path)).items():
+    for name, value in given.items():
         question = BY_NAME.get(name)
         if question is None:
             near = difflib.get_close_matches(name, BY_NAME, 1)
@@ -31,12 +40,12 @@ def read_answers(path: str | os.PathLike[str]) -> Answers:
             known = ", ".join(one.name for one in QUESTIONS if not one.secret)
             raise UsageError(
                 "TW-U30",
-                tr("{path} answers {name!r}, which is not asked", path=path, name=name[:60]),
+                tr("{path} answers {name!r}, which is not asked", path=where, name=name[:60]),
                 todo + tr("Known: {known}.", known=known),
             )
         if question.secret:
             todo = tr("Remove it there and use {flag}.", flag=question.flag)
-            raise UsageError("TW-U34", tr("{path} holds a secret, {name}", path=path, name=name), todo)
+            raise UsageError("TW-U34", tr("{path} holds a secret, {name}", path=where, name=name), todo)
         answers[name] = question.check(value)
     return answers
 

@@ -1,0 +1,73 @@
+"""Pins: checked by their questions, agreeing with what is given, and a port for each seat."""
+
+from __future__ import annotations
+
+import pytest
+
+from wizard.advise.advice import Wishes
+from wizard.catalog.workshops import Workshop
+from wizard.kernel.errors import UsageError
+from wizard.plan.questions import SERVER, WISHES
+from wizard.plan.workshop import agreed, pinned_words, seated, wishes_of
+
+
+@pytest.mark.parametrize(
+    ("pin", "code"),
+    [
+        ({"modell": "demo"}, "TW-U30"),
+        ({"users": "two"}, "TW-U31"),
+        ({"users": ["two"]}, "TW-U31"),
+        ({"users": 0}, "TW-U32"),
+        ({"hf_token": "hf_x"}, "TW-U34"),
+    ],
+)
+def test_a_pin_is_checked_by_its_question(pin: dict[str, object], code: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        seated(Workshop("Mine", pin=pin))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(("seat", "port"), [(0, 8000), (1, 8010), (12, 8120), (5753, 65_530)])
+def test_each_seat_has_its_ports(seat: int, port: int) -> None:
+    assert seated(Workshop("Mine", ports_per_seat=10), seat).pin == {"http_port": port}
+
+
+def test_a_pinned_port_is_the_first_seats() -> None:
+    made = seated(Workshop("Mine", pin={"http_port": 9000}, ports_per_seat=3), 2)
+    assert made.pin == {"http_port": 9006}
+
+
+@pytest.mark.parametrize("seat", [-1, 5754])
+def test_a_seat_without_a_port_is_refused(seat: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        seated(Workshop("Mine", ports_per_seat=10), seat)
+    assert caught.value.code == "TW-U51"
+    assert f"seat {seat}" in caught.value.what
+
+
+def test_seats_of_their_own_machines_need_no_ports() -> None:
+    assert seated(Workshop("Mine", pin={"users": 2}), 3).pin == {"users": 2}
+
+
+def test_what_is_given_agrees_with_the_pins_or_is_refused() -> None:
+    mine = Workshop("Mine", pin={"users": 2})
+    assert agreed(mine, {"users": 2, "tp": 1}) == {"users": 2, "tp": 1}
+    assert agreed(mine, {}) == {"users": 2}
+    with pytest.raises(UsageError) as caught:
+        agreed(mine, {"users": 4})
+    assert caught.value.code == "TW-U50"
+    assert "users cannot be 4" in caught.value.what
+    assert "--users" in caught.value.todo
+
+
+def test_a_pinned_wish_goes_before_what_was_wished() -> None:
+    mine = Workshop("Mine", pin={"users": 2, "model": "demo"})
+    assert wishes_of(mine, Wishes(users=9, tp=1)) == Wishes(users=2, tp=1)
+    assert wishes_of(Workshop(), Wishes(users=9)) == Wishes(users=9)
+
+
+def test_pins_are_said_where_they_are_asked() -> None:
+    mine = Workshop("Mine", pin={"users": 2, "name": "first", "model": "demo"})
+    assert pinned_words(mine, WISHES) == "Pinned by your facilitator: How many people at the same time: 2"
+    assert pinned_words(mine, SERVER) == "Pinned by your facilitator: Name of the server: first"
+    assert pinned_words(Workshop(), WISHES) == ""

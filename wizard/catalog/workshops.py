@@ -1,0 +1,132 @@
+"""Workshops: what a facilitator decides beforehand for everybody in the room: ``profiles/workshops``, or any file.
+
+What a pinned question may be answered with is not known here but in `wizard.plan.workshop`, where questions are.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from wizard.catalog import lessons, profiles
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import LANGUAGES, tr
+from wizard.kernel.values import from_data
+
+HIDEABLE = ("machine", "model", "advice", "review")
+"""Stages that can be left out: what they ask for has a best answer, or a pinned one."""
+PORTS = 3
+"""TCP ports that a Triton server takes: HTTP, gRPC and metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A facilitator's words, shown with the lessons."""
+
+    stages: dict[str, str] = field(default_factory=dict)
+    """Name of a stage → text."""
+    steps: dict[str, str] = field(default_factory=dict)
+    """Id of a step → text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """A workshop; without any argument it is none: nothing is pinned, hidden or added."""
+
+    title: str = ""
+    text: str = ""
+    """Words of welcome, shown before the first stage."""
+    pin: Mapping[str, object] = field(default_factory=dict)
+    """Name of a question → the answer that cannot be changed."""
+    hide: tuple[str, ...] = ()
+    """Stages of `HIDEABLE` that are passed without being shown."""
+    say: Say = field(default_factory=Say)
+    ports_per_seat: int = 0
+    """How far the first port of a seat is from that of the seat before; 0: all seats begin at the same port."""
+    shared_workspace: bool = False
+    """Whether the seats share one user account, so that each needs a workspace of its own."""
+    explain: bool = True
+    """Whether the lessons are shown from the beginning."""
+    language: str | None = None
+    """Code of the language, where no ``--language`` is given."""
+
+
+def workshop(name: str) -> Workshop:
+    """The workshop in ``profiles/workshops/NAME.toml``, or in the file ``name``.
+
+    Raises:
+        UsageError: TW-D20 if there is none, TW-D02 or TW-K01 if it is no such file, TW-D21 for a key that means
+            nothing, TW-D22 for a stage that cannot be hidden, TW-D23 for words about what does not exist, TW-D24 for
+            ports that would overlap, TW-D25 for a language that there is not.
+    """
+    known = profiles.files("workshops")
+    path = known.get(name) or Path(name).expanduser()
+    if not path.is_file():
+        names = ", ".join(known) or tr("none")
+        raise UsageError(
+            "TW-D20",
+            tr("there is no workshop {name!r}", name=name[:200]),
+            tr("Name a file, or one of these: {names}.", names=names),
+        )
+    data = profiles.load_toml(path)
+    _known(str(path), "", data, [one.name for one in fields(Workshop)])
+    if isinstance(said := data.get("say"), dict):
+        _known(str(path), "say.", said, [one.name for one in fields(Say)])
+    found = from_data(Workshop, {"title": None, **data}, where=str(path))  # a title is wanted
+    _check(found, str(path))
+    return found
+
+
+def _known(where: str, before: str, names: Iterable[str], allowed: list[str]) -> None:
+    for name in names:
+        if name not in allowed:
+            raise UsageError(
+                "TW-D21",
+                tr("{path}: there is no key {name!r}", path=where, name=before + name[:60]),
+                _instead(name, allowed),
+            )
+
+
+def _check(found: Workshop, where: str) -> None:
+    for name in found.hide:
+        if name not in HIDEABLE:
+            raise UsageError(
+                "TW-D22",
+                tr("{path}: {name!r} is no screen that can be hidden", path=where, name=name[:60]),
+                _instead(name, HIDEABLE),
+            )
+    stages, steps = (lessons.START, *lessons.STAGES), sorted(set().union(*lessons.steps().values()))
+    for name, allowed in ((n, a) for said, a in ((found.say.stages, stages), (found.say.steps, steps)) for n in said):
+        if name not in allowed:
+            raise UsageError(
+                "TW-D23",
+                tr("{path}: there is no stage or step {name!r} to say something about", path=where, name=name[:60]),
+                _instead(name, allowed),
+            )
+    if found.ports_per_seat and found.ports_per_seat < PORTS:
+        raise UsageError(
+            "TW-D24",
+            tr(
+                "{path}: ports_per_seat is {count}, and a server takes {ports}",
+                path=where,
+                count=found.ports_per_seat,
+                ports=PORTS,
+            ),
+            tr("Give {ports} or more, or leave it out if the seats are machines of their own.", ports=PORTS),
+        )
+    if found.language is not None and found.language not in LANGUAGES:
+        raise UsageError(
+            "TW-D25",
+            tr("{path}: there is no language {code!r}", path=where, code=found.language[:20]),
+            _instead(found.language, list(LANGUAGES)),
+        )
+
+
+def _instead(name: str, allowed: Iterable[str]) -> str:
+    """What may have been meant, and what there is."""
+    allowed = list(allowed)
+    near = difflib.get_close_matches(name, allowed, 1)
+    known = tr("Known: {known}.", known=", ".join(allowed))
+    return f"{tr('Did you mean {near}?', near=near[0])} {known}" if near else known

@@ -1,0 +1,85 @@
+"""A workshop's pins: answers that cannot be changed, each checked by its question, and the port of a seat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from wizard.advise.advice import Wishes
+from wizard.catalog.workshops import Workshop
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+from wizard.plan.answers import checked
+from wizard.plan.questions import BY_NAME, HTTP_PORT, Answers, Question
+
+LAST_PORT = 65_533
+"""The highest first port: two more follow it."""
+
+
+def seated(workshop: Workshop, seat: int = 0) -> Workshop:
+    """The workshop with every pin checked, and with the port of the seat as one of them where seats have their own.
+
+    Args:
+        workshop: As it was read.
+        seat: Number of the seat, from 0.
+
+    Raises:
+        UsageError: TW-U30 for the answer to something that is not asked, TW-U31 or TW-U32 if it does not fit, TW-U34
+            for a secret, TW-U51 if the seat's port is out of range.
+    """
+    pins = checked(workshop.pin, tr("the workshop {title!r}", title=workshop.title))
+    if workshop.ports_per_seat:
+        first = int(str(pins.get(HTTP_PORT.name, HTTP_PORT.default)))
+        port = first + seat * workshop.ports_per_seat
+        if seat < 0 or port > LAST_PORT:
+            raise UsageError(
+                "TW-U51",
+                tr("seat {seat} would have the port {port}", seat=seat, port=port),
+                tr("Ports go up to {last}; give a smaller --seat, or ask your facilitator.", last=LAST_PORT),
+            )
+        pins[HTTP_PORT.name] = port
+    return replace(workshop, pin=pins)
+
+
+def agreed(workshop: Workshop, given: Mapping[str, object]) -> Answers:
+    """What was ``given``, and what the workshop pins.
+
+    Raises:
+        UsageError: TW-U50 if something else was given than is pinned.
+    """
+    for name, value in workshop.pin.items():
+        if given.get(name, value) != value:
+            raise UsageError(
+                "TW-U50",
+                tr(
+                    "{name} cannot be {given}: the workshop pins it to {pinned}",
+                    name=name,
+                    given=given[name],
+                    pinned=value,
+                ),
+                tr("Leave {flag} out, or leave the workshop.", flag=BY_NAME[name].flag),
+            )
+    return {**given, **workshop.pin}
+
+
+def wishes_of(workshop: Workshop, wishes: Wishes) -> Wishes:
+    """``wishes`` with those that are pinned, whatever was wished for."""
+    pinned = {name: value for name, value in workshop.pin.items() if name in Wishes.__dataclass_fields__}
+    return replace(wishes, **pinned)  # type: ignore[arg-type]  # checked when the workshop was read
+
+
+def pinned_words(workshop: Workshop, questions: Iterable[Question]) -> str:
+    """What is pinned of ``questions``, for people; empty if nothing is."""
+    said = [
+        tr("{question}: {answer}", question=tr(one.text).rstrip("?"), answer=one_line(_shown(workshop.pin[one.name])))
+        for one in questions
+        if one.name in workshop.pin
+    ]
+    return tr("Pinned by your facilitator: {answers}", answers=" · ".join(said)) if said else ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return tr("yes") if value else tr("no")
+    return str(value)
