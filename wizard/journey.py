@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from wizard.advise.speed import Load
     from wizard.catalog.journeys import Journey
     from wizard.catalog.models import SmallModel
+    from wizard.catalog.presets import Preset
     from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.history import History
+    from wizard.chat.meter import Meter
+    from wizard.chat.snippet import Request
     from wizard.chat.template import ServedModel
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
+    from wizard.probe.live import Monitor
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
@@ -35,6 +40,13 @@ def probe(workspace: Workspace, *, hardware: str | None = None) -> Host:
     from wizard.probe.hardware import find
 
     return find(hardware, workspace.root)
+
+
+def monitor() -> Monitor:
+    """Stage 1, while it is looked at: readings of what goes on on this machine (a few ms each). Close it afterwards."""
+    from wizard.probe.live import Monitor
+
+    return Monitor()
 
 
 def journeys() -> list[Journey]:
@@ -267,6 +279,37 @@ def served(endpoint: Endpoint) -> ServedModel:
     from wizard.chat.stream import described
 
     return described(endpoint)
+
+
+def history(workspace: Workspace) -> History:
+    """Conversations that are kept in the workspace; nothing is made before one is saved."""
+    from wizard.chat.history import History
+
+    return History.of(workspace)
+
+
+def presets() -> list[Preset]:
+    """System prompts with settings under a name, the user's own first; `wizard.catalog.presets` saves and removes."""
+    from wizard.catalog.presets import presets as read
+
+    return read()
+
+
+def meter(served: ServedModel) -> Meter:
+    """What counts how much of the model's context a conversation takes (reading a tokenizer: ≤ 1 s)."""
+    from wizard.chat.meter import meter as make
+
+    return make(served)
+
+
+def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
+    """What is sent for the conversation's last question, as it is now; `wizard.chat.snippet` makes commands of it.
+
+    The first one takes about a second, see `wizard.chat.template.render`.
+    """
+    from wizard.chat.stream import request as make
+
+    return make(endpoint, conversation, served)
 
 
 def at(url: str, model: str | None = None) -> Endpoint:

@@ -21,13 +21,18 @@ PROFILES_VARIABLE = "TRITON_WIZARD_PROFILES"
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def folders() -> list[Path]:
-    """All existing profile folders, the most specific first."""
+def user_folder() -> Path:
+    """The user's own profiles; the folder may not be there."""
     config = os.environ.get("XDG_CONFIG_HOME", "")
     user = Path(config) if config.startswith("/") else Path.home() / ".config"
+    return user / "triton-wizard" / "profiles"
+
+
+def folders() -> list[Path]:
+    """All existing profile folders, the most specific first."""
     wanted = [
         *([Path(os.environ[PROFILES_VARIABLE]).expanduser()] if os.environ.get(PROFILES_VARIABLE) else []),
-        user / "triton-wizard" / "profiles",
+        user_folder(),
         PACKAGE / "_profiles",
         PACKAGE.parent / "profiles",
     ]

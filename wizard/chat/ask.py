@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wizard.chat.conversation import Message
+from wizard.chat.conversation import Message, TokenLogprob
 from wizard.kernel.errors import ModelError, ServerError, UsageError, WizardError
 from wizard.kernel.text import plain
 
@@ -24,6 +24,8 @@ class Ask:
         stop: Texts that end the answer.
         ids: The prompt in token ids, for a model that takes those.
         messages: The conversation, for a server that renders it itself.
+        top_k: This and the following as in `wizard.chat.conversation.Sampling`; None leaves it to the server.
+        logprobs: As many alternatives are wanted with each token's log-probability; None wants nothing of it.
     """
 
     model: str
@@ -35,6 +37,12 @@ class Ask:
     stop: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
     messages: tuple[Message, ...] = ()
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +53,13 @@ class Piece:
         text: What to append to the answer.
         tokens: Generated since the beginning, as the server counts them; None where it does not say.
         finish: Empty in all but the last: ``stop``, ``length``, ``gate``; ``end`` where the server does not say why.
+        logprobs: Of the tokens that this response brought, if they were asked for.
     """
 
     text: str
     tokens: int | None
     finish: str
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

@@ -7,95 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
+
+if TYPE_CHECKING:
+    from wizard.chat.snippet import Request
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message."""
-
-    role: Role
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How tokens are chosen. Temperature 0 takes the likeliest token each time; None is the served model's default."""
-
-    temperature: float | None = None
-    top_p: float = 0.95
-    max_tokens: int = 512
-    seed: int | None = None
-
-    def check(self) -> None:
-        """Check that every value is in the range that the server takes.
-
-        Raises:
-            UsageError: TW-C08, naming the first that is not.
-        """
-        checks = (
-            (
-                "temperature",
-                self.temperature,
-                self.temperature is None or 0 <= self.temperature <= 2,
-                "from 0 to 2",
-            ),
-            ("top-p", self.top_p, 0 < self.top_p <= 1, "over 0 and at most 1"),
-            ("max tokens", self.max_tokens, 1 <= self.max_tokens < 2**31, "1 or more"),
-            ("seed", self.seed, self.seed is None or 0 <= self.seed < 2**64, "from 0 to 2^64 - 1"),
-        )
-        for name, value, good, wanted in checks:
-            if not good:
-                raise UsageError("TW-C08", f"{name} {value} is out of range", f"Give {name} as a number {wanted}.")
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """Messages so far and how to answer the last one."""
-
-    messages: tuple[Message, ...] = ()
-    sampling: Sampling = field(default_factory=Sampling)
-
-    def said(self, role: Role, content: str) -> Conversation:
-        """The conversation with one more message."""
-        return replace(self, messages=(*self.messages, Message(role, content)))
-
-    def without_open_question(self) -> Conversation:
-        """Without a last question that never got an answer; chat templates want turns to alternate."""
-        if self.messages and self.messages[-1].role == "user":
-            return replace(self, messages=self.messages[:-1])
-        return self
-
-    def without_oldest_turn(self) -> Conversation | None:
-        """The conversation up to its second question left out, its system prompt kept; None if one question is left."""
-        kept = self.messages[:1] if self.messages and self.messages[0].role == "system" else ()
-        for index in range(len(kept) + 1, len(self.messages)):
-            if self.messages[index].role == "user":
-                return replace(self, messages=(*kept, *self.messages[index:]))
-        return None
-
-    def to_markdown(self) -> str:
-        """The messages under headings."""
-        return "\n".join(f"## {message.role.title()}\n\n{message.content.strip()}\n" for message in self.messages)
-
-
-def conversation(answers: Mapping[str, object]) -> Conversation:
-    """An empty conversation with the settings that ``answers`` give; the served model's own where they give none.
-
-    Args:
-        answers: ``system`` and the fields of `Sampling`; None, and what is something else, counts as not given.
-    """
-    given = {one.name: value for one in fields(Sampling) if (value := answers.get(one.name)) is not None}
-    system = answers.get("system")
-    return Conversation((Message("system", str(system)),) if system else (), Sampling(**given))  # type: ignore[arg-type]  # whoever asked checked
-
-
 SHORTEST_S = 0.01
 """An answer that came in a shorter time arrived as one burst, which says nothing of the rate."""
+LONGEST_TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +54,234 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """One way in which a turn went: a question and its answer.
+
+    Attributes:
+        question: As it was asked then.
+        answer: Empty if none came.
+        stats: Of the answer; None if it was stopped or is from elsewhere.
+        at: When it ended, in seconds since 1970 (UTC); 0 if that is not known.
+    """
+
+    question: str
+    answer: str
+    stats: Stats | None = None
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message.
+
+    Attributes:
+        role: Who said it.
+        content: What was said.
+        stats: Of an answer; None if it was stopped or is from elsewhere.
+        at: When it was said, or ended, in seconds since 1970 (UTC); 0 if that is not known.
+        versions: Of a question: the other ways in which this turn went (regenerated, edited), in any order.
+    """
+
+    role: Role
+    content: str
+    stats: Stats | None = None
+    at: float = 0.0
+    versions: tuple[Version, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are chosen; None is the served model's default.
+
+    Attributes:
+        temperature: 0 takes the likeliest token each time.
+        top_p: Share of probability that is chosen from.
+        max_tokens: Longest answer.
+        seed: The same one gives the same answer where the engine can do that.
+        top_k: As many of the likeliest tokens are chosen from; 0 is all.
+        min_p: Tokens less probable than this share of the likeliest one's probability are left out.
+        repetition_penalty: Divides the scores of tokens that were there before; 1 is none.
+        presence_penalty: Taken off the scores of tokens that were there before.
+        frequency_penalty: The same for each time that they were there.
+        stop: Texts that end the answer, beside the model's own.
+        logprobs: Report each token's log-probability, and as many alternatives; None reports nothing.
+    """
+
+    temperature: float | None = None
+    top_p: float = 0.95
+    max_tokens: int = 512
+    seed: int | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    stop: tuple[str, ...] = ()
+    logprobs: int | None = None
+
+    def check(self) -> None:
+        """Check that every value is in the range that servers take.
+
+        Raises:
+            UsageError: TW-C08, naming the first that is not.
+        """
+        for name, (low, high, wanted) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not low <= value <= high:
+                raise UsageError(
+                    "TW-C08",
+                    tr("{name} {value} is out of range", name=name, value=value),
+                    tr("Give {name} as a number {range}.", name=name, range=tr(wanted)),
+                )
+
+
+_LEAST = 5e-324
+_RANGES = {
+    "temperature": (0, 2, mark("from 0 to 2")),
+    "top_p": (_LEAST, 1, mark("over 0 and at most 1")),
+    "max_tokens": (1, 2**31 - 1, mark("1 or more")),
+    "seed": (0, 2**64 - 1, mark("from 0 to 2^64 - 1")),
+    "top_k": (0, 2**31 - 1, mark("0 or more")),
+    "min_p": (0, 1, mark("from 0 to 1")),
+    "repetition_penalty": (_LEAST, 2, mark("over 0 and at most 2")),
+    "presence_penalty": (-2, 2, mark("from -2 to 2")),
+    "frequency_penalty": (-2, 2, mark("from -2 to 2")),
+    "logprobs": (0, 20, mark("from 0 to 20")),
+}
+"""Setting → least, greatest (both are taken) and the range in words. OpenAI's ranges where it has the setting
+(platform.openai.com/docs/api-reference/chat), vLLM's ``SamplingParams`` for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages so far and how to answer the last one."""
+
+    messages: tuple[Message, ...] = ()
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def said(self, role: Role, content: str, *, stats: Stats | None = None, at: float = 0.0) -> Conversation:
+        """The conversation with one more message; see `Message`."""
+        return replace(self, messages=(*self.messages, Message(role, content, stats, at)))
+
+    @property
+    def system(self) -> str:
+        """The system prompt; empty if there is none."""
+        return self.messages[0].content if self.messages and self.messages[0].role == "system" else ""
+
+    def with_system(self, text: str) -> Conversation:
+        """With another system prompt, or none if ``text`` is empty."""
+        others = tuple(message for message in self.messages if message.role != "system")
+        return replace(self, messages=((Message("system", text),) if text else ()) + others)
+
+    @property
+    def title(self) -> str:
+        """The beginning of the first question, on one line; empty if nothing was asked."""
+        first = next((each.content for each in self.messages if each.role == "user"), "")
+        text = one_line(first[: 10 * LONGEST_TITLE])
+        return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+
+    def asked_again(self, question: str | None = None) -> Conversation:
+        """Up to the last question, open again: the same one, or edited; how the turn went is kept as a version.
+
+        Raises:
+            UsageError: TW-C18 if nothing was asked yet.
+        """
+        place = self._last_question()
+        last, answer = self.messages[place], self.messages[place + 1 : place + 2]
+        versions = last.versions
+        if answer:
+            versions = (*versions, Version(last.content, answer[0].content, answer[0].stats, answer[0].at))
+        again = replace(last, content=last.content if question is None else question, versions=versions)
+        return replace(self, messages=(*self.messages[:place], again))
+
+    def versions(self) -> tuple[tuple[Version, ...], int]:
+        """All ways in which the last turn went, oldest first, and which of them is the present one.
+
+        Raises:
+            UsageError: TW-C18 if nothing was asked yet.
+        """
+        place = self._last_question()
+        last, answer = self.messages[place], self.messages[place + 1 : place + 2]
+        now = Version(last.content, *((answer[0].content, answer[0].stats, answer[0].at) if answer else ("",)))
+        if not answer:
+            return (*sorted(last.versions, key=lambda one: one.at), now), len(last.versions)
+        every = sorted((*last.versions, now), key=lambda one: one.at)
+        return tuple(every), next(index for index, one in enumerate(every) if one is now)
+
+    def chosen(self, index: int) -> Conversation:
+        """With version ``index`` of `versions` as how the last turn went; the others stay versions.
+
+        Raises:
+            UsageError: TW-C18 if nothing was asked yet, or there is no such version.
+        """
+        every, now = self.versions()
+        if not 0 <= index < len(every):
+            raise UsageError(
+                "TW-C18",
+                tr("there is no version {number} of the last turn", number=index + 1),
+                tr("Give 1 to {count}.", count=len(every)),
+            )
+        one = every[index]
+        others = tuple(each for place, each in enumerate(every) if place != index and (each.answer or place != now))
+        place = self._last_question()
+        question = replace(self.messages[place], content=one.question, versions=others)
+        answer = (Message("assistant", one.answer, one.stats, one.at),) if one.answer else ()
+        return replace(self, messages=(*self.messages[:place], question, *answer))
+
+    def _last_question(self) -> int:
+        for place in reversed(range(len(self.messages))):
+            if self.messages[place].role == "user":
+                return place
+        raise UsageError("TW-C18", tr("nothing was asked yet"), tr("Ask something first."))
+
+    def without_open_question(self) -> Conversation:
+        """Without a last question that never got an answer; chat templates want turns to alternate."""
+        if self.messages and self.messages[-1].role == "user":
+            return replace(self, messages=self.messages[:-1])
+        return self
+
+    def without_oldest_turn(self) -> Conversation | None:
+        """The conversation up to its second question left out, its system prompt kept; None if one question is left."""
+        kept = self.messages[:1] if self.messages and self.messages[0].role == "system" else ()
+        for index in range(len(kept) + 1, len(self.messages)):
+            if self.messages[index].role == "user":
+                return replace(self, messages=(*kept, *self.messages[index:]))
+        return None
+
+    def to_markdown(self) -> str:
+        """The messages under headings."""
+        return "\n".join(f"## {message.role.title()}\n\n{message.content.strip()}\n" for message in self.messages)
+
+
+def conversation(answers: Mapping[str, object]) -> Conversation:
+    """An empty conversation with the settings that ``answers`` give; the served model's own where they give none.
+
+    Args:
+        answers: ``system`` and the fields of `Sampling`; None, and what is something else, counts as not given.
+    """
+    given = {one.name: value for one in fields(Sampling) if (value := answers.get(one.name)) is not None}
+    if "stop" in given:
+        given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])  # type: ignore[arg-type]
+    system = answers.get("system")
+    return Conversation((Message("system", str(system)),) if system else (), Sampling(**given))  # type: ignore[arg-type]  # whoever asked checked
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token and how probable it was.
+
+    Attributes:
+        text: Of the token; a part of a character is shown as U+FFFD.
+        logprob: Natural logarithm of its probability.
+        top: The likeliest tokens at its place with theirs, the likeliest first; empty where the server gives none.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of the answer; the last one has ``stats`` and may have no text.
 
@@ -137,9 +290,14 @@ class Chunk:
         stats: Only in the last one.
         note: Something that the user should know about this answer (and no part of it): a turn that was left out.
         tokens: Generated so far, as the server counts them; None where it does not say.
+        logprobs: Of tokens since the last piece, where they were asked for and the server gives them. They may be
+            ahead of the text, of which the beginning of a stop text is held back.
+        request: What was sent; only in the first one that is no ``note``. See `wizard.chat.snippet`.
     """
 
     text: str
     stats: Stats | None = None
     note: str | None = None
     tokens: int | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+    request: Request | None = None

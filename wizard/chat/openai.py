@@ -30,8 +30,10 @@ from wizard.chat.ask import (
     unreachable,
 )
 from wizard.chat.http_lines import lines
+from wizard.chat.logprobs import of_openai as logprobs_of
+from wizard.chat.snippet import NOT_OPENAIS, Request
 from wizard.chat.template import TIMEOUT_S, ServedModel
-from wizard.chat.wire import OPENAI, Wire
+from wizard.chat.wire import OPENAI, VLLM_LARGEST_SEED, Wire
 from wizard.kernel.errors import UsageError
 from wizard.kernel.text import plain
 from wizard.plan.plan import Ports
@@ -108,6 +110,11 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
     yield events.last()
 
 
+def request(ask: Ask, base: str) -> Request:
+    """What `stream` sends for ``ask``, with or without the key."""
+    return Request(f"{base}/chat/completions", _body(ask), ask.model, key=bool(os.environ.get(API_KEY)))
+
+
 def _body(ask: Ask) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": ask.model,
@@ -119,11 +126,19 @@ def _body(ask: Ask) -> dict[str, Any]:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if ask.temperature is not None:
-        body["temperature"] = ask.temperature
+    body |= {name: value for name in PARAMETERS if (value := getattr(ask, name)) is not None}
     if ask.seed is not None:
-        body["seed"] = ask.seed & (2**63 - 1)  # vLLM's seeds are signed
+        body["seed"] = ask.seed & VLLM_LARGEST_SEED
+    if ask.stop:
+        body["stop"] = list(ask.stop)
+    if ask.logprobs is not None:
+        body |= {"logprobs": True, "top_logprobs": ask.logprobs}
     return body
+
+
+PARAMETERS = ("temperature", "presence_penalty", "frequency_penalty", *NOT_OPENAIS)
+"""Sent if they are set. The last ones are no part of OpenAI's own interface; vLLM, ``trtllm-serve`` and others take
+them beside it (docs.vllm.ai, OpenAI-compatible server, extra parameters), and who does not may say so."""
 
 
 class _Events:
@@ -155,9 +170,10 @@ class _Events:
             choice = said["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
+            logprobs = logprobs_of((choice.get("logprobs") or {}).get("content") or ())
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise not_openai(self._base, f"{error!r} in {data[:80]!r}") from error
-        return Piece(str(text), self._tokens, "") if text else None
+        return Piece(str(text or ""), self._tokens, "", logprobs) if text or logprobs else None
 
     def last(self) -> Piece:
         """The last piece.

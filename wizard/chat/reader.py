@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wizard.chat.ask import Ask, Piece
+from wizard.chat.conversation import TokenLogprob
+from wizard.chat.logprobs import of_own, of_vllm
 from wizard.chat.reading import Pieces, Prompt, Stop
 from wizard.chat.tokens import Detokenizer, Tokenizer
 from wizard.chat.wire import OWN, WIZARD, Tensor, Wire
@@ -54,16 +56,22 @@ class Reader:
         """
         if self.over:
             return None
+        logprobs: tuple[TokenLogprob, ...] = ()
         if self._ids:
             new, reason = self._ids.feed(outputs)
             self._tokens = self._ids.count
+            if self._ask.logprobs is not None:
+                logprobs = self._ids.logprobs(outputs.get(self.wire.format.logprobs) or ())
         else:
             new = self._pieces.feed(_text(outputs["text_output"]))
             reason = self._said(outputs)
+            if self._ask.logprobs is not None and outputs.get(self.wire.format.logprobs):
+                read = of_own if self.wire.format is WIZARD else of_vllm
+                logprobs = read(_text(outputs[self.wire.format.logprobs]))
         text = self._stop.feed(self._prompt.feed(new))
         if reason or self._stop.found:
-            return self._last(text, "stop" if self._stop.found else reason)
-        return Piece(text, self._tokens, "") if text or self.wire.format is WIZARD else None
+            return self._last(text, "stop" if self._stop.found else reason, logprobs)
+        return Piece(text, self._tokens, "", logprobs) if text or logprobs or self.wire.format is WIZARD else None
 
     def end(self) -> Piece | None:
         """The last piece, when the server has sent all; None if it was cut short, or if there was a last piece."""
@@ -83,13 +91,13 @@ class Reader:
             return "" if reason in NO_REASON else reason
         return ""
 
-    def _last(self, text: str, reason: str) -> Piece:
+    def _last(self, text: str, reason: str, logprobs: tuple[TokenLogprob, ...] = ()) -> Piece:
         self.over = True
         self.cut = self.wire.format.cancels and (self._stop.found or bool(self._ids and self._ids.ended != self._end))
         if not self._stop.found:
             held = self._ids.text.rest() if self._ids else self._pieces.rest()
             text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
-        return Piece(text, self._tokens, "stop" if self._stop.found else reason)
+        return Piece(text, self._tokens, "stop" if self._stop.found else reason, logprobs)
 
 
 class _Ids:
@@ -98,6 +106,8 @@ class _Ids:
     def __init__(self, ask: Ask, echoes: bool, tokenizer: Tokenizer) -> None:
         self.text = Detokenizer(tokenizer.decode)
         self.count = 0
+        self._new: list[int] = []  # of the last response
+        self._decode = tokenizer.decode
         self.ended: int | None = None  # the token that ended the answer
         self._echoes = echoes
         self._before = list(ask.ids)
@@ -114,10 +124,18 @@ class _Ids:
         if self._echoes and ids[: len(self._before)] == self._before:
             ids = ids[len(self._before) :]
         self._before += ids
+        self._new = ids
         last = next((place for place, each in enumerate(ids) if each in self._ends), None)
         self.count += len(ids) if last is None else last + 1
         self.ended = None if last is None else ids[last]
         return self.text.feed(ids[:last]), "" if last is None else "stop"
+
+    def logprobs(self, values: Sequence[Any]) -> tuple[TokenLogprob, ...]:
+        """Of the last response's tokens; ``values`` may be those of all tokens so far, or of these only."""
+        last = values[len(values) - len(self._new) :] if len(values) >= len(self._new) else values
+        return tuple(
+            TokenLogprob(self._decode([one]), float(value)) for one, value in zip(self._new, last, strict=False)
+        )
 
 
 def _text(values: Sequence[Any]) -> str:

@@ -12,21 +12,18 @@ from pathlib import Path
 
 from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, no_tokenizer, too_long
 from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.meter import Meter
 from wizard.chat.reader import Reader
+from wizard.chat.snippet import Request, triton_request
 from wizard.chat.template import ServedModel, render, served_model
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
-from wizard.chat.wire import LLM_API, OPENAI, TEXT, TOKEN_IDS, VLLM
+from wizard.chat.wire import LLM_API, OPENAI, TEXT, TOKEN_IDS, VLLM, WIZARD
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.model.special import pattern
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
-
-BYTES_PER_TOKEN = 3
-"""Text in common tokenizers has about four bytes for each token; fewer is careful."""
-TURN_TOKENS = 8
-"""Role names and turn marks around a message."""
 
 
 def described(endpoint: Endpoint) -> ServedModel:
@@ -74,11 +71,11 @@ async def answer(
     kept = _shortened(conversation, served)
     while True:
         ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
-        clock = _Clock()
-        pieces = _stream(ask, endpoint, protocol, clock, _reader(ask, served, tokenizer))
+        clock, reader = _Clock(), _reader(ask, served, tokenizer)
+        pieces = _stream(ask, endpoint, protocol, clock, reader)
         if process:  # without one there is nothing to look at, and Triton itself refuses the request
             pieces = watched(pieces, partial(proctable.alive, process), partial(model_ended, served.name))
-        chunks = _measured(pieces, clock, _note(conversation, kept, served, ask))
+        chunks = _measured(pieces, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, reader))
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -91,19 +88,36 @@ async def answer(
             kept = shorter
 
 
+def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
+    """What would be sent for the conversation's last question; blocks for a second at the first time.
+
+    Raises:
+        UsageError: TW-C13 the model speaks in token ids and there is no tokenizer.
+        ModelError: TW-C06 the chat template refuses the messages.
+    """
+    tokenizer = _tokenizer(served)
+    ask = _ask(_shortened(conversation, served), served, tokenizer)
+    return _request(ask, endpoint, _reader(ask, served, tokenizer))
+
+
+def _request(ask: Ask, endpoint: Endpoint, reader: Reader) -> Request:
+    if reader.wire.format is OPENAI:
+        from wizard.chat import openai
+
+        return openai.request(ask, endpoint.http)
+    return triton_request(endpoint, ask.model, reader.tensors())
+
+
 def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
     """Leave out the oldest turns until the rest, by a careful guess, has room for an answer."""
     kept = conversation
     if served.max_seq_len is None or not served.takes_turns:
         return kept
     room = served.max_seq_len - min(conversation.sampling.max_tokens, served.max_seq_len // 4)
-    while _guess(kept) > room and (shorter := kept.without_oldest_turn()):
+    estimate = Meter()
+    while estimate.usage(kept).tokens > room and (shorter := kept.without_oldest_turn()):
         kept = shorter
     return kept
-
-
-def _guess(conversation: Conversation) -> int:
-    return sum(len(each.content.encode()) // BYTES_PER_TOKEN + TURN_TOKENS for each in conversation.messages)
 
 
 def _note(conversation: Conversation, kept: Conversation, served: ServedModel, ask: Ask) -> str | None:
@@ -145,9 +159,16 @@ def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer |
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=sampling.seed,
-        stop=served.chat.stop if served.chat else (),
+        # The wizard's own models know their stop texts.
+        stop=(*(served.chat.stop if served.chat and served.wire.format is not WIZARD else ()), *sampling.stop),
         ids=ids,
         messages=conversation.messages,
+        top_k=sampling.top_k,
+        min_p=sampling.min_p,
+        repetition_penalty=sampling.repetition_penalty,
+        presence_penalty=sampling.presence_penalty,
+        frequency_penalty=sampling.frequency_penalty,
+        logprobs=sampling.logprobs,
     )
 
 
@@ -194,7 +215,7 @@ def _stream(ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock, reader: 
 
 
 async def _measured(
-    pieces: AsyncGenerator[Piece, None], clock: _Clock, note: str | None
+    pieces: AsyncGenerator[Piece, None], clock: _Clock, note: str | None, sent: Request | None
 ) -> AsyncGenerator[Chunk, None]:
     first: float | None = None
     async with aclosing(pieces):
@@ -206,4 +227,5 @@ async def _measured(
             if piece.text and first is None:
                 first = elapsed
             stats = Stats(piece.tokens, first, elapsed, piece.finish) if piece.finish else None
-            yield Chunk(piece.text, stats, tokens=piece.tokens)
+            yield Chunk(piece.text, stats, tokens=piece.tokens, logprobs=piece.logprobs, request=sent)
+            sent = None

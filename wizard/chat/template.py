@@ -54,6 +54,11 @@ class ServedModel:
         """It knows a conversation from a text."""
         return self.chat is not None or self.wire.format is OPENAI
 
+    @property
+    def logprobs(self) -> int | None:
+        """Most alternatives that come with a token's log-probability; None if it gives nothing of the kind."""
+        return self.wire.logprobs
+
 
 def served_model(url: str, model: str, folder: str | None = None) -> ServedModel:
     """Ask the server at ``url`` what ``model`` is; blocks for up to `TIMEOUT_S` a question.

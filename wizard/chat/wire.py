@@ -50,6 +50,7 @@ class Format:
         inputs: Name of an input → what it carries (a key of `_carried`).
         tokens: The output that counts tokens; empty if there is none.
         finish: The output with the reason of the end; empty if there is none.
+        logprobs: The output with the tokens' log-probabilities; empty if there is none (the LLM API gives their sum).
         sums: ``tokens`` counts those of each response, not all so far.
         greedy: Temperature 0 is said as "the likeliest token only" (top-k 1), because the engine divides by it.
         cancels: Closing the stream stops the engine.
@@ -60,6 +61,7 @@ class Format:
     inputs: tuple[tuple[str, str], ...]
     tokens: str = ""
     finish: str = ""
+    logprobs: str = ""
     sums: bool = False
     greedy: bool = True
     cancels: bool = True
@@ -75,9 +77,17 @@ WIZARD = Format(
         ("top_p", "top_p"),
         ("temperature", "temperature"),
         ("random_seed", "seed"),
+        ("stop_words", "stop"),
+        ("top_k", "top_k"),
+        ("min_p", "min_p"),
+        ("repetition_penalty", "repetition_penalty"),
+        ("presence_penalty", "presence_penalty"),
+        ("frequency_penalty", "frequency_penalty"),
+        ("logprobs", "logprobs"),
     ),
     tokens="completion_tokens",
     finish="finish_reason",
+    logprobs="logprobs",
     greedy=False,
 )
 
@@ -93,11 +103,16 @@ TOKEN_IDS = Format(
         ("temperature", "temperature"),
         ("runtime_top_p", "top_p"),
         ("runtime_top_k", "top_k"),
+        ("repetition_penalty", "repetition_penalty"),
+        ("presence_penalty", "presence_penalty"),
+        ("frequency_penalty", "frequency_penalty"),
         ("random_seed", "seed"),
         ("seed", "seed"),
         ("streaming", "stream"),
         ("exclude_input_in_output", "yes"),
+        ("return_log_probs", "wants_logprobs"),
     ),
+    logprobs="output_log_probs",
 )
 
 LLM_API = Format(
@@ -110,6 +125,8 @@ LLM_API = Format(
         ("sampling_param_temperature", "temperature"),
         ("sampling_param_top_p", "top_p"),
         ("sampling_param_top_k", "top_k"),
+        ("sampling_param_presence_penalty", "presence_penalty"),
+        ("sampling_param_frequency_penalty", "frequency_penalty"),
         ("sampling_param_seed", "seed"),
         ("sampling_param_stop", "stop"),
         ("sampling_param_exclude_input_from_output", "yes"),
@@ -128,9 +145,11 @@ VLLM = Format(
         ("exclude_input_in_output", "yes"),
         ("return_finish_reason", "yes"),
         ("return_num_output_tokens", "yes"),
+        ("return_logprobs", "wants_logprobs"),
     ),
     tokens="num_output_tokens",
     finish="finish_reason",
+    logprobs="logprobs",
     sums=True,
     greedy=False,
 )
@@ -146,6 +165,9 @@ TEXT = Format(
         ("temperature", "temperature"),
         ("top_p", "top_p"),
         ("top_k", "top_k"),
+        ("repetition_penalty", "repetition_penalty"),
+        ("presence_penalty", "presence_penalty"),
+        ("frequency_penalty", "frequency_penalty"),
         ("random_seed", "seed"),
         ("seed", "seed"),
         ("stream", "stream"),
@@ -204,26 +226,51 @@ class Wire:
     @property
     def outputs(self) -> frozenset[str]:
         """Names of the outputs that are read; a response may have many more."""
-        return frozenset({"text_output", "output_ids", "sequence_length", self.format.tokens, self.format.finish})
+        form = self.format
+        return frozenset({"text_output", "output_ids", "sequence_length", form.tokens, form.finish, form.logprobs})
 
     @property
     def reasons(self) -> bool:
         """The model says why an answer ended, so one without a reason was cut short."""
         return self.kinds is None or self.format is WIZARD or "return_finish_reason" in dict(self.kinds)
 
+    @property
+    def logprobs(self) -> int | None:
+        """Most alternatives that come with a token's log-probability; None if the model gives nothing of the kind."""
+        if self.format is OPENAI:
+            return MOST_LOGPROBS
+        if not {"logprobs", "wants_logprobs"} & self._taken():
+            return None
+        return 0 if self.format is TOKEN_IDS else MOST_LOGPROBS
+
     def lacks(self, ask: Ask) -> list[str]:
         """Settings of ``ask`` that this model has no input for."""
-        if self.format in (VLLM, OPENAI) or self.kinds is None:
+        if self.format is OPENAI:
             return []
-        there = {key for name, key in self.format.inputs if name in dict(self.kinds)}
-        wanted = {"temperature": ask.temperature, "seed": ask.seed, "top_p": ask.top_p}
+        there = self._taken() | (set(SETTINGS) if self.format is VLLM else set())
         greedy = self.format.greedy and ask.temperature == 0
-        return [
+        lacking = [
             name
-            for name, value in wanted.items()
-            if value is not None and (("top_k" if greedy and name == "temperature" else name) not in there)
+            for name in SETTINGS
+            if getattr(ask, name) is not None
+            and ("top_k" if greedy and name == "temperature" else name) not in there
+            and not (greedy and name == "top_k")
         ]
+        return lacking + (["logprobs"] if ask.logprobs is not None and self.logprobs is None else [])
 
+    def _taken(self) -> set[str]:
+        """Keys of what the model has an input for."""
+        names = dict(self.kinds) if self.kinds is not None else OWN_KINDS
+        return {key for name, key in self.format.inputs if name in names}
+
+
+SETTINGS = (
+    *("temperature", "seed", "top_p", "top_k", "min_p"),
+    *("repetition_penalty", "presence_penalty", "frequency_penalty"),
+)
+"""Fields of `Ask` that a model may not take."""
+MOST_LOGPROBS = 20
+"""vLLM's default limit (``max_logprobs``) and OpenAI's, and what the wizard's own models take."""
 
 OWN_KINDS = {
     "text_input": "BYTES",
@@ -232,22 +279,29 @@ OWN_KINDS = {
     "top_p": "FP32",
     "temperature": "FP32",
     "random_seed": "UINT64",
+    "stop_words": "BYTES",
+    "top_k": "INT32",
+    "min_p": "FP32",
+    "repetition_penalty": "FP32",
+    "presence_penalty": "FP32",
+    "frequency_penalty": "FP32",
+    "logprobs": "INT32",
 }
 """Inputs of the wizard's own models."""
 
-OWN = Wire(single=frozenset(OWN_KINDS))
+OWN = Wire(single=frozenset(OWN_KINDS) - {"stop_words"})
 
 
 def _carried(ask: Ask, wire: Wire, end: int | None) -> dict[str, tuple[Any, ...]]:
     """Key in `Format.inputs` → values; what is not to be sent is empty."""
     greedy = wire.format.greedy and ask.temperature == 0
+    given = {name: () if (value := getattr(ask, name)) is None else (value,) for name in (*SETTINGS, "logprobs")}
     return {
+        **given,
+        **({"temperature": (), "top_k": (1,)} if greedy else {}),
         "prompt": (ask.prompt,),
         "max_tokens": (ask.max_tokens,),
-        "temperature": () if greedy or ask.temperature is None else (ask.temperature,),
-        "top_p": (ask.top_p,),
-        "top_k": (1,) if greedy else (),
-        "seed": () if ask.seed is None else (ask.seed,),
+        "wants_logprobs": () if ask.logprobs is None else (True,),
         "stop": ask.stop,
         "nothing": (),
         "stream": (wire.streams,),
@@ -261,9 +315,10 @@ def _carried(ask: Ask, wire: Wire, end: int | None) -> dict[str, tuple[Any, ...]
 
 
 def _vllm_parameters(ask: Ask) -> dict[str, Any]:
+    """Names and ranges of vLLM's ``SamplingParams``."""
+    names = ("temperature", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
     values: dict[str, Any] = {"max_tokens": ask.max_tokens, "top_p": ask.top_p}
-    if ask.temperature is not None:
-        values["temperature"] = ask.temperature
+    values |= {name: value for name in names if (value := getattr(ask, name)) is not None}
     if ask.seed is not None:
         values["seed"] = ask.seed & VLLM_LARGEST_SEED  # vLLM's seeds are signed
     if ask.stop:

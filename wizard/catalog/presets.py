@@ -1,0 +1,129 @@
+"""Presets of the chat: a system prompt and settings under a name; shipped ones and the user's own.
+
+A preset is a TOML file in a ``presets`` folder of the profiles, so a user's own hides a shipped one of the same name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wizard.catalog.profiles import files, load_toml, user_folder
+from wizard.kernel import toml
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.values import from_data
+
+_NAME = re.compile(r"[\w-]{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A system prompt and settings.
+
+    Attributes:
+        name: The file's name without ``.toml``, and what the user types.
+        about: One sentence for a list.
+        system: System prompt; empty for none.
+        sampling: Setting → value, the fields of `wizard.chat.conversation.Sampling`; the others keep their defaults.
+        own: Saved by the user, who can remove it.
+    """
+
+    name: str
+    about: str = ""
+    system: str = ""
+    sampling: Mapping[str, float | int | str | tuple[str, ...]] = field(default_factory=dict)
+    own: bool = False
+
+
+def presets() -> list[Preset]:
+    """All presets, the user's own first.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
+    """
+    mine = _folder()
+    found = [
+        from_data(Preset, {**load_toml(path), "name": name, "own": path.parent == mine}, where=str(path))
+        for name, path in files("presets").items()
+    ]
+    return sorted(found, key=lambda one: (not one.own, one.name))
+
+
+def preset(name: str) -> Preset:
+    """The preset ``name``.
+
+    Raises:
+        UsageError: TW-D10 if there is none of that name.
+    """
+    known = {one.name: one for one in presets()}
+    if name not in known:
+        raise UsageError(
+            "TW-D10",
+            tr("there is no preset {name}", name=repr(name[:60])),
+            tr("There are: {names}.", names=", ".join(known)),
+        )
+    return known[name]
+
+
+def save(one: Preset) -> Path:
+    """Keep a preset of the user's in the config folder, in place of one of the same name; returns the file.
+
+    Raises:
+        UsageError: TW-D11 if the name is not usable, TW-D12 if the file cannot be written.
+    """
+    if not _NAME.fullmatch(one.name):
+        raise UsageError(
+            "TW-D11",
+            tr("{name} is not a usable name of a preset", name=repr(one.name[:60])),
+            tr("Use letters, digits, '_' and '-', 40 at most."),
+        )
+    path = _folder() / f"{one.name}.toml"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(_text(one), encoding="utf-8")
+        temporary.replace(path)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(
+            "TW-D12", tr("{path} cannot be written: {why}", path=path, why=error), tr("Mend the rights of the folder.")
+        ) from error
+    return path
+
+
+def remove(name: str) -> None:
+    """Remove a preset of the user's.
+
+    Raises:
+        UsageError: TW-D10 if there is none of that name, TW-D12 if it cannot be removed or is shipped with the wizard.
+    """
+    if not preset(name).own:
+        raise UsageError(
+            "TW-D12",
+            tr("the preset {name} is a part of the wizard", name=repr(name)),
+            tr("Only presets of your own can be removed; save one of the same name to hide it."),
+        )
+    path = _folder() / f"{name}.toml"
+    try:
+        path.unlink()
+    except OSError as error:
+        raise UsageError(
+            "TW-D12", tr("{path} cannot be removed: {why}", path=path, why=error), tr("Mend the rights of the folder.")
+        ) from error
+
+
+def _folder() -> Path:
+    return user_folder() / "presets"
+
+
+def _text(one: Preset) -> str:
+    lines = [f"{key} = {toml.scalar(value)}" for key, value in (("about", one.about), ("system", one.system)) if value]
+    lines += ["", "[sampling]", *(f"{name} = {_value(value)}" for name, value in one.sampling.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    return f"[{', '.join(map(toml.scalar, value))}]" if isinstance(value, (list, tuple)) else toml.scalar(value)

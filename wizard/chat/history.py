@@ -1,0 +1,347 @@
+"""Conversations that are kept on this machine: one SQLite file in a folder that only its owner can enter.
+
+Every call opens the file, does one transaction and closes it, so that threads and several wizards may use it at once
+(write-ahead logging, sqlite.org/wal.html). What is deleted is overwritten in the file (``secure_delete``,
+sqlite.org/pragma.html) and merged out of the index (``optimize``, sqlite.org/fts5.html); what a disk or a backup keeps
+beyond that is out of reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Version
+from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_json, to_json
+
+VERSION = 1
+"""Of the tables, kept in the file (``user_version``)."""
+BUSY_S = 10.0
+"""As long is another wizard waited for."""
+_TABLES = (
+    "CREATE TABLE chat (id INTEGER PRIMARY KEY AUTOINCREMENT, revision INTEGER NOT NULL, title TEXT NOT NULL, "
+    "model TEXT NOT NULL, endpoint TEXT NOT NULL, sampling TEXT NOT NULL, created REAL NOT NULL, "
+    "updated REAL NOT NULL)",
+    "CREATE INDEX chat_updated ON chat (updated)",
+    "CREATE TABLE message (id INTEGER PRIMARY KEY, chat INTEGER NOT NULL REFERENCES chat ON DELETE CASCADE, "
+    "place INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL, at REAL NOT NULL, more TEXT NOT NULL, "
+    "UNIQUE (chat, place))",
+)
+_INDEX = (
+    "CREATE VIRTUAL TABLE words USING fts5 (content, content='message', content_rowid='id', tokenize='trigram')",
+    "CREATE TRIGGER message_added AFTER INSERT ON message BEGIN "
+    "INSERT INTO words (rowid, content) VALUES (new.id, new.content); END",
+    "CREATE TRIGGER message_removed AFTER DELETE ON message BEGIN "
+    "INSERT INTO words (words, rowid, content) VALUES ('delete', old.id, old.content); END",
+)
+"""Trigrams find parts of words, as languages without blanks between all words need; SQLite has them from 3.34 on."""
+_INDEXED = "SELECT 1 FROM sqlite_master WHERE name = 'words'"
+_ENTRIES = (
+    "SELECT id, title, model, endpoint, created, updated, (SELECT count(*) FROM message WHERE chat = chat.id) FROM chat"
+)
+_FIRST = (
+    "WITH first AS (SELECT chat, min(id) AS message FROM message WHERE {} GROUP BY chat) "
+    "SELECT chat.id, title, model, endpoint, created, updated, (SELECT count(*) FROM message WHERE chat = chat.id), "
+    "(SELECT content FROM message WHERE id = first.message) FROM chat LEFT JOIN first ON first.chat = chat.id "
+    "WHERE first.message IS NOT NULL OR title LIKE ? ESCAPE '\\' ORDER BY updated DESC, chat.id DESC LIMIT ?"
+)
+_FIRST_WORDS = _FIRST.format("id IN (SELECT rowid FROM words WHERE words MATCH ?)")
+_FIRST_LIKE = _FIRST.format("content LIKE ? ESCAPE '\\'")
+SHORTEST_INDEXED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A kept conversation in a list. Times are seconds since 1970 (UTC).
+
+    Attributes:
+        id: Never given to another one.
+        found: Where something was searched: the text around the first place that has it.
+    """
+
+    id: int
+    title: str
+    model: str
+    endpoint: str
+    created: float
+    updated: float
+    messages: int
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A conversation as it is kept; without an ``id`` it is not kept yet.
+
+    Attributes:
+        title: Empty: the conversation's own, its first question.
+        model: That answered last.
+        endpoint: Name of the server.
+        revision: Counts the savings, so that two wizards do not overwrite each other's.
+    """
+
+    conversation: Conversation
+    model: str = ""
+    endpoint: str = ""
+    title: str = ""
+    id: int | None = None
+    revision: int = 0
+    created: float = 0.0
+    updated: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All conversations that are kept in one file.
+
+    Every method may raise `WorkspaceError`: TW-C20 the file is damaged or something else, TW-C21 it was made by a
+    newer wizard, TW-C22 it cannot be read or written. Nothing is overwritten then.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> History:
+        """The one of ``workspace``; nothing is made before something is saved."""
+        return cls(workspace.root / "chats" / "chats.sqlite3")
+
+    def save(self, kept: Kept) -> Kept:
+        """Keep the conversation as it is now, all of it or nothing; what was saved before of it is brought up to date.
+
+        If another wizard has gone on with the same conversation in the meantime, this becomes one of its own.
+        """
+        now = time.time()
+        with self._open(write=True) as store:
+            row = store.execute("SELECT revision FROM chat WHERE id = ?", (kept.id,)).fetchone() if kept.id else None
+            title = kept.title or _utf8(kept.conversation.title)
+            values = (title, kept.model, kept.endpoint, to_json(kept.conversation.sampling), now)
+            if row and row[0] == kept.revision:
+                store.execute(
+                    "UPDATE chat SET title=?, model=?, endpoint=?, sampling=?, updated=?, revision=revision+1 "
+                    "WHERE id=?",
+                    (*values, kept.id),
+                )
+                saved = replace(kept, revision=kept.revision + 1, updated=now)
+            else:
+                made = store.execute(
+                    "INSERT INTO chat (title, model, endpoint, sampling, updated, created, revision) "
+                    "VALUES (?, ?, ?, ?, ?, ?, 1)",
+                    (*values, now),
+                )
+                saved = replace(kept, id=made.lastrowid, revision=1, created=now, updated=now)
+            _write_messages(store, saved.id or 0, kept.conversation.messages)
+        return replace(saved, title=title)
+
+    def load(self, number: int) -> Kept:
+        """The conversation ``number``.
+
+        Raises:
+            UsageError: TW-C23 if there is none of that number.
+        """
+        with self._open() as store:
+            row = store.execute(
+                "SELECT title, model, endpoint, sampling, created, updated, revision FROM chat WHERE id = ?", (number,)
+            ).fetchone()
+            if row is None:
+                raise _unknown(number)
+            messages = store.execute(
+                "SELECT role, content, at, more FROM message WHERE chat = ? ORDER BY place", (number,)
+            ).fetchall()
+        where = f"{self.path} ({number})"
+        conversation = Conversation(
+            tuple(_message(each, where) for each in messages), from_json(Sampling, row[3], where=where)
+        )
+        return Kept(conversation, row[1], row[2], row[0], number, row[6], row[4], row[5])
+
+    def newest(self) -> Kept | None:
+        """The conversation that was gone on with last."""
+        entries = self.entries(limit=1)
+        return self.load(entries[0].id) if entries else None
+
+    def entries(self, *, limit: int = 50, offset: int = 0) -> list[Entry]:
+        """Conversations, the last one first."""
+        with self._open() as store:
+            rows = store.execute(
+                f"{_ENTRIES} ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?", (limit, offset)
+            ).fetchall()
+        return [Entry(*row) for row in rows]
+
+    def search(self, text: str, *, limit: int = 50) -> list[Entry]:
+        """Conversations with ``text`` in a message or in the title, the last one first; case does not matter."""
+        text = text.strip()
+        if not text:
+            return self.entries(limit=limit)
+        with self._open() as store:
+            indexed = len(text) >= SHORTEST_INDEXED and store.execute(_INDEXED).fetchone()
+            first, wanted = (
+                (_FIRST_WORDS, '"' + text.replace('"', '""') + '"') if indexed else (_FIRST_LIKE, _like(text))
+            )
+            rows = store.execute(first, (wanted, _like(text), limit)).fetchall()
+        return [replace(Entry(*row[:7]), found=_around(row[7] or "", text)) for row in rows]
+
+    def rename(self, number: int, title: str) -> None:
+        """Give a conversation another title.
+
+        Raises:
+            UsageError: TW-C23 if there is none of that number, TW-C24 if the title is empty.
+        """
+        title = " ".join(title.split())
+        if not title:
+            raise UsageError(
+                "TW-C24", tr("a title cannot be empty"), tr("Give the conversation a title of some words.")
+            )
+        with self._open(write=True) as store:
+            if not store.execute("UPDATE chat SET title = ? WHERE id = ?", (title, number)).rowcount:
+                raise _unknown(number)
+
+    def delete(self, number: int) -> None:
+        """Remove a conversation; its text is overwritten in the file.
+
+        Raises:
+            UsageError: TW-C23 if there is none of that number.
+        """
+        with self._open(write=True) as store:
+            if not store.execute("DELETE FROM chat WHERE id = ?", (number,)).rowcount:
+                raise _unknown(number)
+            if store.execute(_INDEXED).fetchone():
+                store.execute("INSERT INTO words (words) VALUES ('optimize')")
+        with self._open() as store:
+            store.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log that was written before has the text, too
+
+    @contextlib.contextmanager
+    def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction."""
+        try:
+            if write:
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with contextlib.suppress(FileExistsError):  # SQLite gives the files beside it the same rights
+                    os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            kept = self.path.exists()  # else nothing was saved yet, and an empty store in memory says so
+            store = sqlite3.connect(self.path if kept else ":memory:", timeout=BUSY_S, isolation_level=None)
+            with contextlib.closing(store):
+                self._prepare(store, write=write)
+                store.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                yield store
+                store.execute("COMMIT")  # closing without it rolls back
+        except (OSError, sqlite3.Error, UnicodeError) as error:
+            raise _failure(self.path, error) from error
+
+    def _prepare(self, store: sqlite3.Connection, *, write: bool) -> None:
+        """Set the connection up; make the tables if the file is new."""
+        store.execute("PRAGMA secure_delete = ON")
+        store.execute("PRAGMA foreign_keys = ON")
+        (version,) = store.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise WorkspaceError(
+                "TW-C21",
+                tr("the conversations in {path} were kept by a newer triton-wizard", path=self.path),
+                tr("Use that one, or chat with --private, which keeps nothing."),
+            )
+        if version == 0:
+            _make(store, self.path)
+        if write:
+            with contextlib.suppress(sqlite3.OperationalError):  # another wizard has it open: the next time will do
+                store.execute("PRAGMA journal_mode = WAL")
+
+
+def _make(store: sqlite3.Connection, path: Path) -> None:
+    """The tables, in a file that has none."""
+    store.execute("BEGIN IMMEDIATE")
+    if store.execute("PRAGMA user_version").fetchone() == (0,):  # no other wizard was faster
+        if store.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise _damaged(path, tr("it holds something else"))
+        for statement in _TABLES:
+            store.execute(statement)
+        with contextlib.suppress(sqlite3.OperationalError):  # a SQLite without FTS5 or trigrams searches without index
+            for statement in _INDEX:
+                store.execute(statement)
+        store.execute(f"PRAGMA user_version = {VERSION}")
+    store.execute("COMMIT")
+
+
+@dataclass(frozen=True, slots=True)
+class _More:
+    """What a message has beside its text."""
+
+    stats: Stats | None = None
+    versions: tuple[Version, ...] = ()
+
+
+def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Message, ...]) -> None:
+    """Write what is new or has changed, and nothing else: most often the last two of many."""
+    wanted = [_row(each) for each in messages]
+    there = store.execute(
+        "SELECT role, content, at, more FROM message WHERE chat = ? ORDER BY place", (chat,)
+    ).fetchall()
+    same = next((i for i, (old, new) in enumerate(zip(there, wanted, strict=False)) if old != new), None)
+    same = min(len(there), len(wanted)) if same is None else same
+    store.execute("DELETE FROM message WHERE chat = ? AND place >= ?", (chat, same))
+    store.executemany(
+        "INSERT INTO message (chat, place, role, content, at, more) VALUES (?, ?, ?, ?, ?, ?)",
+        [(chat, same + index, *row) for index, row in enumerate(wanted[same:])],
+    )
+
+
+def _row(message: Message) -> tuple[str, str, float, str]:
+    more = to_json(_More(message.stats, message.versions))
+    return message.role, _utf8(message.content), message.at, _utf8(more)
+
+
+def _utf8(text: str) -> str:
+    """``text`` without lone surrogates, which a terminal may give."""
+    return text.encode(errors="replace").decode()
+
+
+def _message(row: Any, where: str) -> Message:
+    role, content, at, more = row
+    known = from_json(_More, more, where=where)
+    return Message(role, content, known.stats, at, known.versions)
+
+
+def _like(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def _around(content: str, text: str, *, width: int = 80) -> str:
+    """The part of ``content`` that has ``text``, on one line."""
+    place = content.lower().find(text.lower())
+    if place < 0:
+        return ""
+    start = max(0, place - width // 2)
+    end = place + len(text) + width // 2
+    part = " ".join(content[start:end].split())
+    return f"{'…' if start else ''}{part}{'…' if end < len(content) else ''}"
+
+
+def _unknown(number: int) -> UsageError:
+    return UsageError(
+        "TW-C23", tr("there is no kept conversation {number}", number=number), tr("See the list of conversations.")
+    )
+
+
+def _damaged(path: Path, why: object) -> WorkspaceError:
+    return WorkspaceError(
+        "TW-C20",
+        tr("the kept conversations in {path} cannot be read: {why}", path=path, why=why),
+        tr("Nothing was changed. Move the file away to begin a new one, or bring it back from a backup."),
+    )
+
+
+def _failure(path: Path, error: Exception) -> WorkspaceError:
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return _damaged(path, error)
+    return WorkspaceError(
+        "TW-C22",
+        tr("the conversation cannot be kept in {path}: {why}", path=path, why=error),
+        tr("Free some space or mend its rights, or chat with --private, which keeps nothing."),
+    )

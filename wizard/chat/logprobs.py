@@ -1,0 +1,55 @@
+"""Tokens' log-probabilities in the forms in which servers give them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wizard.chat.conversation import TokenLogprob
+
+
+def of_openai(entries: Iterable[Mapping[str, Any]]) -> tuple[TokenLogprob, ...]:
+    """``choices[0].logprobs.content`` of a chat completion (platform.openai.com/docs/api-reference/chat).
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: It is none.
+    """
+    return tuple(
+        TokenLogprob(
+            str(each["token"]),
+            float(each["logprob"]),
+            tuple((str(one["token"]), float(one["logprob"])) for one in each.get("top_logprobs") or ()),
+        )
+        for each in entries
+    )
+
+
+def of_own(text: str) -> tuple[TokenLogprob, ...]:
+    """The output ``logprobs`` of the wizard's own models: JSON, ``[[token, logprob, [[token, logprob], ...]], ...]``.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none.
+    """
+    return tuple(
+        TokenLogprob(str(token), float(logprob), tuple((str(one), float(value)) for one, value in top))
+        for token, logprob, top in json.loads(text or "[]")
+    )
+
+
+def of_vllm(text: str) -> tuple[TokenLogprob, ...]:
+    """The output ``logprobs`` of Triton's vLLM backend: for each token an object, id → logprob, rank, decoded token.
+
+    The chosen token is the first in it (``create_response`` in ``src/utils/request.py`` of
+    triton-inference-server/vllm_backend; vLLM's ``LogprobsProcessor`` for the order).
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: It is none.
+    """
+    found = []
+    for place in json.loads(text or "null") or ():
+        tokens = [(str(one["decoded_token"] or ""), float(one["logprob"])) for one in place.values()]
+        if tokens:
+            top = sorted(tokens, key=lambda one: one[1], reverse=True) if len(tokens) > 1 else ()
+            found.append(TokenLogprob(*tokens[0], tuple(top)))
+    return tuple(found)

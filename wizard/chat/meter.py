@@ -1,0 +1,102 @@
+"""How much of the model's context a conversation takes: the next prompt, with what is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from wizard.chat.conversation import Conversation, Message
+from wizard.chat.template import ServedModel
+from wizard.chat.tokens import Tokenizer
+from wizard.kernel.errors import UsageError
+
+BYTES_PER_TOKEN = 3
+"""Text in common tokenizers has about four bytes for each token; fewer is careful."""
+TURN_TOKENS = 8
+"""Role names and turn marks around a message."""
+ENOUGH_TOKENS = 50
+"""Counted by the server, they say more of this model's tokens than the rule above."""
+LONGEST_COUNTED = 8_000
+"""Characters of a draft that are counted at every key; a longer one is estimated until it is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of the next prompt.
+
+    Attributes:
+        tokens: With what is being written, and the marks around each message.
+        context: Of the served model, for prompt and answer together; None if the server does not say.
+        counted: By the model's own tokenizer (but `TURN_TOKENS` for each message's marks); otherwise it is an estimate
+            and is to be shown as one.
+    """
+
+    tokens: int
+    context: int | None
+    counted: bool
+
+    @property
+    def share(self) -> float | None:
+        """Of the context, 0 to 1 and beyond; None if that is not known."""
+        return self.tokens / self.context if self.context else None
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts; cheap enough to be asked at every key, because it remembers the messages that it has counted.
+
+    Attributes:
+        context: Tokens of prompt plus answer; None if that is not known.
+        encode: The model's own tokenizer; None where there is none.
+    """
+
+    context: int | None = None
+    encode: Callable[[str], list[int]] | None = None
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def usage(self, conversation: Conversation, draft: str = "") -> Usage:
+        """What ``conversation`` takes with ``draft`` as its next question."""
+        counted = self.encode is not None and len(draft) <= LONGEST_COUNTED
+        size = bytes_per_token(conversation)
+        tokens = sum(self._of(message, size) + TURN_TOKENS for message in conversation.messages)
+        if draft:
+            tokens += TURN_TOKENS
+            tokens += (
+                len(self.encode(draft))
+                if self.encode and counted
+                else round(len(draft.encode(errors="replace")) / size)
+            )
+        return Usage(tokens, self.context, counted)
+
+    def _of(self, message: Message, size: float) -> int:
+        if self.encode is None:
+            return _estimate(message, size)
+        if message.content not in self._known:
+            self._known[message.content] = len(self.encode(message.content))
+        return self._known[message.content]
+
+
+def meter(served: ServedModel) -> Meter:
+    """The meter for a served model; reading a tokenizer may take a second."""
+    encode = None
+    if served.folder:
+        with suppress(UsageError):  # the chat itself says what is wrong with it, where it needs it
+            tokenizer = Tokenizer(served.folder, served.name)
+            encode = lambda text: tokenizer.encode(text.encode(errors="replace").decode(), begin=False)  # noqa: E731
+    return Meter(served.max_seq_len, encode)
+
+
+def bytes_per_token(conversation: Conversation) -> float:
+    """As in the answers that the server has counted, if those are enough."""
+    counted = [each for each in conversation.messages if each.stats and each.stats.tokens]
+    tokens = sum(each.stats.tokens or 0 for each in counted if each.stats)
+    if tokens < ENOUGH_TOKENS:
+        return BYTES_PER_TOKEN
+    return sum(len(each.content.encode(errors="replace")) for each in counted) / tokens or BYTES_PER_TOKEN
+
+
+def _estimate(message: Message, size: float) -> int:
+    if message.stats and message.stats.tokens:
+        return message.stats.tokens
+    return round(len(message.content.encode(errors="replace")) / size)

@@ -1,0 +1,182 @@
+"""The last request as something to run elsewhere: a shell command, a Python program. Exactly as it was sent."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+from urllib.parse import quote
+
+from wizard.chat.ask import API_KEY
+from wizard.chat.wire import Tensor
+from wizard.kernel.text import plain
+from wizard.serve.endpoint import Endpoint
+
+Kind: TypeAlias = Literal["curl", "python", "urllib"]
+KINDS: tuple[Kind, ...] = ("curl", "python", "urllib")
+"""``python`` uses the server's usual client (tritonclient, openai), ``urllib`` nothing but the standard library."""
+
+NOT_OPENAIS = ("top_k", "min_p", "repetition_penalty")
+"""Parameters that OpenAI's own client takes only beside the others."""
+END = "END_OF_REQUEST"
+"""Ends the request in a shell command; JSON has no line that is just this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it was sent.
+
+    Attributes:
+        url: For a POST of ``body``; the answer is a stream of events.
+        body: JSON.
+        model: Name on the server.
+        grpc: ``host:port`` of Triton's gRPC endpoint; empty for an OpenAI-compatible server.
+        tensors: Inputs over gRPC, the same as ``body``.
+        key: The server wants the API key from the environment, which is in no snippet.
+    """
+
+    url: str
+    body: Mapping[str, Any]
+    model: str
+    grpc: str = ""
+    tensors: tuple[Tensor, ...] = ()
+    key: bool = False
+
+
+def triton_request(endpoint: Endpoint, model: str, tensors: list[Tensor]) -> Request:
+    """What is sent to a model of Triton, over either protocol."""
+    body = {each.name: each.values[0] if each.single else list(each.values) for each in tensors}
+    url = f"{endpoint.http}/v2/models/{quote(model, safe='')}/generate_stream"
+    return Request(url, body, model, endpoint.grpc, tuple(tensors))
+
+
+def snippet(request: Request, kind: Kind = "curl") -> str:
+    """``request`` as lines to copy; nothing in it can move a terminal's cursor."""
+    return {"curl": _curl, "python": _client, "urllib": _urllib}[kind](request)
+
+
+def elsewhere(endpoint: Endpoint, request: Request | None = None) -> str:
+    """How to ask the server from a shell, as lines to copy, and its other addresses."""
+    question = shlex.join(["triton-wizard", "chat", endpoint.name])
+    lines = [snippet(request, "curl"), ""] if request else []
+    if endpoint.protocol == "openai":
+        return plain("\n".join([*lines, f"HTTP     {endpoint.http}"]))
+    lines += [
+        question,
+        "",
+        f"HTTP     {endpoint.http}",
+        f"gRPC     {endpoint.grpc}",
+        f"Metrics  http://{endpoint.host}:{endpoint.ports.metrics}/metrics",
+        f"Log      {endpoint.log}",
+    ]
+    return plain("\n".join(lines))
+
+
+def _curl(request: Request) -> str:
+    lines = [f"curl -sSN {shlex.quote(request.url)}", "-H 'Content-Type: application/json'"]
+    if request.key:
+        lines.append(f'-H "Authorization: Bearer ${API_KEY}"')
+    lines.append(f"--data-binary @- <<'{END}'")
+    return " \\\n  ".join(lines) + f"\n{_json(request.body)}\n{END}"
+
+
+def _client(request: Request) -> str:
+    return _tritonclient(request) if request.grpc else _openai(request)
+
+
+def _tritonclient(request: Request) -> str:
+    inputs = [(each.name, each.kind, list(each.shape), list(each.values)) for each in request.tensors]
+    return f"""# pip install 'tritonclient[grpc]'
+import queue
+
+import numpy as np
+from tritonclient.grpc import InferenceServerClient, InferInput
+from tritonclient.utils import triton_to_np_dtype
+
+INPUTS = {_literal(inputs)}
+
+inputs = []
+for name, kind, shape, values in INPUTS:
+    values = [value.encode() if isinstance(value, str) else value for value in values]
+    inputs.append(InferInput(name, shape, kind))
+    inputs[-1].set_data_from_numpy(np.array(values, dtype=triton_to_np_dtype(kind)).reshape(shape))
+
+responses = queue.Queue()
+with InferenceServerClient({request.grpc!r}) as client:
+    client.start_stream(lambda result, error: responses.put((result, error)))
+    client.async_stream_infer({request.model!r}, inputs, enable_empty_final_response=True)
+    while True:
+        result, error = responses.get()
+        if error:
+            raise SystemExit(str(error))
+        text, ids = result.as_numpy("text_output"), result.as_numpy("output_ids")
+        if text is not None:
+            print(text.reshape(-1)[0].decode(), end="", flush=True)
+        elif ids is not None:
+            print(*ids.reshape(-1), end=" ", flush=True)  # token ids; the model's tokenizer makes text of them
+        if result.get_response().parameters["triton_final_response"].bool_param:
+            break
+print()
+"""
+
+
+def _openai(request: Request) -> str:
+    own = {name: value for name, value in request.body.items() if name not in NOT_OPENAIS}
+    more = {name: value for name, value in request.body.items() if name in NOT_OPENAIS}
+    extra = f", extra_body={_literal(more)}" if more else ""
+    return f"""# pip install openai
+import os
+
+from openai import OpenAI
+
+REQUEST = {_literal(own)}
+
+client = OpenAI(base_url={request.url.removesuffix("/chat/completions")!r}, api_key=os.environ.get("{API_KEY}", "none"))
+for chunk in client.chat.completions.create(**REQUEST{extra}):
+    for choice in chunk.choices:
+        print(choice.delta.content or "", end="", flush=True)
+print()
+"""
+
+
+def _urllib(request: Request) -> str:
+    key = f', "Authorization": "Bearer " + os.environ["{API_KEY}"]' if request.key else ""
+    read = """said = json.loads(data)
+        if "error" in said:
+            raise SystemExit(said["error"])
+        print(said.get("text_output", said.get("output_ids", "")), end="", flush=True)"""
+    if not request.grpc:
+        read = """if data == b"[DONE]":
+            break
+        for choice in json.loads(data)["choices"]:
+            print(choice["delta"].get("content") or "", end="", flush=True)"""
+    return f"""import json
+{"import os" + chr(10) if request.key else ""}import urllib.request
+
+REQUEST = {_literal(request.body)}
+
+headers = {{"Content-Type": "application/json"{key}}}
+request = urllib.request.Request({request.url!r}, json.dumps(REQUEST).encode(), headers)
+with urllib.request.urlopen(request) as answer:
+    for line in answer:  # an event is one line
+        if not line.startswith(b"data:"):
+            continue
+        data = line[len(b"data:") :].strip()
+        {read}
+print()
+"""
+
+
+def _literal(value: object) -> str:
+    """In Python, long texts in several lines; what is not printable is escaped."""
+    return pprint.pformat(value, width=110, sort_dicts=False)
+
+
+def _json(body: Mapping[str, Any]) -> str:
+    """JSON that a terminal shows as it is: what is not printable is escaped."""
+    text = json.dumps(body, ensure_ascii=False, indent=1)
+    return re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
