@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             from wizard.catalog.profiles import PROFILES_VARIABLE
 
             os.environ[PROFILES_VARIABLE] = arguments.profiles
+        from wizard.cli.workshop import attend
+
+        arguments.attended = attend(arguments)
         status = COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except WizardError as error:

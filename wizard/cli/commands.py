@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import journeys, lint, prerequisites, serving, stages
+from wizard.cli import journeys, lint, prerequisites, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -24,5 +24,6 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "chat": serving.chat,
     "journeys": journeys.journeys,
     "prerequisites": prerequisites.prerequisites,
+    "web": web.web,
     "clean": serving.clean,
 }

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 from wizard import __version__
+from wizard.cli.argparse_words import translate_argparse
 from wizard.kernel.errors import EXIT_CODES
-from wizard.kernel.language import LANGUAGES
+from wizard.kernel.language import LANGUAGES, mark, tr
 from wizard.kernel.paths import server_name
+from wizard.kernel.text import width, wrap
 from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
 
-EXAMPLES = """\
-examples:
-  triton-wizard                          the full-screen wizard
-  triton-wizard --plain                  the same questions in a plain terminal
-  triton-wizard up demo --yes            serve the offline demo model, no questions asked
-  triton-wizard chat -m "What is Triton?"
-  triton-wizard down
-"""
+EXAMPLES = (
+    ("", mark("the full-screen wizard")),
+    (" --plain", mark("the same questions in a plain terminal, also for screen readers")),
+    (" web", mark("the full-screen wizard in a browser")),
+    (" up demo --yes", mark("serve the offline demo model, no questions asked")),
+    (' chat -m "What is Triton?"', mark("ask the served model one question")),
+    (" down", mark("stop the server")),
+)
+"""What is typed behind the program's name, and what that does."""
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Wraps by the columns that characters take, which are two for Korean; examples stay as they are."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(text, width).split("\n")
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    codes = "\n".join(f"  {code:>3}  {what}" for code, what in EXIT_CODES.items())
+    translate_argparse()
+    codes = "\n".join(f"  {code:>3}  {tr(what)}" for code, what in EXIT_CODES.items())
+    column = max(width(words) for words, _ in EXAMPLES) + 2
+    examples = [f"  triton-wizard{words:<{column}}{tr(what)}" for words, what in EXAMPLES]
     top = argparse.ArgumentParser(
         prog="triton-wizard",
-        description="From a bare machine to a chat with a model that you serve yourself on NVIDIA Triton.",
-        epilog=f"{EXAMPLES}\nexit statuses:\n{codes}\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=tr("From a bare machine to a chat with a model that you serve yourself on NVIDIA Triton."),
+        epilog="\n".join([tr("examples:"), *examples, "", tr("exit statuses:"), codes, ""]),
+        formatter_class=Help,
     )
     top.add_argument("--version", action="version", version=f"triton-wizard {__version__}")
-    top.add_argument("--plain", action="store_true", help="plain prompts instead of the full-screen wizard")
+    _explain(top, default=False)
+    top.add_argument("--plain", action="store_true", help=tr("plain prompts instead of the full-screen wizard"))
     _answers(top)
     _common(top)
     _add_wishes(top)
@@ -46,17 +61,26 @@ Commands = Any  # argparse does not name the type of what add_subparsers returns
 
 def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
     """Options of every command; below a command they must not overwrite what came before it."""
-    one.add_argument("--workspace", metavar="DIR", default=default, help="where everything is made and kept")
-    one.add_argument("--profiles", metavar="DIR", default=default, help="a folder of profiles that goes before ours")
+    one.add_argument("--workspace", metavar="DIR", default=default, help=tr("where everything is made and kept"))
     one.add_argument(
-        "--hardware", metavar="H", default=default, help="plan for another machine: host.json, 4xA6000, cpu"
+        "--profiles", metavar="DIR", default=default, help=tr("a folder of profiles that goes before ours")
     )
     one.add_argument(
-        "--language", choices=LANGUAGES, default=default, help="of everything that is said; the locale's if left out"
+        "--hardware", metavar="H", default=default, help=tr("plan for another machine: host.json, 4xA6000, cpu")
     )
-    one.add_argument("--offline", action="store_true", default=default or False, help="never ask the hub")
+    one.add_argument(
+        "--language",
+        choices=LANGUAGES,
+        default=default,
+        help=tr("of everything that is said; the locale's if left out"),
+    )
+    one.add_argument(
+        "--workshop", metavar="W", default=default, help=tr("a facilitator's profile: a file, or a name (first-server)")
+    )
+    one.add_argument("--seat", metavar="N", default=default, help=tr("number of your seat in the workshop (0)"))
+    one.add_argument("--offline", action="store_true", default=default or False, help=tr("never ask the hub"))
     if json:
-        one.add_argument("--json", action="store_true", help="data as JSON on standard output")
+        one.add_argument("--json", action="store_true", help=tr("data as JSON on standard output"))
 
 
 def _command(commands: Commands, name: str, help_text: str, example: str) -> argparse.ArgumentParser:
@@ -64,30 +88,31 @@ def _command(commands: Commands, name: str, help_text: str, example: str) -> arg
         name,
         help=help_text,
         description=help_text[0].upper() + help_text[1:] + ".",
-        epilog="examples:\n" + "\n".join(f"  triton-wizard {line}" for line in example.split("\n")),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="\n".join([tr("examples:"), *(f"  triton-wizard {line}" for line in example.split("\n"))]),
+        formatter_class=Help,
     )
     _common(one, json=True, default=argparse.SUPPRESS)
     return one
 
 
 def _add_wishes(one: argparse.ArgumentParser, default: Any = None) -> None:
-    group = one.add_argument_group("wishes (what you say here is never changed, only refused)")
+    group = one.add_argument_group(tr("wishes (what you say here is never changed, only refused)"))
     for question in (*WISHES, *SETUP):
         _wish(group, question, default)
 
 
 def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
     """The flag that answers ``question``; ``lower`` is its own default, in words."""
-    about = f"{question.text[0].lower()}{question.text[1:].rstrip('?')}. {question.help}".replace("%", "%%")
+    text, what_for = tr(question.text), tr(question.help)
+    about = f"{text[0].lower()}{text[1:].rstrip('?')}. {what_for}".replace("%", "%%")
     if question.kind == "confirm":
         group.add_argument(question.flag, action="store_true", default=default, help=about)
         return
-    unless = lower or str(question.default or question.otherwise)
+    unless = lower or (tr(question.otherwise) if question.default is None else str(question.default))
 
     def answer(text: str) -> Value | None:
         if not text.strip():
-            raise argparse.ArgumentTypeError("it is empty")
+            raise argparse.ArgumentTypeError(tr("it is empty"))
         return question.parse(text.lower() if question is QUANTIZATION else text)
 
     group.add_argument(
@@ -101,60 +126,78 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
 
 
 def _add_plan(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--name", type=server_name, metavar="NAME", help="name of the server and of the model in Triton")
-    one.add_argument("--http-port", type=_port, metavar="P", help="first port to try (8000); gRPC and metrics follow")
+    one.add_argument(
+        "--name", type=server_name, metavar="NAME", help=tr("name of the server and of the model in Triton")
+    )
+    one.add_argument(
+        "--http-port", type=_port, metavar="P", help=tr("first port to try (8000); gRPC and metrics follow")
+    )
     _answers(one, default=argparse.SUPPRESS)
 
 
+def _explain(one: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
+    one.add_argument(
+        "--explain", action="store_true", default=default, help=tr("say at each step what it does and what to look at")
+    )
+
+
 def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
-    one.add_argument("--answers", metavar="FILE", default=default, help="answers from a TOML file; they are not asked")
+    one.add_argument(
+        "--answers", metavar="FILE", default=default, help=tr("answers from a TOML file; they are not asked")
+    )
 
 
 def _whole(text: str) -> int:
     value = int(text) if text.isdecimal() else 0
     if value < 1:
-        raise argparse.ArgumentTypeError("must be a whole number, 1 or more")
+        raise argparse.ArgumentTypeError(tr("must be a whole number, 1 or more"))
     return value
 
 
-def _port(text: str) -> int:
+def _port(text: str, last: int = 65533) -> int:
     value = int(text) if text.isdecimal() else 0
-    if not 1 <= value <= 65533:
-        raise argparse.ArgumentTypeError("must be 1 to 65533")
+    if not 1 <= value <= last:
+        raise argparse.ArgumentTypeError(tr("must be 1 to {last}", last=last))
     return value
 
 
 def _add_stages(commands: Commands) -> None:
-    probe = _command(commands, "probe", "describe this machine", "probe\nprobe --json\nprobe --save host.json")
-    probe.add_argument("--save", metavar="FILE", help="write the description to FILE, for --hardware elsewhere")
-    ref_help = "a journey (demo), a hub id (org/name), a folder, or a .gguf file"
-    model = _command(commands, "model", "describe a model", "model demo\nmodel ./my-model --json")
+    probe = _command(commands, "probe", tr("describe this machine"), "probe\nprobe --json\nprobe --save host.json")
+    probe.add_argument("--save", metavar="FILE", help=tr("write the description to FILE, for --hardware elsewhere"))
+    ref_help = tr("a journey (demo), a hub id (org/name), a folder, or a .gguf file")
+    model = _command(commands, "model", tr("describe a model"), "model demo\nmodel ./my-model --json")
     model.add_argument("ref", metavar="MODEL", help=ref_help)
     advise = _command(
         commands,
         "advise",
-        "say what to run here, and why",
+        tr("say what to run here, and why"),
         "advise demo --users 8 --json\nadvise ./my-model --hardware 2xL40S\nadvise --cases fleet.yaml --json",
     )
-    bare = "a folder with only a config.json lacks hf_quant_config.json and the weights' headers, so quantised weights "
-    bare += "that config.json does not list may be missed"
-    advise.add_argument("ref", nargs="?", metavar="MODEL", help=f"{ref_help}; {bare}")
-    advise.add_argument("--top", type=_whole, default=None, metavar="N", help="show only the best N choices")
-    advise.add_argument("--explain", action="store_true", help="show each number's formula and where it is from")
+    bare = tr(
+        "a journey (demo), a hub id (org/name), a folder, or a .gguf file; a folder with only a config.json lacks "
+        "hf_quant_config.json and the weights' headers, so quantised weights that config.json does not list may be "
+        "missed"
+    )
+    advise.add_argument("ref", nargs="?", metavar="MODEL", help=bare)
+    advise.add_argument("--top", type=_whole, default=None, metavar="N", help=tr("show only the best N choices"))
+    advise.add_argument("--explain", action="store_true", help=tr("show each number's formula and where it is from"))
     advise.add_argument(
-        "--cases", metavar="FILE", help="instead of MODEL: machines, models and requests from a YAML file"
+        "--cases", metavar="FILE", help=tr("instead of MODEL: machines, models and requests from a YAML file")
     )
     _add_wishes(advise, argparse.SUPPRESS)
     _add_speed(commands, ref_help)
     plan = _command(
         commands,
         "plan",
-        "show every step and command before anything is done",
+        tr("show every step and command before anything is done"),
         "plan demo\nplan demo --json > plan.json\nplan tutorial-000 --hardware 1xL4 --shell > serve.sh",
     )
     plan.add_argument("ref", metavar="MODEL", help=ref_help)
-    plan.add_argument("--shell", action="store_true", help="as a shell script that does the same without the wizard")
-    plan.add_argument("--full", action="store_true", help="with the whole text of the files that are written")
+    plan.add_argument(
+        "--shell", action="store_true", help=tr("as a shell script that does the same without the wizard")
+    )
+    plan.add_argument("--full", action="store_true", help=tr("with the whole text of the files that are written"))
+    _explain(plan)
     _add_plan(plan)
     _add_wishes(plan, argparse.SUPPRESS)
 
@@ -163,7 +206,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
     speed = _command(
         commands,
         "speed",
-        "estimate how fast one configuration answers, with a range and who says so",
+        tr("estimate how fast one configuration answers, with a range and who says so"),
         "speed ./my-model --hardware 8xH100 --stack vllm --tp 4 --concurrency 32 --quantization fp8",
     )
     speed.add_argument("ref", metavar="MODEL", help=ref_help)
@@ -171,71 +214,86 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         (STACK, "vllm"),
         (TP, "1"),
         (PP, "1"),
-        (QUANTIZATION, "the model's own"),
+        (QUANTIZATION, tr("the model's own")),
         (KV_DTYPE, "auto"),
     ):
         _wish(speed, question, lower=lower)
-    speed.add_argument("--concurrency", type=_whole, default=1, metavar="N", help="users served at the same time (1)")
-    speed.add_argument("--isl", type=_whole, default=1024, metavar="N", help="tokens of each prompt (1024)")
-    speed.add_argument("--osl", type=_whole, default=256, metavar="N", help="tokens of each answer (256)")
-    speed.add_argument("--dtype", choices=("bfloat16", "float16"), help="of what is not quantised; the model's own")
+    speed.add_argument(
+        "--concurrency", type=_whole, default=1, metavar="N", help=tr("users served at the same time (1)")
+    )
+    speed.add_argument("--isl", type=_whole, default=1024, metavar="N", help=tr("tokens of each prompt (1024)"))
+    speed.add_argument("--osl", type=_whole, default=256, metavar="N", help=tr("tokens of each answer (256)"))
+    speed.add_argument("--dtype", choices=("bfloat16", "float16"), help=tr("of what is not quantised; the model's own"))
     speed.add_argument(
         "--provider",
         choices=("roofline", "aiconfigurator"),
         default="roofline",
-        help="who is asked: ours, or NVIDIA's aiconfigurator-core (the extra `perf`; takes seconds)",
+        help=tr("who is asked: ours, or NVIDIA's aiconfigurator-core (the extra `perf`; takes seconds)"),
     )
 
 
 def _add_run(commands: Commands) -> None:
-    run = _command(commands, "run", "carry out a plan that was saved", "run plan.json\nrun plan.json --json")
-    run.add_argument("plan", metavar="PLAN", help="what `plan --json` printed; - for standard input")
-    run.add_argument("--verbose", action="store_true", help="show all output of the steps")
+    run = _command(commands, "run", tr("carry out a plan that was saved"), "run plan.json\nrun plan.json --json")
+    run.add_argument("plan", metavar="PLAN", help=tr("what `plan --json` printed; - for standard input"))
+    run.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     run.add_argument(
-        "--redo", action="append", metavar="STEP", help="do this step again, and all that use what it makes; repeatable"
+        "--redo",
+        action="append",
+        metavar="STEP",
+        help=tr("do this step again, and all that use what it makes; repeatable"),
     )
-    run.add_argument("--skip", action="append", metavar="STEP", help="leave this step out; repeatable")
+    run.add_argument("--skip", action="append", metavar="STEP", help=tr("leave this step out; repeatable"))
     up = _command(
-        commands, "up", "go the whole way to a served model", "up demo --yes\nup ./model.gguf --name mine --yes --json"
+        commands,
+        "up",
+        tr("go the whole way to a served model"),
+        "up demo --yes\nup ./model.gguf --name mine --yes --json",
     )
     up.add_argument(
         "ref",
         nargs="?",
         metavar="MODEL",
-        help="a journey (demo), a hub id, a folder or a .gguf file; the best for this machine if left out",
+        help=tr("a journey (demo), a hub id, a folder or a .gguf file; the best for this machine if left out"),
     )
-    up.add_argument("--yes", action="store_true", help="accept the plan without asking")
-    up.add_argument("--verbose", action="store_true", help="show all output of the steps")
+    up.add_argument("--yes", action="store_true", help=tr("accept the plan without asking"))
+    up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
+    _explain(up)
     _add_plan(up)
     _add_wishes(up, argparse.SUPPRESS)
-    demo = _command(commands, "demo", "serve the offline demo, ask it one question, and stop it again", "demo")
-    demo.add_argument("--verbose", action="store_true", help="show all output of the steps")
+    demo = _command(commands, "demo", tr("serve the offline demo, ask it one question, and stop it again"), "demo")
+    demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
 
 
 def _add_server(commands: Commands) -> None:
-    _command(commands, "status", "show the servers and whether they are ready", "status\nstatus --json")
-    logs = _command(commands, "logs", "show a server's log", "logs\nlogs demo -n 500 --raw")
+    _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
+    logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME")
-    logs.add_argument("-n", "--lines", type=_whole, default=100, metavar="N", help="the last N lines (100)")
-    logs.add_argument("--step", metavar="STEP", help="the log of a step (environment, model, question …) instead")
-    logs.add_argument("--raw", action="store_true", help="with the lines that mean nothing on a machine without a GPU")
-    down = _command(commands, "down", "stop a server and free its ports", "down\ndown demo")
+    logs.add_argument("-n", "--lines", type=_whole, default=100, metavar="N", help=tr("the last N lines (100)"))
+    logs.add_argument("--step", metavar="STEP", help=tr("the log of a step (environment, model, question …) instead"))
+    logs.add_argument(
+        "--raw", action="store_true", help=tr("with the lines that mean nothing on a machine without a GPU")
+    )
+    down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo")
     down.add_argument("name", nargs="?", metavar="NAME")
     chat = _command(
         commands,
         "chat",
-        "talk to a served model",
+        tr("talk to a served model"),
         'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:9000/v1',
     )
     chat.add_argument("name", nargs="?", metavar="NAME")
-    chat.add_argument("--url", metavar="URL", help="an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's")
-    chat.add_argument("--model", metavar="NAME", help="the model's name there, where it is not the only or usual one")
     chat.add_argument(
-        "--tokenizer", metavar="FOLDER", help="the model's folder with tokenizer.json and chat template, if needed"
+        "--url", metavar="URL", help=tr("an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's")
     )
-    chat.add_argument("-m", "--message", metavar="TEXT", help="ask this, print the answer, end")
-    chat.add_argument("--system", metavar="TEXT", help="system prompt")
-    chat.add_argument("--temperature", type=float, metavar="T", help="0 always takes the likeliest token")
+    chat.add_argument(
+        "--model", metavar="NAME", help=tr("the model's name there, where it is not the only or usual one")
+    )
+    chat.add_argument(
+        "--tokenizer", metavar="FOLDER", help=tr("the model's folder with tokenizer.json and chat template, if needed")
+    )
+    chat.add_argument("-m", "--message", metavar="TEXT", help=tr("ask this, print the answer, end"))
+    chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
+    chat.add_argument("--temperature", type=float, metavar="T", help=tr("0 always takes the likeliest token"))
     chat.add_argument("--top-p", type=float, metavar="P")
     chat.add_argument("--max-tokens", type=_whole, metavar="N")
     chat.add_argument("--seed", type=int, metavar="N")
@@ -244,45 +302,67 @@ def _add_server(commands: Commands) -> None:
 
 def _add_rest(commands: Commands) -> None:
     _add_lint(commands)
+    _add_web(commands)
     journeys = _command(
         commands,
         "journeys",
-        "list the ready-made journeys, or show one of them",
+        tr("list the ready-made journeys, or show one of them"),
         "journeys\njourneys tutorial-000\njourneys --json",
     )
-    journeys.add_argument("name", nargs="?", metavar="NAME", help="show this one with what was repaired in it")
+    journeys.add_argument("name", nargs="?", metavar="NAME", help=tr("show this one with what was repaired in it"))
     _add_prerequisites(commands)
     clean = _command(
-        commands, "clean", "list what the wizard has made, with sizes, and remove it", "clean\nclean --yes"
+        commands, "clean", tr("list what the wizard has made, with sizes, and remove it"), "clean\nclean --yes"
     )
-    clean.add_argument("--yes", action="store_true", help="remove it all; without this it is only listed")
+    clean.add_argument("--yes", action="store_true", help=tr("remove it all; without this it is only listed"))
+
+
+def _add_web(commands: Commands) -> None:
+    web = _command(
+        commands,
+        "web",
+        tr("open the full-screen wizard in a browser of this machine"),
+        "web\nweb --port 9000 --no-open",
+    )
+    web.add_argument(
+        "--port",
+        type=partial(_port, last=65535),
+        metavar="P",
+        help=tr("where to listen on 127.0.0.1; a free one if left out"),
+    )
+    web.add_argument("--no-open", action="store_true", help=tr("only print the address"))
+    _answers(web, default=argparse.SUPPRESS)
 
 
 def _add_prerequisites(commands: Commands) -> None:
     one = _command(
         commands,
         "prerequisites",
-        "say what this machine lacks for containers with GPUs, and what brings it",
+        tr("say what this machine lacks for containers with GPUs, and what brings it"),
         "prerequisites\nprerequisites --json\nprerequisites --run toolkit",
     )
     one.add_argument(
-        "--run", choices=("driver", "engine", "toolkit"), help="run the commands that bring it, after asking"
+        "--run", choices=("driver", "engine", "toolkit"), help=tr("run the commands that bring it, after asking")
     )
-    one.add_argument("--yes", action="store_true", help="run them without asking")
+    one.add_argument("--yes", action="store_true", help=tr("run them without asking"))
 
 
 def _add_lint(commands: Commands) -> None:
     lint = _command(
         commands,
         "lint",
-        "say what is wrong with a Triton model repository before a server is started on it",
+        tr("say what is wrong with a Triton model repository before a server is started on it"),
         "lint ./model_repository\n"
         "lint ./model_repository --server-version 24.09-trtllm-python-py3 --hardware 1xL4 --json\n"
         "lint ./model_repository --mount /data/engines:/engines",
     )
-    lint.add_argument("repository", metavar="DIR", help="the folder that holds one folder for each model")
-    lint.add_argument("--server-version", metavar="V", help="tag of NVIDIA's image: 24.09, 24.09-trtllm-python-py3")
-    lint.add_argument("--backends", metavar="B,B", help="the backends that the server has, instead of the image's")
+    lint.add_argument("repository", metavar="DIR", help=tr("the folder that holds one folder for each model"))
+    lint.add_argument("--server-version", metavar="V", help=tr("tag of NVIDIA's image: 24.09, 24.09-trtllm-python-py3"))
+    lint.add_argument("--backends", metavar="B,B", help=tr("the backends that the server has, instead of the image's"))
     lint.add_argument(
-        "--mount", action="append", default=[], metavar="HERE:/THERE", help="a folder of this machine, seen elsewhere"
+        "--mount",
+        action="append",
+        default=[],
+        metavar="HERE:/THERE",
+        help=tr("a folder of this machine, seen elsewhere"),
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wizard.cli.again import again
 from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
+from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ def wizard(arguments: argparse.Namespace) -> int:
             "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
         )
     answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
+    answers = pinned_answers(arguments, answers)
+    options = {"hardware": arguments.hardware, "offline": arguments.offline, **workshop_options(arguments)}
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
-        return run_prompts(
-            workspace_of(arguments), hardware=arguments.hardware, offline=arguments.offline, answers=answers
-        )
+        return run_prompts(workspace_of(arguments), answers=answers, **options)
     from wizard.tui.app import run_tui
 
-    return run_tui(workspace_of(arguments), hardware=arguments.hardware, offline=arguments.offline, answers=answers)
+    return run_tui(workspace_of(arguments), answers=answers, **options)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -116,10 +117,12 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
     from wizard import journey
     from wizard.prompts.interrupt import until_stopped
-    from wizard.prompts.show import Shower
+    from wizard.prompts.show import Shower, step_lessons
     from wizard.run.events import event_data
 
-    shower = None if arguments.json else Shower(sys.stderr, arguments.verbose)
+    workshop = lessons_of(arguments)
+    lesson = step_lessons(plan, workshop) if workshop else None
+    shower = None if arguments.json else Shower(sys.stderr, arguments.verbose, lesson)
 
     def show(event: Event) -> None:
         if shower:

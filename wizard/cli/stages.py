@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from wizard.cli.workshop import answers_of, lessons_of
 from wizard.kernel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
             flag = {"model": "ref", "accept": "yes"}.get(name, name)
             if not getattr(arguments, flag, None):  # a flag goes before the file
                 setattr(arguments, flag, value)
+    answers_of(arguments)
     if arguments.ref is None:
         arguments.ref = _best_model(arguments)
     if earlier := journey.served_before(workspace_of(arguments), arguments.ref):
@@ -208,5 +210,5 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         from wizard.prompts.show import plan_text
 
-        print(plan_text(plan, files=arguments.full))
+        print(plan_text(plan, files=arguments.full, workshop=lessons_of(arguments)))
     return 0

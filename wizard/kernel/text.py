@@ -30,6 +30,25 @@ def width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def wrap(text: str, limit: int, *, first: str = "", indent: str = "") -> str:
+    """``text`` in lines of at most ``limit`` columns, broken at blanks; a longer word (a path, a URL) stays whole.
+
+    Args:
+        text: Words; every run of white space counts as one blank.
+        limit: Columns of the terminal.
+        first: What the first line begins with.
+        indent: What the others begin with.
+    """
+    lines, empty = [first], True
+    for word in one_line(text).split():
+        if not empty and width(lines[-1]) + 1 + width(word) > limit:
+            lines.append(indent)
+            empty = True
+        lines[-1] += word if empty else f" {word}"
+        empty = False
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def table(rows: Iterable[Sequence[str]], *, indent: str = "") -> str:
     """Rows of cells as left-aligned columns two spaces apart; the last column is not padded."""
     body = [[plain(cell).replace("\n", " ") for cell in row] for row in rows]

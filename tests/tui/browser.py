@@ -1,0 +1,177 @@
+"""A real headless browser, driven through the DevTools protocol, and the terminal that its page shows.
+
+What the terminal shows is drawn on a canvas, so the bytes of the page's websocket are given to a terminal emulator.
+Source of the protocol: chromedevtools.github.io/devtools-protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import pyte
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--remote-debugging-port=0",
+    "--window-size=1100,800",
+)
+
+
+def program() -> str | None:
+    """The browser, if there is one on PATH."""
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+class Browser:
+    """A browser with one page."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._changed = asyncio.Event()
+        self.requests: list[str] = []
+        """Every address that the page asked for."""
+        self.statuses: dict[str, int] = {}
+        self.problems: list[str] = []
+        """What the browser's console said was wrong, such as a load that the page's policy forbids."""
+        self.screen = pyte.Screen(1, 1)
+        self._stream = pyte.ByteStream(self.screen)
+
+    async def __aenter__(self) -> Browser:
+        found = program()
+        assert found, "no browser is installed"
+        self._process = await asyncio.create_subprocess_exec(
+            *(found, *FLAGS, f"--user-data-dir={self._folder}", "about:blank"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._process.stderr is not None
+        said = ""
+        while "DevTools listening on " not in said:
+            line = await asyncio.wait_for(self._process.stderr.readline(), 60)
+            assert line, f"the browser ended: {said}"
+            said += line.decode()
+        self._drain = asyncio.create_task(self._process.stderr.read())
+        self._http = aiohttp.ClientSession()
+        address = said.rpartition("DevTools listening on ")[2].strip()
+        self._socket = await self._http.ws_connect(address, max_msg_size=0)
+        self._reader = asyncio.create_task(self._read())
+        self._session = ""
+        target = await self._call("Target.createTarget", url="about:blank")
+        attached = await self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            await self._call(f"{domain}.enable")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._reader.cancel()
+        await self._http.close()
+        os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+        self._drain.cancel()
+
+    async def _call(self, method: str, **parameters: Any) -> Any:
+        number = next(self._numbers)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        message = {"id": number, "method": method, "params": parameters}
+        await self._socket.send_json(message | ({"sessionId": self._session} if self._session else {}))
+        return await asyncio.wait_for(answer, 60)
+
+    async def _read(self) -> None:
+        async for message in self._socket:
+            data = message.json()
+            if "id" in data:
+                answer = self._answers.pop(data["id"])
+                if "error" in data:
+                    answer.set_exception(RuntimeError(str(data["error"])))
+                else:
+                    answer.set_result(data["result"])
+            else:
+                self._happened(data["method"], data["params"])
+            self._changed.set()
+
+    def _happened(self, method: str, data: dict[str, Any]) -> None:
+        if method == "Network.requestWillBeSent":
+            self.requests.append(data["request"]["url"])
+        elif method == "Network.webSocketCreated":
+            self.requests.append(data["url"])
+            size = dict(part.split("=") for part in urlsplit(data["url"]).query.split("&"))
+            self.screen.resize(int(size["height"]), int(size["width"]))
+            self.screen.reset()
+        elif method == "Network.responseReceived":
+            self.statuses[urlsplit(data["response"]["url"]).path] = data["response"]["status"]
+        elif method == "Network.webSocketFrameReceived" and data["response"]["opcode"] == 2:
+            self._stream.feed(base64.b64decode(data["response"]["payloadData"]))
+        elif method == "Log.entryAdded" and data["entry"]["level"] == "error":
+            self.problems.append(data["entry"]["text"])
+        elif method == "Runtime.exceptionThrown":
+            self.problems.append(str(data["exceptionDetails"]))
+
+    async def open(self, address: str) -> None:
+        await self._call("Page.navigate", url=address)
+
+    async def run(self, script: str) -> Any:
+        """What a piece of JavaScript gives."""
+        done = await self._call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        return done["result"].get("value")
+
+    async def types(self, text: str) -> None:
+        await self._call("Input.insertText", text=text)
+
+    async def presses(self, key: str) -> None:
+        """Press Enter, Escape, or a letter."""
+        code = {"Enter": 13, "Escape": 27}.get(key, ord(key[0]))
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        about = {"key": key, "windowsVirtualKeyCode": code}
+        await self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
+        await self._call("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    async def picture(self, file: Path) -> None:
+        shot = await self._call("Page.captureScreenshot")
+        file.write_bytes(base64.b64decode(shot["data"]))
+
+    @property
+    def shown(self) -> str:
+        """What the page's terminal shows."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    async def sees(self, *texts: str, seconds: float = 60) -> None:
+        """Wait until the terminal shows all of ``texts``; ``seconds`` only bounds a wait in vain."""
+
+        async def wait() -> None:
+            while not all(text in self.shown for text in texts):
+                self._changed.clear()
+                await self._changed.wait()
+
+        try:
+            await asyncio.wait_for(wait(), seconds)
+        except asyncio.TimeoutError:
+            raise AssertionError(f"{texts} never came:\n{self.shown}\n{self.problems}") from None
+
+    async def loads(self, script: str, *, seconds: float = 30) -> None:
+        """Wait until a piece of JavaScript is true."""
+        for _ in range(int(seconds * 20)):
+            if await self.run(script):
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"{script} never became true:\n{self.shown}\n{self.problems}")

@@ -1,0 +1,273 @@
+"""The browser door: who is let in, what is loaded, and what is left when a tab or the server goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import pytest
+
+from tests.tui.browser import Browser, program
+from tests.tui.web_server import Served, fake, served
+from wizard.kernel import proctable
+
+needs_browser = pytest.mark.skipif(program() is None, reason="no chromium on PATH")
+FORBIDDEN = 403
+UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket"}
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Served]:
+    with served(*fake(tmp_path)) as one:
+        yield one
+
+
+@asynccontextmanager
+async def visitor(page: Served | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+    """Somebody without a cookie, or, with a ``page``, who used its token."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+        if page:
+            async with client.get(page.address) as answer:
+                assert answer.status == 200
+        yield client
+
+
+async def status(client: aiohttp.ClientSession, address: str, **headers: str) -> int:
+    async with client.get(address, headers=headers) as answer:
+        return answer.status
+
+
+# -- who is let in -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/ws", "/download/x", "/static/js/textual.js", "/?token=", "/?token=x", "/none"])
+async def test_without_the_token_nothing_is_answered(page: Served, path: str) -> None:
+    async with visitor() as client, client.get(page.base + path) as answer:
+        assert answer.status == FORBIDDEN
+        assert "TW-U62" in await answer.text()
+        assert not answer.cookies
+
+
+async def test_the_token_works_once_and_gives_a_cookie_that_no_script_and_no_other_site_can_use(page: Served) -> None:
+    async with visitor() as client:
+        async with client.get(page.address) as answer:
+            (cookie,) = answer.cookies.values()
+            assert cookie["httponly"]
+            assert cookie["samesite"] == "Strict"
+            assert answer.headers["Referrer-Policy"] == "no-referrer"
+            assert answer.headers["Cache-Control"] == "no-store"
+            assert page.address.partition("=")[2] not in await answer.text()
+        async with client.get(page.base) as answer:
+            assert answer.status == 200
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "http" not in policy.replace(page.base, "")
+    async with visitor() as other:
+        assert await status(other, page.address) == FORBIDDEN
+        assert await status(other, page.base, Cookie=f"{cookie.key}=x") == FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:{port}"},
+        {"Host": "127.0.0.1:1"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://localhost:{port}"},
+    ],
+)
+async def test_another_site_gets_nothing_even_with_the_cookie_or_the_token(
+    page: Served, headers: dict[str, str]
+) -> None:
+    port = str(urlsplit(page.base).port)
+    said = {name: value.replace("{port}", port) for name, value in headers.items()}
+    async with visitor() as client:
+        assert await status(client, page.address, **said) == FORBIDDEN, "and the token is not used up"
+    async with visitor(page) as client:
+        assert await status(client, page.base, **said) == FORBIDDEN
+        assert await status(client, f"{page.base}/static/js/textual.js", **said) == FORBIDDEN
+        assert await status(client, f"{page.base}/ws", **{**UPGRADE, "Origin": page.base, **said}) == FORBIDDEN
+
+
+async def test_a_websocket_without_an_origin_is_no_browser_s_and_refused(page: Served) -> None:
+    async with visitor(page) as client:
+        assert await status(client, f"{page.base}/ws", **UPGRADE) == FORBIDDEN
+        async with client.ws_connect(f"{page.base}/ws?width=x&height=", headers={"Origin": page.base}) as tab:
+            assert (await tab.receive(timeout=60)).type == aiohttp.WSMsgType.BINARY
+
+
+def test_only_this_machine_is_listened_to(page: Served) -> None:
+    port = urlsplit(page.base).port
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    assert [where for _, where, _, state, *_ in lines if state == "0A" and where.endswith(f":{port:04X}")] == [
+        f"0100007F:{port:04X}"
+    ]
+    assert not [line for line in Path("/proc/net/tcp6").read_text().splitlines() if f":{port:04X} " in line]
+
+
+def test_the_token_is_in_no_argument_and_no_variable_of_any_process(page: Served, tmp_path: Path) -> None:
+    token = page.address.partition("=")[2].encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            try:
+                assert token not in (folder / name).read_bytes()
+            except OSError:  # ended meanwhile, or somebody else's
+                continue
+
+
+def test_the_browser_is_started_with_a_file_that_only_the_user_can_read(tmp_path: Path) -> None:
+    note, browser = tmp_path / "note", tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\nfile="${{1#file://}}"\nstat -c %a "$(dirname "$file")" >{note}.tmp\n'
+        f'echo "$1" >>{note}.tmp\ncat "$file" >>{note}.tmp\nmv {note}.tmp {note}\n'
+    )
+    browser.chmod(0o755)
+    with served(sys.executable, "-m", "wizard", "web", BROWSER=f"{browser} %s") as page:
+        deadline = time.monotonic() + 60
+        while not note.exists():
+            assert time.monotonic() < deadline, "no browser was opened"
+        mode, argument, text = note.read_text().split("\n", 2)
+        token = page.address.partition("=")[2]
+    assert mode == "700"
+    assert token not in argument
+    assert token in text
+    assert not Path(urlsplit(argument).path).exists(), "it goes with the server"
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+
+
+# -- beginning and end -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_says_where_it_is_and_how_to_stop_it_and_stops(page: Served, number: signal.Signals) -> None:
+    assert "Stopping" in page.ends(number)
+    assert page.process.returncode == 0
+
+
+def test_a_port_that_is_taken_is_passed_over_unless_it_was_wished_for(page: Served, tmp_path: Path) -> None:
+    port = urlsplit(page.base).port
+    done = subprocess.run(
+        [sys.executable, "-m", "wizard", "web", "--no-open", "--port", str(port)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"TW-U61: port {port} of 127.0.0.1 cannot be used: ")
+    with served(*fake(tmp_path)) as other:
+        assert urlsplit(other.base).port not in (None, port)
+
+
+def test_what_is_not_installed_is_named_with_how_to_install_it(tmp_path: Path) -> None:
+    (tmp_path / "textual_serve.py").write_text("raise ModuleNotFoundError('gone', name='textual_serve')")
+    done = subprocess.run(
+        [sys.executable, "-m", "wizard", "web", "--no-open"],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.startswith("TW-U60: ")
+    assert "pip install 'triton-wizard[web]'" in done.stderr
+
+
+# -- in a real browser -------------------------------------------------------------------------------------------------
+
+
+def over(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
+async def to_the_step(browser: Browser, page: Served) -> None:
+    await browser.open(page.address)
+    for said in ("Choose a model", "Take this way", "Do it"):
+        await browser.sees(said)
+        await browser.presses("Enter")
+    await browser.sees("it waits")
+
+
+@needs_browser
+async def test_the_page_shows_the_wizard_takes_keys_and_loads_nothing_from_elsewhere(
+    page: Served, tmp_path: Path
+) -> None:
+    async with Browser(tmp_path / "profile") as browser:
+        await to_the_step(browser, page)
+        hosts = {urlsplit(address).hostname for address in browser.requests if not address.startswith("data:")}
+        assert hosts == {"127.0.0.1"}
+        assert browser.problems == []
+        assert await browser.run("document.cookie") == ""
+        assert await browser.run("location.href") == f"{page.base}/", "the token does not stay in the address"
+        assert await browser.run("document.fonts.check('16px \"Roboto Mono\"')")
+        assert await browser.run("document.documentElement.lang") == "en"
+    async with Browser(tmp_path / "other") as other:
+        await other.open(page.address)
+        await other.loads("document.body && document.body.innerText.includes('TW-U62')")
+        assert other.statuses["/"] == FORBIDDEN
+
+
+@needs_browser
+@pytest.mark.parametrize("end", ["tab closed", "server interrupted", "server killed"])
+async def test_whatever_goes_away_no_step_and_no_wizard_is_left(page: Served, tmp_path: Path, end: str) -> None:
+    def wizards() -> list[Path]:
+        return [each for each in Path("/proc").glob("[0-9]*") if _is_wizard(each, tmp_path)]
+
+    async with Browser(tmp_path / "profile") as browser:
+        await to_the_step(browser, page)
+        assert len(wizards()) == 1
+        assert proctable.marked(proctable.STEP_MARK, str(tmp_path))
+        if end == "server interrupted":
+            await asyncio.to_thread(page.ends)
+            await browser.loads("getComputedStyle(document.querySelector('.ended')).display == 'block'")
+        elif end == "server killed":
+            page.process.kill()
+    await asyncio.to_thread(over, lambda: not proctable.marked(proctable.STEP_MARK, str(tmp_path)))
+    await asyncio.to_thread(over, lambda: not wizards())
+
+
+def _is_wizard(process: Path, workspace: Path) -> bool:
+    try:
+        argv = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"tests.tui.in_terminal" in argv and b"tests.tui.in_browser" not in argv and bytes(workspace) in argv
+
+
+@needs_browser
+async def test_a_wizard_that_ends_says_so_and_can_be_started_again(page: Served, tmp_path: Path) -> None:
+    async with Browser(tmp_path / "profile") as browser:
+        await browser.open(page.address)
+        await browser.sees("Choose a model")
+        await browser.presses("q")
+        await browser.loads("getComputedStyle(document.querySelector('.ended')).display == 'block'")
+        await browser.run("document.querySelector('.ended a').click()")
+        await browser.loads("document.body.classList.contains('-first-byte')")
+        await browser.sees("Choose a model")
+
+
+def test_no_address_but_this_machine_s_is_in_what_is_served() -> None:
+    """Also of textual-serve's own files, which are served as they are."""
+    import textual_serve
+
+    folder = Path(textual_serve.__file__).parent / "static"
+    style = (folder / "css" / "xterm.css").read_text()
+    assert "url(" not in style
+    assert "@import" not in style
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        from wizard.kernel.errors import UsageError
+        from wizard.tui.web import listen
+
+        with pytest.raises(UsageError, match="cannot be used"):
+            listen(taken.getsockname()[1])

@@ -1,0 +1,180 @@
+"""Workshops on the command line: which one, which seat, and a journey on which its pins cannot be changed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+
+if TYPE_CHECKING:
+    from wizard.advise.advice import Advice, Wishes
+    from wizard.advise.calibration import Calibration
+    from wizard.catalog.journeys import Journey
+    from wizard.catalog.workshops import Workshop
+    from wizard.chat.conversation import Chunk, Conversation
+    from wizard.journey import Suggestion
+    from wizard.model.facts import ModelFacts
+    from wizard.plan.plan import Plan
+    from wizard.probe.host import Host
+    from wizard.serve.endpoint import Endpoint
+
+WORKSHOP, SEAT = "TRITON_WIZARD_WORKSHOP", "TRITON_WIZARD_SEAT"
+"""Variables that stand for ``--workshop`` and ``--seat``, so that a facilitator sets them once for a room."""
+
+
+def attend(arguments: argparse.Namespace) -> Workshop | None:
+    """The workshop of this command with the seat's answers, or None; it chooses the language and the workspace.
+
+    Raises:
+        UsageError: TW-U53 if the seat is no number, TW-U54 for a seat without a workshop, and what reading and checking
+            the workshop raises.
+    """
+    named = arguments.workshop or os.environ.get(WORKSHOP)
+    if not named:
+        if arguments.seat is not None:
+            raise UsageError(
+                "TW-U54",
+                tr("--seat means nothing without a workshop"),
+                tr("Name it with --workshop, or leave --seat out."),
+            )
+        return None
+    from wizard.catalog.workshops import workshop
+    from wizard.kernel import language
+    from wizard.kernel.paths import default_workspace
+    from wizard.plan.workshop import seated
+
+    seat = _seat(arguments)
+    found = seated(workshop(named), seat)
+    if found.language and not arguments.language:
+        language.use(found.language)
+    if found.shared_workspace and not arguments.workspace:
+        base = default_workspace()
+        arguments.workspace = str(base.with_name(f"{base.name}-seat-{seat}"))
+    return found
+
+
+def _seat(arguments: argparse.Namespace) -> int:
+    text = str(os.environ.get(SEAT, "0") if arguments.seat is None else arguments.seat)
+    if not text.isdecimal():
+        raise UsageError(
+            "TW-U53", tr("{text!r} is no number of a seat", text=text[:40]), tr("Give 0, 1, 2, … as --seat.")
+        )
+    return int(text)
+
+
+def lessons_of(arguments: argparse.Namespace) -> Workshop | None:
+    """The workshop whose lessons are shown (an empty one outside of workshops), or None if none are."""
+    from wizard.catalog.workshops import Workshop
+
+    attended: Workshop | None = getattr(arguments, "attended", None)
+    shown = getattr(arguments, "explain", False) or (attended is not None and attended.explain)
+    return (attended or Workshop()) if shown else None
+
+
+def workshop_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What both doors are told of the workshop: the workshop, whether lessons are shown, the journey with its pins."""
+    from wizard import journey
+
+    workshop: Workshop | None = arguments.attended
+    return {
+        "workshop": workshop,
+        "explain": lessons_of(arguments) is not None,
+        "journey": Pinned(journey, workshop) if workshop else None,
+    }
+
+
+def pinned_answers(arguments: argparse.Namespace, given: dict[str, object]) -> dict[str, object]:
+    """What was ``given``, and what the workshop pins.
+
+    Raises:
+        UsageError: TW-U50 if something else was given than is pinned.
+    """
+    from wizard.plan.workshop import agreed
+
+    return agreed(arguments.attended, given) if arguments.attended else given
+
+
+def answers_of(arguments: argparse.Namespace) -> None:
+    """Let the flags of a command without questions say what the workshop pins.
+
+    Raises:
+        UsageError: TW-U50 if one of them says something else.
+    """
+    from wizard.plan.workshop import agreed
+
+    workshop: Workshop | None = getattr(arguments, "attended", None)
+    if workshop is None:
+        return
+    flags = {name: {"model": "ref", "accept": "yes"}.get(name, name) for name in workshop.pin}
+    given = {name: getattr(arguments, flag, None) for name, flag in flags.items()}
+    said = agreed(workshop, {name: value for name, value in given.items() if value not in (None, False)})
+    for name, flag in flags.items():
+        setattr(arguments, flag, said[name])
+
+
+class Pinned:
+    """The journey (`wizard.journey`, or another of its kind) as a workshop lets it be gone."""
+
+    def __init__(self, journey: Any, workshop: Workshop) -> None:
+        self._journey, self._pin, self._workshop = journey, workshop.pin, workshop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journey, name)
+
+    def journeys(self) -> list[Journey]:
+        """Those that can be taken."""
+        found: list[Journey] = self._journey.journeys()
+        return [one for one in found if one.name == self._pin.get("model", one.name)]
+
+    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
+        """The pinned model alone, if one is pinned."""
+        from wizard.journey import Suggestion
+
+        found: list[Suggestion] = self._journey.suggestions(host, offline=offline)
+        if "model" not in self._pin:
+            return found
+        ref = str(self._pin["model"])
+        about = tr("Chosen by your facilitator")
+        other = Suggestion(ref, ref, about, None, None, needs_network=not offline, usable=True)
+        return [next((one for one in found if one.ref == ref), other)]
+
+    def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
+        """The pinned model's facts.
+
+        Raises:
+            UsageError: TW-U50 for another one.
+        """
+        from wizard.plan.workshop import agreed
+
+        agreed(self._workshop, {"model": ref})
+        found: ModelFacts = self._journey.model(ref, offline=offline)
+        return found
+
+    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
+        """Advice for the wishes with those that are pinned."""
+        from wizard.plan.workshop import wishes_of
+
+        found: Advice = self._journey.advise(host, facts, wishes_of(self._workshop, wishes), past)
+        return found
+
+    def plan(self, *about: Any, name: str | None = None, http_port: int | None = None) -> Plan:
+        """A plan with the pinned name and port."""
+        given: dict[str, Any] = {"name": name, "http_port": http_port}
+        given |= {key: self._pin[key] for key in given if key in self._pin}
+        found: Plan = self._journey.plan(*about, **given)
+        return found
+
+    def chat(self, endpoint: Endpoint, conversation: Conversation, **how: Any) -> AsyncGenerator[Chunk, None]:
+        """An answer sampled as it is pinned."""
+        sampling = conversation.sampling
+        pins: dict[str, Any] = {one.name: self._pin[one.name] for one in fields(sampling) if one.name in self._pin}
+        pinned = replace(conversation, sampling=replace(sampling, **pins))
+        if "system" in self._pin:
+            pinned = pinned.with_system(str(self._pin["system"]))
+        found: AsyncGenerator[Chunk, None] = self._journey.chat(endpoint, pinned, **how)
+        return found

@@ -1,0 +1,35 @@
+"""Textual's driver for a browser, in the wizard's process; made to end with the tab that it is shown in."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import Any
+
+from textual.drivers.web_driver import WebDriver
+
+
+class Driver(WebDriver):
+    """Its standard input ends when the tab is closed, and also when the program that serves the page is killed.
+
+    Both are told to the app as a signal, which it obeys as in a terminal: a running step is stopped with all its
+    processes, served models go on running.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        write = self._write
+
+        def write_if_read(data: bytes) -> int:
+            with suppress(BrokenPipeError):  # nobody reads any more; what is to be stopped still has to be stopped
+                return write(data)
+            return len(data)
+
+        self._write = write_if_read  # type: ignore[assignment]  # Textual declares it as the partial that it makes
+
+    def run_input_thread(self) -> None:
+        """Read until the end of the app or of its input."""
+        super().run_input_thread()
+        if not self.exit_event.is_set():
+            os.kill(os.getpid(), signal.SIGHUP)
