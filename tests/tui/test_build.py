@@ -13,7 +13,7 @@ from wizard.tui.build_view import BuildView, Phase, begun, ended, folded
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.screens.servers import ServersScreen
+from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker
 
@@ -161,7 +161,7 @@ async def test_a_failed_step_shows_its_error_and_can_be_tried_again() -> None:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
         await pilot.pause()
-        panel = text(build, "ErrorPanel")
+        panel = text(build, "DiagnosisCard")
         assert "TW-R03" in panel
         assert "no space left on [/] device" in panel
         assert "Free some space" in panel
@@ -170,7 +170,7 @@ async def test_a_failed_step_shows_its_error_and_can_be_tried_again() -> None:
         await pilot.press("r")
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
         await pilot.pause()
-        assert not build.query_one("ErrorPanel").display
+        assert not build.query_one("DiagnosisCard").display
 
 
 async def test_quitting_after_a_failure_has_the_status_of_the_error() -> None:
@@ -248,5 +248,5 @@ async def test_what_was_predicted_and_measured_is_said_at_the_end_and_of_running
         assert (said in text(build, "#outcome")) is measured
     made.running = (ENDPOINT,)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
-        servers = await screen(pilot, ServersScreen)
+        servers = await screen(pilot, WelcomeScreen)
         assert (said in str(servers.query_one(Picker).get_option_at_index(0).prompt)) is measured

@@ -30,7 +30,7 @@ from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
-from wizard.tui.screens.servers import ServersScreen
+from wizard.tui.screens.welcome import WelcomeScreen
 
 
 @pytest.mark.parametrize("name", [name for name in vars(JourneyPort) if not name.startswith("_")])
@@ -107,7 +107,7 @@ async def test_escape_goes_back_to_the_machine_and_nothing_is_lost() -> None:
 async def test_a_running_server_is_offered_first_and_can_be_chatted_with_at_once() -> None:
     made = FakeJourney(running=(ENDPOINT,))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
-        await screen(pilot, ServersScreen)
+        await screen(pilot, WelcomeScreen)
         await pilot.press("enter")
         chat = await screen(pilot, ChatScreen)
         await pilot.press(*"Hi", "enter")
@@ -118,11 +118,11 @@ async def test_a_running_server_is_offered_first_and_can_be_chatted_with_at_once
 
 async def test_another_model_can_be_set_up_while_a_server_runs_and_escape_comes_back() -> None:
     async with StillApp(FakeJourney(running=(ENDPOINT,))).run_test(size=(80, 24)) as pilot:
-        await screen(pilot, ServersScreen)
+        await screen(pilot, WelcomeScreen)
         await pilot.press("down", "enter")
         await to_machine(pilot)
         await pilot.press("escape")
-        await screen(pilot, ServersScreen)
+        await screen(pilot, WelcomeScreen)
 
 
 async def test_servers_that_cannot_be_looked_for_do_not_hold_the_journey_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
-from wizard.tui.screens.servers import ServersScreen
+from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.widgets.progress import ProgressLines
 
 
@@ -45,7 +45,7 @@ async def test_all_servers_that_go_on_running_are_named(capsys: pytest.CaptureFi
     other = replace(ENDPOINT, name="other")
     app = StillApp(FakeJourney(running=(ENDPOINT, other)))
     async with app.run_test(size=(80, 24)) as pilot:
-        found = await screen(pilot, ServersScreen)
+        found = await screen(pilot, WelcomeScreen)
         assert "2 servers of yours are" in str(found.query_one(".heading").render())
         await pilot.press("q")
     app._print_error_renderables()
@@ -57,7 +57,7 @@ async def test_all_servers_that_go_on_running_are_named(capsys: pytest.CaptureFi
 
 async def test_escape_on_the_running_servers_goes_on_to_another_model() -> None:
     async with StillApp(FakeJourney(running=(ENDPOINT,))).run_test(size=(80, 24)) as pilot:
-        await screen(pilot, ServersScreen)
+        await screen(pilot, WelcomeScreen)
         await pilot.press("escape")
         await to_machine(pilot)
 

@@ -29,7 +29,7 @@ from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.screens.servers import ServersScreen
+from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.widgets.live_log import LiveLog
 
 NOT_YET = InfeasibleError(
@@ -55,7 +55,7 @@ def then(walk: Walk, *keys: str, to: type[Screen[Any]] | None = None) -> Walk:
 
 
 async def to_servers(pilot: Pilot[Any]) -> None:
-    await screen(pilot, ServersScreen)
+    await screen(pilot, WelcomeScreen)
 
 
 async def to_model_error(pilot: Pilot[Any]) -> None:

@@ -21,6 +21,8 @@ from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.widgets.picker import Picker
 
 S = TypeVar("S", bound=Screen[Any])
 Walk = Pilot[int]
@@ -61,9 +63,29 @@ async def screen(pilot: Pilot[Any], kind: type[S]) -> S:
     return found
 
 
+async def to_welcome(pilot: Pilot[Any]) -> WelcomeScreen:
+    """Wait until everything is known that the welcome looks for."""
+    found = await screen(pilot, WelcomeScreen)
+    await wait_for(pilot, lambda: found.view.error or None not in (found.view.suggestions, found.view.servers))
+    await pilot.pause()
+    return found
+
+
+async def choose(pilot: Pilot[Any], row: str) -> None:
+    """Choose this row of the welcome."""
+    welcome = await screen(pilot, WelcomeScreen)
+    picker = welcome.query_one(Picker)
+    while welcome.rows[picker.highlighted or 0].id != row:
+        await pilot.press("down")
+    await pilot.press("enter")
+
+
 async def to_machine(pilot: Pilot[Any]) -> MachineScreen:
+    await wait_for(pilot, lambda: isinstance(pilot.app.screen, (WelcomeScreen, MachineScreen)))
+    if isinstance(pilot.app.screen, WelcomeScreen):
+        await choose(pilot, "machine")
     found = await screen(pilot, MachineScreen)
-    await wait_for(pilot, lambda: found.view.host or found.view.error)
+    await wait_for(pilot, lambda: (found.view.host or found.view.error) and not found.awaits_reading)
     await pilot.pause()
     return found
 

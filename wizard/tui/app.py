@@ -6,29 +6,37 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
+from textual.command import CommandPalette
+from textual.dom import DOMNode
+from textual.screen import ModalScreen, Screen
 
-from wizard.kernel.errors import CancelledError
+from wizard.kernel import language
+from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui.flow import Flow
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.theme import WIZARD
-from wizard.tui.widgets.chrome import JourneyBar
+from wizard.tui.theme import THEMES
+from wizard.tui.widgets.chrome import JourneyBar, key_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.worker import Worker
 
     from wizard.plan.questions import Answers
     from wizard.serve.endpoint import Endpoint
+    from wizard.tui.run import Run
 
 
 class WizardApp(App[int]):
@@ -48,9 +56,13 @@ class WizardApp(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-medium"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Help"),
-        Binding("ctrl+q", "quit", "Quit", priority=True),
-        Binding("ctrl+c", "interrupt", "Quit", priority=True, show=False),
+        Binding("f1", "help", mark("Help"), id="app.help", priority=True),
+        Binding("f2", "settings", mark("Settings"), id="app.settings", priority=True),
+        Binding("ctrl+p", "command_palette", mark("Commands"), id="app.commands", priority=True),
+        Binding("ctrl+q", "quit", mark("Quit"), id="app.quit", priority=True),
+        Binding(
+            "ctrl+c", "interrupt", mark("Copy what is selected, or quit"), id="app.copy", priority=True, show=False
+        ),
     ]
 
     def __init__(
@@ -71,18 +83,33 @@ class WizardApp(App[int]):
         self.workspace, self.journey = workspace, journey
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
+        self.runs: dict[str, Run] = {}
+        """Plans that are being carried out, on the screen or in the background, by the server's name."""
+        self._told = False
+        """Whether a signal told the wizard to leave: nothing is asked any more."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
+        self._damaged: WizardError | None = None
+        self._clashed: set[str | None] = set()
+        """Ids of the bindings whose keys were given to others, as far as that was said."""
+        self.settings = Settings()
+        """What the user likes; changed with `change_settings` only."""
+        try:
+            self.settings = load()
+        except WizardError as error:
+            self._damaged = error
 
     def compose(self) -> ComposeResult:
         """What is seen until the first screen comes."""
         yield JourneyBar(-1)
-        yield Static("◌ Looking around …", classes="heading")
 
     def on_mount(self) -> None:
         """Put the colours on and begin to walk."""
         gc.freeze()  # what is loaded by now stays: looking through all of it delays a key by several frames
-        self.register_theme(WIZARD)
-        self.theme = WIZARD.name
+        for theme in THEMES:
+            self.register_theme(theme)
+        self._apply()
+        if self._damaged is not None:
+            self.tell(self._damaged)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
             loop.add_signal_handler(number, self._terminate)
@@ -92,10 +119,51 @@ class WizardApp(App[int]):
     async def _walk(self) -> None:
         await Flow(self, self.journey, self.workspace).walk()
 
+    def change_settings(self, **changes: Any) -> None:
+        """Change fields of `Settings`, at once and for the next runs; what cannot be kept is said."""
+        try:
+            self.settings, aside = change(**changes)
+        except WizardError as error:
+            self.settings = replace(self.settings, **changes)
+            self.tell(error)
+        else:
+            if aside is not None:
+                text = tr("Your settings could not be read. They are kept as {path}.", path=aside)
+                self.notify(text, severity="warning", markup=False)
+        if "language" in changes:
+            language.use(self.settings.language or language.preferred())
+        self._apply()
+
+    def _apply(self) -> None:
+        """Let colours and keys be as they are set; the language was chosen before, perhaps by a flag."""
+        known = self.settings.theme in self.available_themes
+        self.theme = self.settings.theme if known else THEME
+        if not known:
+            text = tr("There is no theme {name}; the wizard's own is taken.", name=self.settings.theme)
+            self.notify(text, severity="warning", markup=False)
+        self.set_keymap(self.settings.keys)
+
+    def tell(self, error: WizardError) -> None:
+        """Say what went wrong where the journey can go on without it."""
+        self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+        """Let ``work`` go on beside the screens."""
+        return self.run_worker(work, group="beside")
+
+    def watches(self, run: Run) -> bool:
+        """Whether a screen shows ``run``."""
+        return any(getattr(one, "run", None) is run for one in self.screen_stack)
+
     def get_key_display(self, binding: Binding) -> str:
         """Names of keys as they are printed on them: Esc, F1, ^R."""
-        shown = super().get_key_display(binding)
-        return shown.title() if len(shown) > 1 and not binding.key_display else shown
+        return binding.key_display or key_name(binding.key)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the command palette offers."""
+        from wizard.tui.palette import commands
+
+        return commands(self, screen)
 
     async def action_quit(self) -> None:
         """Leave; the stage may ask first. Asked already, the answer under the cursor is taken."""
@@ -109,6 +177,7 @@ class WizardApp(App[int]):
             stage.leave()
 
     def _terminate(self) -> None:
+        self._told = True
         stage = self._stage()
         if stage is None:
             self.exit(CancelledError.exit_code)
@@ -119,12 +188,24 @@ class WizardApp(App[int]):
         return next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave, and name the servers that go on running."""
+        """Leave, and name the servers that go on running; what is being built is stopped before, if the user agrees."""
+        if any(run.under_way for run in self.runs.values()):
+            self._stop_first()
+            return
         if message is None and self.running:
             from wizard.tui.chat_view import still_running
 
             message = "\n".join(still_running(one, self.workspace) for one in self.running.values())
         super().exit(result, return_code, message)
+
+    @work(exclusive=True, group="leave")
+    async def _stop_first(self) -> None:
+        from wizard.tui.stopping import stopped
+
+        under_way = [run for run in self.runs.values() if run.under_way]
+        status = await stopped(self, under_way, ask=not self._told)
+        if status is not None:
+            self.exit(status)
 
     async def action_interrupt(self) -> None:
         """Ctrl+C: copy what is selected; if nothing is, leave."""
@@ -138,8 +219,29 @@ class WizardApp(App[int]):
         """Explain the present screen."""
         from wizard.tui.screens.help import help_screen
 
-        if not isinstance(self.screen, ReaderScreen):
-            self.push_screen(help_screen(self, self.screen))
+        if not isinstance(self.screen, (ReaderScreen, CommandPalette)):
+            self.push_screen(help_screen(self.screen))
+
+    def action_settings(self) -> None:
+        """Language, colours, keys; over a stage, not over a window."""
+        from wizard.tui.screens.settings import SettingsScreen
+
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(SettingsScreen(self.settings, self.change_settings, [*self.available_themes]))
+
+    def action_command_palette(self) -> None:
+        """Everything that can be done here, to be searched."""
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(CommandPalette(id="--command-palette", placeholder=tr("Search for a command")))
+
+    def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:  # noqa: ARG002 - Textual calls it
+        """Keys that a file of settings gives to two actions of one screen: say once which action lost its key."""
+        from wizard.tui.keys import clash
+
+        lost = {one.id: one for one in clashed_bindings if one.id not in self._clashed}
+        self._clashed |= lost.keys()
+        for one in lost.values():
+            self.notify(clash(one), severity="warning", markup=False)
 
 
 def run_tui(

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Set
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from wizard.kernel.errors import WizardError
+from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.text import one_line, plain
 from wizard.tui import background
+from wizard.tui.build_view import Phase
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.welcome_view import Server, WelcomeView, serves
 
 if TYPE_CHECKING:
+    from textual.message import Message
+
     from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.advise.calibration import Calibration
     from wizard.chat.conversation import Conversation
+    from wizard.chat.history import Kept
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.plan.questions import Answers
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
     from wizard.tui.app import WizardApp
+    from wizard.tui.run import Run
 
 T = TypeVar("T")
 Stage: TypeAlias = "Callable[[], Awaitable[Stage | None]]"
@@ -40,51 +49,102 @@ class Flow:
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
         self._app, self._journey, self._workspace = app, journey, workspace
         self._text = str(app.answers.get("model", ""))
+        self._seen = WelcomeView(lessons=app.settings.explain)
+        """What the welcome has found out."""
         self._wishes: Wishes | None = None
+        self._kept: Kept | None = None
+        """The conversation that the chat was left with, as it is kept."""
         self._settings: Answers = {}
         """What the journey and the command line say of the chat."""
-        self._measured = ""
-        """What the server that became ready last took beside what was predicted."""
+        self._measured: dict[str, str] = {}
+        """What servers that became ready took beside what was predicted, by name."""
         self._server: Answers = {name: app.answers[name] for name in ("name", "http_port") if name in app.answers}
         """Name and port of the server that is being set up, if the user gave them."""
 
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
-        stage: Stage | None = self.servers if "model" not in self._app.answers else self.machine
+        stage: Stage | None = self.welcome if "model" not in self._app.answers else self.machine
         while stage is not None:
             stage = await stage()
 
     async def _show(self, screen: StageScreen[T]) -> T | None:
         return await self._app.push_screen_wait(screen)
 
-    async def servers(self) -> Stage:
-        """Servers that run already are offered first."""
-        try:
-            found = await background.call(partial(self._journey.statuses, self._workspace))
-        except WizardError as error:
-            self._app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
-            return self.machine
+    async def welcome(self, conversation: Conversation | None = None) -> Stage:
+        """Where everything begins: the machine, what runs already, and the ways on."""
+        from wizard.tui.screens.welcome import WelcomeScreen
+
+        offline = self._app.offline
+        screen = WelcomeScreen(
+            partial(self._journey.probe, self._workspace, hardware=self._app.hardware),
+            lambda host: self._journey.suggestions(host, offline=offline),
+            self._servers,
+            self._seen,
+        )
+        way = await self._show(screen)
+        self._seen = replace(screen.view, error=None, servers=None)
+        back = partial(self.welcome, conversation)
+        if way is None:
+            return back
+        if way.server is not None:
+            return await self._to(way.server, conversation)
+        host = self._seen.host
+        if way.row == "journeys":
+            return partial(self.journeys, back=back)
+        if way.row == "machine" or host is None or not serves(host):
+            return partial(self.machine, host, back=back)
+        self._start(way.model)
+        return partial(self.model, host, take=bool(way.model), back=back)
+
+    def _start(self, ref: str) -> None:
+        """Begin anew with the model ``ref``, or with one that is still to be chosen."""
+        self._text, self._wishes = ref, None
+
+    async def _to(self, server: Server, conversation: Conversation | None) -> Stage:
+        """To the chat with a server, or to where it is built."""
+        run = self._app.runs.get(server.name)
+        if server.endpoint is None:
+            return partial(self.watch, run, conversation) if run else partial(self.welcome, conversation)
+        plan = await background.call(partial(self._journey.earlier_plan, self._workspace, server.name))
+        return partial(self.chat, server.endpoint, plan, conversation)
+
+    def _servers(self) -> list[Server]:
+        """What runs in this workspace, and what is being built (blocking, see `wizard.journey.statuses`)."""
+        from wizard.tui.welcome_view import running
+
+        found = self._journey.statuses(self._workspace)
+        past = self._journey.calibration(self._workspace)
         ready = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
         self._app.running.update({one.name: one for one in ready})
-        return partial(self.running, ready) if ready else self.machine
+        builds = {name: run.share for name, run in self._app.runs.items()}
+        return running(ready, builds, partial(_measured, past))
 
-    async def running(self, endpoints: list[Endpoint], conversation: Conversation | None = None) -> Stage:
-        """Choose one of the running servers, or set up another model."""
-        from wizard.tui.screens.servers import ServersScreen
+    async def journeys(self, *, back: Stage) -> Stage:
+        """The ready journeys, to take one of them."""
+        from wizard.tui.screens.journeys import JourneysScreen
 
-        past = await background.call(partial(self._journey.calibration, self._workspace))
-        answer = await self._show(ServersScreen(endpoints, partial(_measured, past)))
-        if answer is None or isinstance(answer, str):
-            return partial(self.machine, back=partial(self.running, endpoints, conversation))
-        plan = await background.call(partial(self._journey.earlier_plan, self._workspace, answer.name))
-        return partial(self.chat, answer, plan, conversation)
+        host = self._seen.host
+        name = await self._show(JourneysScreen(self._journey.journeys, host))
+        if name is None:
+            return back
+        self._start(name)
+        again = partial(self.journeys, back=back)
+        if host is None or not serves(host):
+            return partial(self.machine, host, back=again)
+        return partial(self.model, host, take=True, back=again)
 
     async def machine(self, host: Host | None = None, *, back: Stage | None = None) -> Stage:
         """Stage 1."""
         from wizard.tui.screens.machine import MachineScreen
 
         probe = partial(self._journey.probe, self._workspace, hardware=self._app.hardware)
-        found = await self._show(MachineScreen(probe, host, first=back is None))
+        monitor = self._journey.monitor() if self._app.hardware is None else None
+        try:
+            screen = MachineScreen(probe, host, first=back is None, read=monitor.read if monitor else None)
+            found = await self._show(screen)
+        finally:
+            if monitor is not None:
+                monitor.close()
         if found is None:
             return back or self.machine
         take = "model" in self._app.answers and host is None
@@ -151,23 +211,67 @@ class Flow:
 
     async def build(self, plan: Plan, conversation: Conversation | None = None, *, back: Stage) -> Stage:
         """Stage 5; with a ``conversation`` it goes on after the server was started again."""
+        from wizard.tui.run import Run
+
+        run = self._app.runs.get(plan.name)
+        if run is not None and run.under_way:
+            name = one_line(plan.name)
+            self._app.notify(tr("{name} is being built already; this is how far it is.", name=name), markup=False)
+        else:
+            run = Run(plan, partial(self._run, plan), self._app.beside, self._app.clock)
+            run.listen(partial(self._ended, run))
+            self._app.runs[plan.name] = run
+            run.begin()
+        return partial(self.watch, run, conversation, back=back)
+
+    async def watch(self, run: Run, conversation: Conversation | None = None, *, back: Stage | None = None) -> Stage:
+        """Show ``run``, which may have been left in the background; without ``back`` its end leads to the servers."""
         from wizard.tui.screens.build import BuildScreen
 
+        plan = run.plan
         logs = self._workspace.server(plan.name).logs
-        screen = BuildScreen(plan, partial(self._run, plan), lambda: self._measured, logs, self._app.clock)
-        endpoint = await self._show(screen)
-        return back if endpoint is None else partial(self.chat, endpoint, plan, conversation)
+        end = await self._show(BuildScreen(run, lambda: self._measured.get(plan.name, ""), logs))
+        if isinstance(end, str):  # it goes on in the background
+            return self.welcome
+        self._app.runs.pop(plan.name, None)
+        if end is None:
+            return back or self.welcome
+        return partial(self.chat, end, plan, conversation)
 
-    async def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
-        """The run's events; remembers the server that is ready, for what is said after quitting."""
+    def _ended(self, run: Run, message: Message) -> None:
+        """Tell how a run ended that no screen shows; one that failed can be come back to."""
+        from wizard.tui.bridge import Ended
+
+        if not isinstance(message, Ended) or self._app.watches(run):
+            return
+        name = one_line(run.plan.name)
+        if run.view.phase is Phase.READY:
+            self._app.runs.pop(run.plan.name, None)  # it is among the servers now
+            self._app.notify(tr("Its server answers."), title=tr("{name} is ready", name=name), markup=False)
+        elif run.view.error is not None:
+            title = tr("{name} could not be built", name=name)
+            self._app.notify(plain(run.view.error.what), title=title, severity="error", markup=False)
+
+    async def _run(self, plan: Plan, redo: Set[str], skip: Set[str]) -> AsyncGenerator[Event, None]:
+        """The run's events; remembers the server that is ready, for what is said after quitting.
+
+        Raises:
+            WorkspaceError: TW-R09 if another plan is being carried out in the background.
+        """
         from wizard.run.events import Ready
 
+        if other := next((one for one in self._app.runs.values() if one.under_way and one.plan is not plan), None):
+            raise WorkspaceError(
+                "TW-R09",
+                tr("{name} is being built, and a workspace builds one server at a time", name=other.plan.name),
+                tr("Wait until it is ready, or stop it first."),
+            )
         self._app.running.pop(plan.name, None)
-        async with aclosing(self._journey.run(plan)) as events:
+        async with aclosing(self._journey.run(plan, redo=redo, skip=skip)) as events:
             async for event in events:
                 if isinstance(event, Ready):
                     past = await background.call(partial(self._journey.calibration, self._workspace))
-                    self._measured = _measured(past, plan.name)
+                    self._measured[plan.name] = _measured(past, plan.name)
                     self._app.running[event.endpoint.name] = event.endpoint
                 yield event
 
@@ -177,24 +281,35 @@ class Flow:
         return status
 
     async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:
-        """Stage 6."""
+        """Stage 6; a ``conversation`` is gone on with, where it is kept too."""
         from wizard.chat.conversation import conversation as begin
+        from wizard.tui.chat_calls import Calls
         from wizard.tui.screens.chat import ChatScreen
 
-        end = await self._show(
-            ChatScreen(
-                endpoint,
-                partial(self._journey.chat, endpoint),
-                partial(self._stop, endpoint.name),
-                partial(self._journey.served, endpoint),
-                conversation or begin(self._settings),
-            )
+        calls = Calls(
+            send=self._journey.chat,
+            served=self._journey.served,
+            stop=partial(self._stop, endpoint.name),
+            others=self._ready,
+            at=self._journey.at,
+            meter=self._journey.meter,
+            presets=self._journey.presets,
+            history=self._journey.history(self._workspace),
+            private=not self._app.settings.keep_chats,
+            kept=self._kept if conversation else None,
+            clock=self._app.clock,
         )
-        said = end.conversation if end else conversation
+        end = await self._show(ChatScreen(endpoint, calls, conversation or begin(self._settings)))
+        said, self._kept = (end.conversation, end.kept) if end else (conversation, self._kept)
         if end and end.next == "restart":
             return partial(self.build, plan, said, back=self.machine) if plan else self.machine
         self._server = {}  # another model is another server
-        return partial(self.machine, back=partial(self.running, list(self._app.running.values()), said))
+        return partial(self.machine, back=partial(self.welcome, said))
+
+    def _ready(self) -> list[Endpoint]:
+        """Servers of the workspace that answer now."""
+        found = self._journey.statuses(self._workspace)
+        return [one.endpoint for one in found if one.endpoint and one.state == "ready"]
 
 
 def _measured(past: Calibration, server: str) -> str:

@@ -1,20 +1,27 @@
-"""Help: what the present stage is for, and every key that works in it."""
+"""Help: what the present stage is for, every key that works in it, and where more is written."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from textual.app import App
 from textual.screen import Screen
 
+from wizard.kernel.language import tr
 from wizard.kernel.text import table
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.widgets.chrome import shown_bindings
+from wizard.tui.widgets.chrome import STAGES, key_rows
+
+DOCS = {"Advice": "docs/advice.md", "Review": "docs/stacks.md", "Chat": "docs/chat.md"}
+"""Stage → what there is to read about it; about all others it is `WHOLE`."""
+WHOLE = "docs/terminal.md"
 
 
-def help_screen(app: App[int], screen: Screen[Any]) -> ReaderScreen:
+def help_screen(screen: Screen[Any]) -> ReaderScreen:
     """The help for ``screen``."""
-    about = f"{screen.HELP}\n\n" if isinstance(screen, StageScreen) else ""
-    keys = [(app.get_key_display(binding), binding.description.capitalize()) for binding in shown_bindings(screen)]
-    return ReaderScreen("Help", about + table(keys, indent="  "))
+    parts = [tr(screen.HELP)] if isinstance(screen, StageScreen) and screen.HELP else []
+    parts.append(table([(row.keys, row.about) for row in key_rows(screen, hidden=True)], indent="  "))
+    stage = screen.STAGE if isinstance(screen, StageScreen) else -1
+    more = DOCS.get(STAGES[stage], WHOLE) if stage >= 0 else WHOLE
+    parts.append(tr("More to read: {path}", path=more))
+    return ReaderScreen(tr("Help"), "\n\n".join(parts))

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.pane import Pane
@@ -22,8 +23,8 @@ class ReaderScreen(ModalScreen[None]):
     """A text to read and to copy."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "close", "Close", key_display="Esc"),
-        Binding("c", "copy", "Copy"),
+        Binding("escape,enter,q", "close", mark("Close"), id="reader.close", key_display="Esc"),
+        Binding("c", "copy", mark("Copy"), id="reader.copy"),
     ]
 
     def __init__(self, title: str, text: str) -> None:
@@ -45,15 +46,15 @@ class ReaderScreen(ModalScreen[None]):
     def action_copy(self) -> None:
         """Copy the text."""
         self.app.copy_to_clipboard(self._text)
-        self.notify("Copied", timeout=2)
+        self.notify(tr("Copied"), timeout=2)
 
 
 class AskScreen(ModalScreen["str | None"]):
     """One question with a few answers; dismissed with the answer's name, or None for "never mind"."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Choose", priority=True, key_display="⏎"),
-        Binding("escape", "close", "Never mind"),
+        Binding("enter", "accept", mark("Choose"), id="ask.accept", priority=True, key_display="⏎"),
+        Binding("escape", "close", mark("Never mind"), id="ask.close"),
     ]
 
     def __init__(self, question: str, answers: Sequence[tuple[str, str]]) -> None:
@@ -63,7 +64,7 @@ class AskScreen(ModalScreen["str | None"]):
     def compose(self) -> ComposeResult:
         """The question, its answers with the cursor on the first."""
         with Vertical(classes="window") as window:
-            window.border_title = "Please decide"
+            window.border_title = Content(tr("Please decide"))
             yield Static(Content(plain(self._question)), classes="question")
             yield Picker()
             yield KeyBar()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
+from wizard.catalog import lessons
 from wizard.kernel.errors import CancelledError
+from wizard.kernel.language import mark, tr
+from wizard.tui.guide import Guide
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
+from wizard.tui.widgets.lesson import LessonPanel, Pinned, roomy
 from wizard.tui.widgets.pane import Pane
 
 R = TypeVar("R")
@@ -25,18 +31,72 @@ class StageScreen(Screen["R | None"], Generic[R]):
     STAGE: ClassVar[int] = -1
     """Index into `wizard.tui.widgets.chrome.STAGES`."""
     HELP: ClassVar[str] = ""
-    """What this stage is for, in a few sentences, for the help screen."""
+    """What this stage is for, in a few sentences, for the help screen; a message for `wizard.kernel.language.tr`."""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
-        Binding("question_mark", "app.help", "Help", show=False),
-        Binding("q", "app.quit", "Quit"),
+        Binding("f3", "explain", mark("Explain"), id="stage.explain", priority=True),
+        Binding("escape", "back", mark("Back"), id="stage.back"),
+        Binding("question_mark", "app.help", mark("Help"), id="stage.help", show=False),
+        Binding("q", "app.quit", mark("Quit"), id="stage.quit"),
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.guide = Guide()
+        """Whether lessons are shown, and the workshop; the wizard's own is put here before the stage is shown."""
 
     def framed(self, *widgets: Widget) -> ComposeResult:
         """The stage's own ``widgets`` in the frame that all stages have."""
         yield JourneyBar(self.STAGE)
+        if pinned := self._pinned():
+            yield Pinned(Content(pinned))
         yield Pane(*widgets, id="stage", can_focus=False)
+        yield LessonPanel()
         yield KeyBar()
+
+    def _pinned(self) -> str:
+        """What a facilitator decided of what is asked here."""
+        if not self.guide.workshop.pin:
+            return ""
+        from wizard.plan.workshop import pinned_words
+
+        return pinned_words(self.guide.workshop, self.stage_name)
+
+    @property
+    def stage_name(self) -> str:
+        """One of `wizard.catalog.lessons.STAGES`, or `START`."""
+        return lessons.STAGES[self.STAGE] if self.STAGE >= 0 else lessons.START
+
+    def on_screen_resume(self) -> None:
+        """Teach, if lessons are on: that may have changed since."""
+        self.explain()
+
+    def on_resize(self) -> None:
+        """There may be more room for the lesson now, or less."""
+        self.explain()
+
+    def lesson(self) -> tuple[lessons.Part, ...]:
+        """What is to be known here."""
+        from wizard.plan.lesson import of_stage
+
+        return of_stage(self.stage_name, self.guide.workshop)
+
+    def explain(self) -> None:
+        """Show the present lesson, if lessons are on."""
+        for panel in self.query(LessonPanel):
+            panel.show(self.lesson() if self.guide.shown else (), title=tr("Explained"))
+
+    def action_explain(self) -> None:
+        """Show lessons or hide them; where there is no room beside the stage, open this one in a window."""
+        from wizard.tui.screens.lesson import LessonScreen
+
+        window = not roomy(self.app.size)
+        self._teach(window or not self.guide.shown)
+        if window:
+            self.app.push_screen(LessonScreen(self.lesson(), partial(self._teach, False)))
+
+    def _teach(self, shown: bool) -> None:
+        self.guide.shown = shown
+        self.explain()
 
     def action_back(self) -> None:
         """Go back to the stage before."""
@@ -51,6 +111,9 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def hides_something(self) -> bool:
         """Whether there is more to read than is in sight."""
         return any(pane.max_scroll_y > 0 for pane in self.query("#stage, .reading"))
+
+    def relabel(self) -> None:
+        """Another language was chosen; a screen that can say itself anew does, the others keep their words."""
 
     def leave(self) -> None:
         """The user wants to quit; a stage that has something running asks first."""

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from textual import events
-from textual.binding import Binding
+from textual.binding import ActiveBinding, Binding
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.geometry import Size
+from textual.keys import format_key
 from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
+
+from wizard.kernel.language import mark, tr
 
 GAP = 2
 """Cells between two keys."""
 MOST_LINES = 3
 """Lines of keys; help has them all."""
-LAST = ("back", "help", "command_palette", "quit")
+LAST = ("back", "help", "settings", "command_palette", "quit")
 """Actions whose keys stand at the end of the key bar, in this order."""
-STAGES = ("Machine", "Model", "Advice", "Review", "Build", "Chat")
+FIRST_TO_GO = ("settings", "command_palette")
+"""Actions that the key bar leaves to the help where there is little room, in this order."""
+STAGES = (mark("Machine"), mark("Model"), mark("Advice"), mark("Review"), mark("Build"), mark("Chat"))
 
 
 class JourneyBar(Widget):
@@ -37,10 +44,10 @@ class JourneyBar(Widget):
         """The whole journey where there is room for it, else only the present stage."""
         brand = ("◆ triton-wizard  ", "bold $primary")
         if self.size.width < 76:
-            here = f"{self.stage + 1}/{len(STAGES)} {STAGES[self.stage]}" if self.stage >= 0 else ""
+            here = f"{self.stage + 1}/{len(STAGES)} {tr(STAGES[self.stage])}" if self.stage >= 0 else ""
             return Content.assemble(brand, (here, "bold $foreground"))
         parts: list[str | tuple[str, str]] = [brand]
-        for index, name in enumerate(STAGES):
+        for index, name in enumerate(map(tr, STAGES)):
             if index < self.stage:
                 parts.append((f" ✓ {name} ", "$success"))
             elif index == self.stage:
@@ -50,15 +57,52 @@ class JourneyBar(Widget):
         return Content.assemble(*parts)
 
 
+class KeyRow(NamedTuple):
+    """A binding that does something now, as it is shown."""
+
+    keys: str
+    about: str
+    binding: Binding
+    node: DOMNode
+
+
+def key_name(key: str) -> str:
+    """The name of a key (Textual's, ``ctrl+r``) as it is printed on it: ``^R``."""
+    *modifiers, last = key.split("+")
+    last = format_key(last)
+    caret = "^" * ("ctrl" in modifiers)
+    name = "+".join([*(one for one in modifiers if one != "ctrl"), caret + last])
+    return name.title() if len(name) > 1 else name
+
+
+def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
+    """What the keys do on ``screen`` now, a row for each action, the general ones last.
+
+    With ``hidden`` also what the key bar has no room for.
+    """
+    active = [one for one in screen.active_bindings.values() if one.enabled and one.binding.description]
+    rows: dict[str, KeyRow] = {}
+    said: set[tuple[int, str]] = set()
+    for node, binding, _enabled, _tooltip in active:
+        action, same = binding.action.removeprefix("app."), (id(node), binding.description)
+        if action not in rows and same not in said and (binding.show or (hidden and binding.id)):
+            said.add(same)
+            rows[action] = KeyRow(_keys(binding, node, active), tr(binding.description), binding, node)
+    ends = [rows.pop(action) for action in LAST if action in rows]
+    return sorted(rows.values(), key=lambda row: row.binding.key != "enter") + ends
+
+
+def _keys(binding: Binding, node: DOMNode, active: Sequence[ActiveBinding]) -> str:
+    """How the keys are shown: as the binding says, unless the user has chosen others."""
+    alike = [one.binding for one in active if one.node is node and one.binding.description == binding.description]
+    if any(one.id in node.app._keymap for one in alike):
+        return " ".join(dict.fromkeys(key_name(one.key) for one in alike))
+    return binding.key_display or key_name(binding.key)
+
+
 def shown_bindings(screen: Screen[Any]) -> list[Binding]:
-    """The bindings that do something on ``screen`` now, one for each action, the general ones last."""
-    found: dict[str, Binding] = {}
-    for _node, binding, enabled, _tooltip in screen.active_bindings.values():
-        action = binding.action.removeprefix("app.")
-        if enabled and (binding.show or action == "command_palette"):
-            found.setdefault(action, binding)
-    ends = [found.pop(action) for action in LAST if action in found]
-    return sorted(found.values(), key=lambda one: one.key != "enter") + ends
+    """The bindings that the key bar shows on ``screen`` now."""
+    return [row.binding for row in key_rows(screen)]
 
 
 class KeyBar(Widget):
@@ -91,27 +135,26 @@ class KeyBar(Widget):
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""
-        keys = self._keys()
-        lines = self._wrapped(keys, width)
+        rows = key_rows(self.screen)
+        lines = self._wrapped(rows, width)
+        for action in FIRST_TO_GO:
+            if len(lines) > MOST_LINES:
+                rows = [row for row in rows if row.binding.action != action]
+                lines = self._wrapped(rows, width)
         if len(lines) > MOST_LINES:
-            keys.sort(key=lambda key: key[2] != "f1")
-            lines = self._wrapped(keys, width)[:MOST_LINES]
+            rows.sort(key=lambda row: row.binding.action != "help")
+            lines = self._wrapped(rows, width)[:MOST_LINES]
         return lines
 
-    def _wrapped(self, keys: list[tuple[str, str, str]], width: int) -> list[Content]:
+    def _wrapped(self, rows: list[KeyRow], width: int) -> list[Content]:
         lines: list[Content] = [Content("")]
-        for shown, about, key in keys:
-            item = Content.assemble((shown, "bold $accent"), f" {about}").stylize(Style.from_meta({"key": key}))
+        for keys, about, binding, _node in rows:
+            style = Style.from_meta({"key": binding.key})
+            item = Content.assemble((keys, "bold $accent"), f" {about}").stylize(style)
             if lines[-1].cell_length and lines[-1].cell_length + GAP + item.cell_length > width:
                 lines.append(Content(""))
             lines[-1] = Content(" " * GAP if lines[-1].cell_length else "").join([lines[-1], item])
         return lines
-
-    def _keys(self) -> list[tuple[str, str, str]]:
-        return [
-            (self.app.get_key_display(one), one.description.capitalize(), one.key)
-            for one in shown_bindings(self.screen)
-        ]
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
         """As wide as there is room."""

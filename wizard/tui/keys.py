@@ -1,0 +1,157 @@
+"""Every key of the full-screen wizard: where it works, what it does, and which other may be put in its place.
+
+The bindings are read from the classes that declare them; nothing is listed twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+from textual.binding import Binding
+from textual.keys import _character_to_key, format_key
+from textual.screen import Screen
+
+from wizard.kernel.language import mark, tr
+from wizard.tui.widgets.chrome import key_name
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+WHERE = {
+    "app": mark("Everywhere"),
+    "stage": mark("Every stage"),
+    "welcome": mark("Welcome"),
+    "journeys": mark("Ready journeys"),
+    "machine": mark("Machine"),
+    "model": mark("Model"),
+    "advice": mark("Advice"),
+    "review": mark("Review"),
+    "build": mark("Build"),
+    "chat": mark("Chat"),
+    "settings": mark("Settings"),
+    "keys": mark("Keys"),
+    "form": mark("Questions in a window"),
+    "ask": mark("One question in a window"),
+    "reader": mark("A text in a window"),
+    "picker": mark("Lists"),
+    "pane": mark("Texts that scroll"),
+    "options": mark("One of a few answers"),
+}
+"""First part of an id → where the key works."""
+RESERVED = ("tab", "shift+tab", "escape")
+"""Keys that move between the parts of a screen, or out of it, whatever else is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A binding as its class declares it."""
+
+    id: str
+    owner: type[DOMNode]
+    binding: Binding
+
+    @property
+    def where(self) -> str:
+        """Where it works, in words."""
+        part = self.id.partition(".")[0]
+        return tr(WHERE[part]) if part in WHERE else part.capitalize()
+
+    def keys(self, changed: Mapping[str, str]) -> list[str]:
+        """The keys that do it, given the ``changed`` ones of the settings, by Textual's names."""
+        return [normal(one) for one in changed.get(self.id, self.binding.key).split(",")]
+
+
+def classes() -> list[type[DOMNode]]:
+    """Every class of the full-screen wizard that declares bindings; all its modules are imported for that."""
+    from wizard import tui
+
+    found = []
+    for module in pkgutil.walk_packages(tui.__path__, tui.__name__ + "."):
+        for one in vars(importlib.import_module(module.name)).values():
+            if isinstance(one, type) and one.__module__ == module.name and "BINDINGS" in vars(one):
+                found.append(one)
+    return found
+
+
+@cache
+def declared() -> tuple[Key, ...]:
+    """All bindings that can be changed, in the order of `WHERE`."""
+    found = [
+        Key(binding.id, owner, binding)
+        for owner in classes()
+        for binding in vars(owner)["BINDINGS"]
+        if isinstance(binding, Binding) and binding.id
+    ]
+    order = [*WHERE]
+    return tuple(
+        sorted(found, key=lambda one: order.index(part) if (part := one.id.partition(".")[0]) in WHERE else 99)
+    )
+
+
+def normal(key: str) -> str:
+    """Textual's name of a key that may be given as its character: ``?`` is ``question_mark``."""
+    key = key.strip()
+    return _character_to_key(key) if len(key) == 1 else key
+
+
+def shown(keys: Iterable[str]) -> str:
+    """Names of keys as they are printed on them."""
+    return " ".join(map(key_name, keys))
+
+
+def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
+    """Why ``key`` cannot do what ``wanted`` does, in words; empty if it can."""
+    own = wanted.keys({})
+    if key in RESERVED and key not in own:
+        return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
+    if len(format_key(key)) == 1 and key not in own and _typed(wanted):
+        return tr("{key} is typed in fields. Take a function key, or one with Ctrl.", key=shown([key]))
+    for other in declared():
+        if other.id != wanted.id and key in other.keys(changed) and together(wanted.owner, other.owner):
+            return tr(
+                "{key} is taken there: {what} ({where}).",
+                key=shown([key]),
+                what=tr(other.binding.description),
+                where=other.where,
+            )
+    return ""
+
+
+def _typed(wanted: Key) -> bool:
+    """Whether a letter would be typed instead, or no longer could be: screens with a field have no letters as keys."""
+    if not issubclass(wanted.owner, (App, Screen)):
+        return wanted.binding.priority
+    return all(len(format_key(one)) != 1 for one in wanted.keys({}))
+
+
+def together(one: type[Any], other: type[Any]) -> bool:
+    """Whether the bindings of both classes can be active at the same time."""
+    if issubclass(one, other) or issubclass(other, one) or App in (*one.__mro__, *other.__mro__):
+        return True
+    screens = [issubclass(each, Screen) for each in (one, other)]
+    return any(screens) and not all(screens)  # of two widgets one has the focus; of two screens one is on top
+
+
+def clash(lost: Binding) -> str:
+    """What is said when the settings give the key of ``lost`` to something else."""
+    return tr(
+        "Your settings give {key} to something else: {what} has lost it.",
+        key=shown([lost.key]),
+        what=tr(lost.description) or lost.action,
+    )
+
+
+def markdown() -> str:
+    """The table of all keys in the documentation (English, default keys)."""
+    rows = [
+        f"| {WHERE.get(one.id.partition('.')[0], one.id)} | {shown(one.keys({}))} "
+        f"| {one.binding.description} | `{one.id}` |"
+        for one in declared()
+    ]
+    return "\n".join(["| Where | Keys | What | Id |", "|---|---|---|---|", *rows])

@@ -1,0 +1,62 @@
+"""The command palette: what the present screen can do, with its keys, and what can be set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from textual.app import SystemCommand
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from wizard.kernel.language import LANGUAGES, tr
+from wizard.tui.widgets.chrome import key_rows
+
+if TYPE_CHECKING:
+    from wizard.tui.app import WizardApp
+
+ARROWS = {"up", "down", "left", "right"}
+"""Keys of the cursor: what they do is no command."""
+
+
+def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
+    """The commands while ``screen`` is on top."""
+    for row in key_rows(screen):
+        if row.binding.key not in ARROWS and row.binding.action != "command_palette":
+            yield SystemCommand(row.about, row.keys, partial(_do, app, row.binding, row.node))
+    yield SystemCommand(
+        tr("Theme"), tr("Choose the colours: {theme} now", theme=app.settings.theme), partial(_themes, app)
+    )
+    for code, name in LANGUAGES.items():
+        about = tr("Say everything in this language from here on")
+        yield SystemCommand(tr("Language: {name}", name=name), about, partial(app.change_settings, language=code))
+    yield SystemCommand(
+        tr("Copy the screen"), tr("All its text, to the clipboard"), partial(app.call_after_refresh, _copy, app)
+    )
+    yield SystemCommand(
+        tr("Save a picture of the screen"),
+        tr("As an SVG file"),
+        partial(app.call_after_refresh, app.deliver_screenshot),
+    )
+
+
+async def _do(app: WizardApp, binding: Binding, node: DOMNode) -> None:
+    await app.run_action(binding.action, node)
+
+
+def _themes(app: WizardApp) -> None:
+    own = [name for name in app.available_themes if name.startswith("triton-wizard")]
+    others = [name for name in app.available_themes if name not in own]
+    app.search_commands(
+        [(name, partial(app.change_settings, theme=name)) for name in (*own, *others)],
+        placeholder=tr("Search for a theme"),
+    )
+
+
+def _copy(app: WizardApp) -> None:
+    """The lines of the screen without the spaces at their ends."""
+    strips = app.screen._compositor.render_strips()
+    app.copy_to_clipboard("\n".join(strip.text.rstrip() for strip in strips).strip("\n") + "\n")
+    app.notify(tr("Copied"), timeout=2)

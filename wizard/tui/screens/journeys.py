@@ -1,0 +1,108 @@
+"""The ready journeys: what each is about, and how this machine compares with the one that it was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
+from wizard.tui import background
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.picker import Picker
+
+if TYPE_CHECKING:
+    from wizard.catalog.journeys import Journey
+    from wizard.probe.host import Host
+
+
+ALIKE = 0.95
+"""Share of a GPU's memory that counts as all of it: what drivers report of one kind differs by some hundred MiB."""
+
+
+class JourneysScreen(StageScreen[str]):
+    """Dismissed with the name of a journey."""
+
+    HELP = mark(
+        "A ready journey has all its answers: the model, the serving stack, the formats. They are those of the "
+        "tutorials, with what is wrong there put right. Each answer can be changed, and you see every step before it "
+        "is done."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", mark("Take this journey"), id="journeys.accept", priority=True, key_display="⏎"),
+    ]
+
+    def __init__(self, journeys: Callable[[], Sequence[Journey]], host: Host | None) -> None:
+        """``host`` is the machine, if it is known by now."""
+        super().__init__()
+        self._read, self._host = journeys, host
+        self._journeys: Sequence[Journey] = ()
+
+    def compose(self) -> ComposeResult:
+        """A list."""
+        yield from self.framed(
+            Static(Content(tr("Which journey do you want to take?")), classes="heading"),
+            ErrorPanel(),
+            Picker(id="ways"),
+        )
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        self._fill()
+
+    @work(exclusive=True)
+    async def _fill(self) -> None:
+        try:
+            self._journeys = await background.call(self._read)
+            rows = await background.call(lambda: [_row(one, self._host) for one in self._journeys])
+        except WizardError as error:
+            self.query_one(ErrorPanel).show(error)
+        else:
+            self.query_one(Picker).show(rows)
+
+    def on_option_list_option_selected(self) -> None:
+        """A click on a journey takes it."""
+        self.action_accept()
+
+    def action_accept(self) -> None:
+        """Take the journey under the cursor."""
+        at = self.query_one(Picker).highlighted
+        if at is not None:
+            self.workers.cancel_node(self)
+            self.dismiss(self._journeys[at].name)
+
+
+def _row(one: Journey, host: Host | None) -> Content:
+    return Content.assemble(
+        (tr(one.title), "bold"),
+        "\n",
+        (one_line(tr(one.about)), "$text-muted"),
+        "\n",
+        (comparison(one.machines, host), "$secondary"),
+    )
+
+
+def comparison(machines: Sequence[str], host: Host | None) -> str:
+    """Whether ``host`` has at least the GPUs of one of the ``machines`` that a journey was made for, in words.
+
+    Only numbers of GPUs and their memory are compared; what really fits is said by the advice.
+    """
+    from wizard.probe.shorthand import host as described
+
+    names = tr(" or ").join(machines)
+    if host is None or not machines:
+        return tr("made for {machines}", machines=names) if machines else tr("made for any machine")
+    have = sorted((gpu.memory_total_bytes or 0 for gpu in host.gpus), reverse=True)
+    for name in machines:
+        need = sorted((gpu.memory_total_bytes or 0 for gpu in described(name).gpus), reverse=True)
+        if len(need) <= len(have) and all(mine >= ALIKE * theirs for mine, theirs in zip(have, need, strict=False)):
+            return tr("✓ fits here: made for {machines}", machines=names)
+    return tr("○ made for {machines}, which this machine is not; the advice says what is possible", machines=names)

@@ -1,0 +1,162 @@
+"""Which key does what: all of them, and another in place of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from wizard.kernel.language import mark, tr
+from wizard.tui.keys import Key, declared, refusal, shown
+from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.picker import Picker
+
+CHANGED = "*"
+"""Marks a key that is not as it comes."""
+
+
+class PressScreen(ModalScreen["str | None"]):
+    """Waits for a key; dismissed with its name as Textual says it, or None for Esc."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", mark("Never mind"), id="keys.close_press"),
+    ]
+
+    def __init__(self, wanted: Key) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def compose(self) -> ComposeResult:
+        """What is waited for."""
+        with Vertical(classes="window") as window:
+            window.border_title = Content(tr("Press the new key"))
+            what, where = tr(self._wanted.binding.description), self._wanted.where
+            yield Static(Content(f"{what} ({where})"))
+            yield KeyBar()
+
+    def on_key(self, event: events.Key) -> None:
+        """Take it, whatever it is."""
+        event.stop()
+        event.prevent_default()
+        self.dismiss(None if event.key == "escape" else event.key)
+
+    def action_close(self) -> None:
+        """No key."""
+        self.dismiss(None)
+
+
+class KeysScreen(ModalScreen[None]):
+    """A row for each binding; those of one screen stand together.
+
+    Args:
+        changed: Id of a binding → its keys, where they are not as they come.
+        change: Keeps another such mapping.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", mark("Press another key"), id="keys.accept", priority=True, key_display="⏎"),
+        Binding("r", "reset", mark("As it comes"), id="keys.reset"),
+        Binding("R", "reset_all", mark("All as they come"), id="keys.reset_all", key_display="R"),
+        Binding("escape,q", "close", mark("Close"), id="keys.close", key_display="Esc"),
+    ]
+
+    def __init__(self, changed: Mapping[str, str], change: Callable[[dict[str, str]], None]) -> None:
+        super().__init__()
+        self._changed, self._change = dict(changed), change
+        self._keys = declared()
+
+    def compose(self) -> ComposeResult:
+        """A list, and below it what was wrong with a key."""
+        with Vertical(classes="window") as window:
+            window.border_title = Content(tr("Keys"))
+            yield Picker()
+            with Vertical(classes="foot"):
+                yield Static(id="about", markup=False)
+                yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        self._show(0)
+
+    @property
+    def _key(self) -> Key:
+        return self._keys[self.query_one(Picker).highlighted or 0]
+
+    def _show(self, at: int) -> None:
+        rows = [
+            Content.assemble(
+                (shown(one.keys(self._changed)), "bold $accent"),
+                CHANGED if one.id in self._changed else "",
+                f"  {tr(one.binding.description)}",
+                (f"  {one.where}", "$text-muted"),
+            )
+            for one in self._keys
+        ]
+        self.query_one(Picker).show(rows, at)
+        self.refresh_bindings()
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        about = self.query_one("#about", Static)
+        about.update(text)
+        about.set_class(wrong, "wrong")
+
+    def on_option_list_option_highlighted(self) -> None:
+        """What was said was said of another row; there may be nothing to reset."""
+        self._say("")
+        self.refresh_bindings()
+
+    def on_option_list_option_selected(self) -> None:
+        """A click on a row asks for its key."""
+        self.action_accept()
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """What is as it comes need not be reset."""
+        if action == "reset":
+            return self._key.id in self._changed
+        return action != "reset_all" or bool(self._changed)
+
+    def action_accept(self) -> None:
+        """Wait for a key."""
+        self.app.push_screen(PressScreen(self._key), self._pressed)
+
+    def _pressed(self, key: str | None) -> None:
+        if key is None:
+            return
+        wanted = self._key
+        if why := refusal(wanted, key, self._changed):
+            self._say(f"✗ {why}", wrong=True)
+            return
+        self._changed[wanted.id] = key
+        if wanted.keys({}) == [key]:
+            del self._changed[wanted.id]
+        self._keep()
+
+    def action_reset(self) -> None:
+        """Give the binding its own keys back."""
+        without = {name: keys for name, keys in self._changed.items() if name != self._key.id}
+        for key in self._key.keys({}):
+            if why := refusal(self._key, key, without):
+                self._say(f"✗ {why}", wrong=True)
+                return
+        self._changed = without
+        self._keep()
+
+    def action_reset_all(self) -> None:
+        """Give every binding its own keys back."""
+        self._changed = {}
+        self._keep()
+
+    def _keep(self) -> None:
+        self._change(dict(self._changed))
+        self._show(self.query_one(Picker).highlighted or 0)
+
+    def action_close(self) -> None:
+        """Back to the settings."""
+        self.dismiss(None)

@@ -1,0 +1,160 @@
+"""Settings: language, colours, keys, lessons, conversations. Every change holds at once and is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from wizard.kernel.language import LANGUAGES, mark, ntr, tr
+from wizard.kernel.settings import Settings
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.picker import Picker
+
+YES_NO = ((True, mark("yes")), (False, mark("no")))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row: a field of `Settings` and what it may be."""
+
+    name: str
+    title: str
+    about: str
+    values: tuple[tuple[object, str], ...]
+    """Value and text; the texts of languages and themes are names and not translated."""
+
+
+def settings(themes: Sequence[str]) -> tuple[Setting, ...]:
+    """The rows; ``themes`` are the names of all themes."""
+    own = [name for name in themes if name.startswith("triton-wizard")]
+    names = (*own, *(name for name in themes if name not in own))
+    return (
+        Setting(
+            "language",
+            mark("Language"),
+            mark("Of everything that is said from here on; a stage that is shown already changes when you come back."),
+            ((None, mark("as the system's")), *LANGUAGES.items()),
+        ),
+        Setting(
+            "theme",
+            mark("Colours"),
+            mark("The wizard's own are dark, light and with high contrast; the others come with Textual."),
+            tuple((name, name) for name in names),
+        ),
+        Setting("explain", mark("Lessons"), mark("Every stage says what it does, why, and what to look at."), YES_NO),
+        Setting("keep_chats", mark("Keep conversations"), mark("On this machine, and only there."), YES_NO),
+    )
+
+
+class SettingsScreen(ModalScreen[None]):
+    """The rows, changed in place; the last one leads to the keys.
+
+    Args:
+        present: The settings when it is opened.
+        change: Changes fields of them, at once and for the next runs.
+        themes: Names of all themes.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", mark("Change"), id="settings.accept", priority=True, key_display="⏎"),
+        Binding("left", "step(-1)", mark("Change"), id="settings.previous", priority=True, key_display="←→"),
+        Binding("right", "step(1)", mark("Change"), id="settings.next", priority=True, show=False),
+        Binding("escape,q", "close", mark("Close"), id="settings.close", key_display="Esc"),
+    ]
+
+    def __init__(self, present: Settings, change: Callable[..., None], themes: Sequence[str]) -> None:
+        super().__init__()
+        self._values: dict[str, Any] = {name: getattr(present, name) for name in Settings.__dataclass_fields__}
+        self._change, self._settings = change, settings(themes)
+
+    def compose(self) -> ComposeResult:
+        """A list, and what there is to say about the row under the cursor."""
+        with Vertical(classes="window") as window:
+            window.border_title = Content(tr("Settings"))
+            yield Picker()
+            with Vertical(classes="foot"):
+                yield Static(id="about", markup=False)
+                yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        self._show(0)
+
+    @property
+    def _at(self) -> int:
+        return self.query_one(Picker).highlighted or 0
+
+    def _show(self, at: int) -> None:
+        width = max(len(tr(one.title)) for one in self._settings) + 2
+        rows = [
+            Content.assemble(
+                (tr(one.title).ljust(width), "bold"), ("‹ ", "$accent"), self._said(one), (" ›", "$accent")
+            )
+            for one in self._settings
+        ]
+        count = len(self._values["keys"])
+        keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("as they come")
+        rows.append(Content.assemble((tr("Keys").ljust(width), "bold"), "  ", keys, " …"))
+        self.query_one(".window", Vertical).border_title = Content(tr("Settings"))
+        self.query_one(Picker).show(rows, at)
+        self._about(at)
+
+    def _said(self, one: Setting) -> str:
+        text = next((text for value, text in one.values if value == self._values[one.name]), "?")
+        return tr(text) if one.name != "theme" else text
+
+    def _about(self, at: int) -> None:
+        about = self._settings[at].about if at < len(self._settings) else mark("Which key does what, for each screen.")
+        self.query_one("#about", Static).update(tr(about))
+
+    def on_option_list_option_highlighted(self) -> None:
+        """Say something about the row."""
+        self._about(self._at)
+
+    def on_option_list_option_selected(self) -> None:
+        """A click on a row changes it."""
+        self.action_accept()
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """The keys have no values to step through."""
+        return action != "step" or self._at < len(self._settings)
+
+    def action_accept(self) -> None:
+        """Take the next value, or go on to the keys."""
+        if self._at < len(self._settings):
+            self.action_step(1)
+        else:
+            from wizard.tui.screens.keys import KeysScreen
+
+            self.app.push_screen(KeysScreen(self._values["keys"], self._rekey))
+
+    def _rekey(self, keys: dict[str, str]) -> None:
+        self._values["keys"] = keys
+        self._change(keys=keys)
+        self._show(self._at)
+
+    def action_step(self, by: int) -> None:
+        """Take the value before or after the present one; it holds at once."""
+        one = self._settings[self._at]
+        values = [value for value, _text in one.values]
+        at = values.index(self._values[one.name]) if self._values[one.name] in values else 0
+        self._values[one.name] = values[(at + by) % len(values)]
+        self._change(**{one.name: self._values[one.name]})
+        self._show(self._at)
+        if one.name == "language":
+            for screen in self.app.screen_stack:
+                if isinstance(screen, StageScreen):
+                    screen.relabel()
+
+    def action_close(self) -> None:
+        """Back to the stage."""
+        self.dismiss(None)

@@ -1,0 +1,179 @@
+"""The first screen: the machine, and the ways on with the cursor on the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, tr
+from wizard.tui import background
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.welcome_view import Row, Server, WelcomeView, best, machine, right, rows
+from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.picker import Picker
+
+if TYPE_CHECKING:
+    from wizard.journey import Suggestion
+    from wizard.probe.host import Host
+
+ON_THE_SPOT = {"settings": "app.settings", "help": "app.help", "quit": "app.quit"}
+"""Rows that lead to no other stage, and what they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How it goes on."""
+
+    row: str
+    """The `Row.id` that was chosen."""
+    server: Server | None = None
+    model: str = ""
+    """The recommended model's reference, if that is to be served."""
+
+
+class WelcomeScreen(StageScreen[Way]):
+    """Dismissed with the way on. What must be looked for comes when it is known, and moves no cursor.
+
+    Args:
+        probe: Describes the machine.
+        suggestions: Models for a machine, the recommended one first.
+        servers: What runs, and what is being built.
+        view: What was known before.
+    """
+
+    HELP = mark(
+        "From here everything is one or two keys away. A server that runs can be talked to at once; the first row "
+        "otherwise serves the model that suits this machine, and every step on the way can be changed or gone back "
+        "from. Nothing is downloaded or started before you have seen the plan."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "accept", mark("Choose"), id="welcome.accept", priority=True, key_display="⏎"),
+        Binding("r", "look", mark("Look again"), id="welcome.look"),
+    ]
+    view: reactive[WelcomeView] = reactive(WelcomeView())
+
+    def __init__(
+        self,
+        probe: Callable[[], Host],
+        suggestions: Callable[[Host], Sequence[Suggestion]],
+        servers: Callable[[], Sequence[Server]],
+        view: WelcomeView,
+    ) -> None:
+        super().__init__()
+        self._probe, self._suggestions, self._servers = probe, suggestions, servers
+        self.rows: list[Row] = []
+        """What the list shows."""
+        self._touched = False
+        """Whether the user has moved the cursor, or may be about to."""
+        self.set_reactive(WelcomeScreen.view, view)
+
+    def compose(self) -> ComposeResult:
+        """What this is, the machine, the ways on."""
+        yield from self.framed(
+            Static(classes="heading"),
+            Static(id="machine-lines", markup=False),
+            ErrorPanel(),
+            Picker(id="ways"),
+        )
+
+    def on_mount(self) -> None:
+        """Show what is known and look for the rest."""
+        self.mutate_reactive(WelcomeScreen.view)  # it was set before anything was there to show it
+        self._find()
+        self._find_servers()
+
+    def on_key(self) -> None:
+        """From the first key on the cursor stays where it is."""
+        self._touched = True
+
+    def on_mouse_down(self, _event: events.MouseDown) -> None:
+        """As with a key."""
+        self._touched = True
+
+    def relabel(self) -> None:
+        """Say everything in the present language."""
+        self.mutate_reactive(WelcomeScreen.view)
+
+    def action_look(self) -> None:
+        """Look at the machine again."""
+        self.view = replace(self.view, host=None, error=None, suggestions=None)
+        self._find()
+        self._find_servers()
+
+    @work(exclusive=True, group="find")
+    async def _find(self) -> None:
+        """The machine, then the models that suit it."""
+        try:
+            host = self.view.host or await background.call(self._probe)
+            self.view = replace(self.view, host=host)
+            if self.view.suggestions is None:
+                found = await background.call(lambda: self._suggestions(host))
+                self.view = replace(self.view, suggestions=tuple(found))
+        except WizardError as error:
+            self.view = replace(self.view, error=error)
+
+    @work(exclusive=True, group="servers")
+    async def _find_servers(self) -> None:
+        """What runs already."""
+        try:
+            found = await background.call(self._servers)
+        except WizardError as error:
+            self.view = replace(self.view, servers=())
+            self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
+        else:
+            self.view = replace(self.view, servers=tuple(found))
+
+    def on_option_list_option_selected(self) -> None:
+        """A click on a row chooses it."""
+        self.action_accept()
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """There is nothing before this."""
+        return action != "back"
+
+    async def action_accept(self) -> None:
+        """Go the way under the cursor."""
+        at = self.query_one(Picker).highlighted
+        if at is None:
+            return
+        row = self.rows[at].id
+        if row in ON_THE_SPOT:
+            await self.run_action(ON_THE_SPOT[row])
+            return
+        self.workers.cancel_node(self)
+        recommended = best(self.view)
+        name = row.partition(":")[2]
+        server = next((one for one in self.view.servers or () if one.name == name), None)
+        self.dismiss(Way(row, server, recommended.ref if row == "serve" and recommended else ""))
+
+    def watch_view(self, view: WelcomeView) -> None:
+        """Show what is known."""
+        self.query_one(".heading", Static).update(
+            Content(tr("From a bare machine to a chat with a model that you serve yourself"))
+        )
+        self.query_one("#machine-lines", Static).update(Content("\n".join(machine(view))))
+        self.query_one(ErrorPanel).show(view.error)
+        picker, before = self.query_one(Picker), self.rows
+        here = before[picker.highlighted].id if before and picker.highlighted is not None else ""
+        self.rows = rows(view)
+        ids = [row.id for row in self.rows]
+        wanted = here if self._touched and here in ids else right(view)
+        picker.show([_content(row) for row in self.rows], ids.index(wanted))
+
+
+def _content(row: Row) -> Content:
+    parts: list[Content | tuple[str, str]] = [(row.title, "bold")]
+    if row.recommended:
+        parts.append((tr("   ★ recommended"), "$accent"))
+    if row.about:
+        parts += [("\n", ""), (row.about, "$text-muted")]
+    return Content.assemble(*parts)

@@ -1,0 +1,159 @@
+"""What the welcome shows: the machine in two lines, and the ways on with the right one first. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wizard.kernel.language import ntr, tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import size
+
+if TYPE_CHECKING:
+    from wizard.journey import Suggestion
+    from wizard.kernel.errors import WizardError
+    from wizard.probe.host import Host
+    from wizard.serve.endpoint import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs, or one that is being built in the background."""
+
+    name: str
+    about: str
+    endpoint: Endpoint | None
+    """None while it is being built."""
+
+
+@dataclass(frozen=True, slots=True)
+class WelcomeView:
+    """What is known by now."""
+
+    host: Host | None = None
+    error: WizardError | None = None
+    servers: tuple[Server, ...] | None = None
+    """None while they are being looked for."""
+    suggestions: tuple[Suggestion, ...] | None = None
+    """None while they are being looked for."""
+    lessons: bool = False
+    """Whether the user has come to learn, and so to see every stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A way on."""
+
+    id: str
+    """``server:NAME``, or one of serve, machine, model, journeys, settings, help, quit."""
+    title: str
+    about: str = ""
+    recommended: bool = False
+
+
+def best(view: WelcomeView) -> Suggestion | None:
+    """The model that is recommended on this machine, as soon as it is known."""
+    return next((one for one in view.suggestions or () if one.usable), None)
+
+
+def serves(host: Host) -> bool:
+    """Whether Triton can run there; other machines than this one are planned for, and nothing is missing there."""
+    return host.source != "this machine" or any(one.usable for one in host.interpreters)
+
+
+def rows(view: WelcomeView) -> list[Row]:
+    """The ways on; those that must be waited for have their place from the beginning, but for servers."""
+    servers = [
+        Row(
+            f"server:{one.name}",
+            tr("Chat with {name}", name=one_line(one.name))
+            if one.endpoint
+            else tr("See how far {name} is", name=one_line(one.name)),
+            one.about,
+        )
+        for one in view.servers or ()
+    ]
+    ways = [
+        _serve(view),
+        Row("machine", tr("Look at the machine"), tr("what it has, and what that means for models")),
+        Row("model", tr("Choose another model"), tr("from a list, the hub, a folder or a .gguf file")),
+        Row("journeys", tr("Take a ready journey"), tr("the tutorials, with all answers given")),
+    ]
+    rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
+    return [*servers, *ways, *rest]
+
+
+def right(view: WelcomeView) -> str:
+    """The id of the row that most people want now."""
+    if view.servers:
+        return f"server:{view.servers[0].name}"
+    lacking = view.error is not None or (view.host is not None and not serves(view.host))
+    return "machine" if lacking or view.lessons else "serve"
+
+
+def running(ready: Iterable[Endpoint], builds: Mapping[str, float], measured: Callable[[str], str]) -> list[Server]:
+    """What is being built first, then what answers.
+
+    Args:
+        ready: Servers that answer.
+        builds: Name of a server that is being built → how far it is, 0 to 1.
+        measured: What the server of a name took beside what was predicted, in a few words.
+    """
+    found = [Server(name, tr("being built: {share:.0%}", share=share), None) for name, share in builds.items()]
+    for one in ready:
+        about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
+        found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
+    return found
+
+
+def _serve(view: WelcomeView) -> Row:
+    found = best(view)
+    if found is not None:
+        facts = [
+            tr("{size} to download", size=size(found.download_bytes))
+            if found.download_bytes
+            else tr("nothing to download")
+            if found.download_bytes == 0
+            else tr("size unknown"),
+            one_line(found.licence) if found.licence else tr("licence unknown"),
+        ]
+        title = tr("Serve {model}", model=one_line(found.title))
+        return Row("serve", title, " · ".join(facts), recommended=True)
+    waits = view.suggestions is None and view.error is None
+    about = tr("◌ looking for the one that suits this machine …") if waits else tr("of your choice")
+    return Row("serve", tr("Serve a model"), about)
+
+
+def machine(view: WelcomeView) -> list[str]:
+    """The machine: what computes, and what can serve."""
+    host = view.host
+    if host is None:
+        return [] if view.error else [tr("◌ Looking at this machine …")]
+    return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host)))]
+
+
+def _where(host: Host) -> str:
+    return "" if host.source == "this machine" else tr("Planning for {machine}", machine=one_line(host.source))
+
+
+def _parts(host: Host) -> Sequence[str]:
+    if host.gpus:
+        kinds = Counter((gpu.name, gpu.memory_total_bytes) for gpu in host.gpus)
+        gpus = [f"{number} × {name}, {size(memory)}" for (name, memory), number in kinds.items()]
+        driver = tr("driver {version}", version=host.driver_version) if host.driver_version else ""
+        return [*map(one_line, gpus), driver]
+    model = one_line(host.cpu.model or host.cpu.architecture)
+    cpu = ntr("{model}, {count} core", "{model}, {count} cores", host.cpu.cores, model=model, count=host.cpu.cores)
+    return [tr("no NVIDIA GPU"), cpu, tr("{size} free", size=size(host.memory_available_bytes))]
+
+
+def _can(host: Host) -> str:
+    if not serves(host):
+        return tr("✗ No Python here can run Triton's Python backend; the machine's page says what to do.")
+    ways = [one.name for one in host.engines if one.server_version]
+    pythons = [one for one in host.interpreters if one.usable]
+    if pythons:
+        ways.append("Python " + ".".join(map(str, pythons[0].version[:2])))
+    return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(ways)) if ways else ""
