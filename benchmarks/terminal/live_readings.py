@@ -9,16 +9,16 @@ import statistics
 import sys
 import time
 
-from wizard.probe.live import Meter
+from wizard.probe.live import Monitor
 
 
 def main() -> int:
-    meter, times = Meter(), []
+    monitor, times = Monitor(), []
     for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 50):
         began = time.perf_counter()
-        reading = meter.read()
+        reading = monitor.read()
         times.append((time.perf_counter() - began) * 1000)
-    meter.close()
+    monitor.close()
     first, *others = times
     others.sort()
     said = f"the first {first:.2f} ms, the others {statistics.median(others):.2f} ms in the median"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from wizard.probe.live import GpuReading, Meter
+from wizard.probe.live import GpuReading, Monitor
 
 MIB = 1024**2
 FIELDS = {
@@ -62,15 +62,15 @@ def same(mine: str | float | None, theirs: str, slack: float) -> bool:
 
 
 def main() -> int:
-    meter, wrong = Meter(), 0
-    meter.read()
+    monitor, wrong = Monitor(), 0
+    monitor.read()
     time.sleep(1)  # traffic and the processor's utilisation take two readings
     began = time.perf_counter()
-    reading = meter.read()
+    reading = monitor.read()
     print(f"a reading took {(time.perf_counter() - began) * 1000:.1f} ms; processor: {reading.cpu}")
     rows = smi("gpu", ",".join(FIELDS))
     processes = {int(pid) for (pid,) in smi("compute-apps", "pid") if pid.isdigit()}
-    meter.close()
+    monitor.close()
     if reading.problem or len(rows) != len(reading.gpus) or not rows:
         print(f"DIFFERENT: nvidia-smi lists {len(rows)} GPUs, the reading {len(reading.gpus)}: {reading.problem}")
         return 1

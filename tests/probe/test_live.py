@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 from tests.probe.fake_nvml import FakeNvml, error, readings
 from tests.probe.test_processor import tree, v2
+from wizard.probe.gpus import find
 from wizard.probe.host import GpuProcess
-from wizard.probe.live import GpuReading, Meter, MigReading, Traffic
+from wizard.probe.live import GpuReading, Monitor, MigReading, Traffic, refreshed
+from wizard.probe.shorthand import host
 
 GIB = 1024**3
 NOT_SUPPORTED = error(pynvml.NVML_ERROR_NOT_SUPPORTED)
@@ -46,7 +49,7 @@ class Clock:
 
 
 def one(data: dict[str, Any], root: Path) -> GpuReading:
-    (found,) = Meter(FakeNvml(data), root).read().gpus
+    (found,) = Monitor(FakeNvml(data), root).read().gpus
     return found
 
 
@@ -57,6 +60,7 @@ def test_a_gpu_at_work(tmp_path: Path) -> None:
         name="NVIDIA H200",
         memory_total_bytes=140 * GIB,
         memory_used_bytes=39 * GIB,
+        memory_free_bytes=100 * GIB,
         utilisation=0.87,
         temperature_c=61,
         power_watts=412.5,
@@ -69,16 +73,16 @@ def test_a_gpu_at_work(tmp_path: Path) -> None:
 
 def test_traffic_is_what_the_counters_grew_by(tmp_path: Path) -> None:
     library, clock = FakeNvml(active()), Clock()
-    meter = Meter(library, tmp_path, clock)
-    meter.read()
+    monitor = Monitor(library, tmp_path, clock)
+    monitor.read()
     clock.now += 2
     library.data["gpus"][0]["Fields"] = {"138": 4096, "139": 2048, "197": 600, "198": 200}
-    (found,) = meter.read().gpus
+    (found,) = monitor.read().gpus
     assert found.nvlink == Traffic(2 * 1024**2, 1024**2)
     assert found.pcie == Traffic(300.0, 100.0)
     clock.now += 2
     library.data["gpus"][0]["Fields"]["197"] = 5  # it began anew
-    (found,) = meter.read().gpus
+    (found,) = monitor.read().gpus
     assert found.pcie is None
     assert "two readings" in found.unknown["pcie"]
     assert found.nvlink == Traffic(0.0, 0.0)
@@ -104,10 +108,10 @@ def test_what_nvml_does_not_say_is_none_with_the_reason(reading: str, field: str
 
 def test_a_counter_that_this_gpu_has_not_leaves_the_other(tmp_path: Path) -> None:
     library, clock = FakeNvml(active(Fields={"197": 0, "198": 0})), Clock()
-    meter = Meter(library, tmp_path, clock)
-    meter.read()
+    monitor = Monitor(library, tmp_path, clock)
+    monitor.read()
     clock.now += 1
-    (found,) = meter.read().gpus
+    (found,) = monitor.read().gpus
     assert found.nvlink is None
     assert "Not Supported" in found.unknown["nvlink"]
     assert found.pcie == Traffic(0.0, 0.0)
@@ -136,10 +140,10 @@ def test_a_gpu_without_memory_of_its_own_shares_the_hosts(tmp_path: Path) -> Non
 def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(tmp_path: Path) -> None:
     data = readings("nvml-h200-x8")
     library = FakeNvml(data)
-    meter = Meter(library, tmp_path)
-    assert all(each.memory_used_bytes is not None for each in meter.read().gpus)
+    monitor = Monitor(library, tmp_path)
+    assert all(each.memory_used_bytes is not None for each in monitor.read().gpus)
     library.data["gpus"][3] = dict.fromkeys((*library.data["gpus"][3], "UtilizationRates"), LOST)
-    found = meter.read().gpus
+    found = monitor.read().gpus
     assert found[3].memory_total_bytes is None
     assert "GPU is lost" in found[3].unknown["memory"]
     assert "GPU is lost" in found[3].unknown["utilisation"]
@@ -153,12 +157,12 @@ def test_a_gpu_that_may_not_be_touched(tmp_path: Path) -> None:
 
 def test_nvml_is_opened_once_and_closed_once(tmp_path: Path) -> None:
     library = FakeNvml(active())
-    meter = Meter(library, tmp_path)
-    meter.read()
-    meter.read()
+    monitor = Monitor(library, tmp_path)
+    monitor.read()
+    monitor.read()
     assert library.open == 1
-    meter.close()
-    meter.close()
+    monitor.close()
+    monitor.close()
     assert library.open == 0
 
 
@@ -172,11 +176,11 @@ def test_closing_does_not_wait_for_a_reading_that_hangs_which_closes_when_it_is_
             return 1
 
     library = FakeSlowNvml(active())
-    meter = Meter(library, tmp_path)
-    thread = threading.Thread(target=meter.read)
+    monitor = Monitor(library, tmp_path)
+    thread = threading.Thread(target=monitor.read)
     thread.start()
     assert asked.wait(30)
-    meter.close()
+    monitor.close()
     assert library.open == 1
     go_on.set()
     thread.join(30)
@@ -189,7 +193,7 @@ def test_closing_does_not_wait_for_a_reading_that_hangs_which_closes_when_it_is_
 )
 def test_without_nvml_the_processor_is_read_all_the_same(code: int, expected: str, tmp_path: Path) -> None:
     tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
-    reading = Meter(FakeNvml({}, init=code), tmp_path).read()
+    reading = Monitor(FakeNvml({}, init=code), tmp_path).read()
     assert reading.problem is not None
     assert reading.problem.code == expected
     assert reading.cpu.memory_available_bytes == GIB // 4
@@ -197,19 +201,19 @@ def test_without_nvml_the_processor_is_read_all_the_same(code: int, expected: st
 
 def test_a_driver_that_goes_and_comes_back(tmp_path: Path) -> None:
     library = FakeNvml(active())
-    meter = Meter(library, tmp_path)
-    meter.read()
+    monitor = Monitor(library, tmp_path)
+    monitor.read()
     library.data["gpus"][0]["Name"] = error(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
-    problem = meter.read().problem
+    problem = monitor.read().problem
     assert problem is not None
     assert problem.code == "TW-P02"
     assert library.open == 0
     library.data["gpus"][0]["Name"] = "NVIDIA H200"
-    assert meter.read().gpus[0].name == "NVIDIA H200"
+    assert monitor.read().gpus[0].name == "NVIDIA H200"
 
 
 def test_a_count_that_cannot_be_had_is_a_problem(tmp_path: Path) -> None:
-    problem = Meter(FakeNvml(active() | {"count": LOST}), tmp_path).read().problem
+    problem = Monitor(FakeNvml(active() | {"count": LOST}), tmp_path).read().problem
     assert problem is not None
     assert problem.code == "TW-P04"
 
@@ -221,14 +225,14 @@ def stat(busy: int, idle: int) -> str:
 
 def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp_path: Path) -> None:
     tree(tmp_path, {"proc/stat": stat(100, 100), "proc/loadavg": "1.50 1.00 0.50 2/100 4711\n"})
-    meter = Meter(FakeNvml(active()), tmp_path)
-    first = meter.read().cpu
+    monitor = Monitor(FakeNvml(active()), tmp_path)
+    first = monitor.read().cpu
     assert first.utilisation is None
     assert "two readings" in first.unknown["utilisation"]
     assert first.load == 1.5
     assert "no sensor" in first.unknown["temperature_c"]
     tree(tmp_path, {"proc/stat": stat(130, 170)})
-    second = meter.read().cpu
+    second = monitor.read().cpu
     assert second.utilisation == 0.3
     assert "utilisation" not in second.unknown
 
@@ -237,15 +241,15 @@ def test_with_a_quota_all_of_it_is_one_hundred_percent(tmp_path: Path) -> None:
     group = "sys/fs/cgroup/"
     v2(tmp_path, "/", {f"{group}cpu.max": "50000 100000\n", f"{group}cpu.stat": "usage_usec 1000000\n"})
     clock = Clock()
-    meter = Meter(FakeNvml(active()), tmp_path, clock)
-    meter.read()
+    monitor = Monitor(FakeNvml(active()), tmp_path, clock)
+    monitor.read()
     clock.now += 2
     tree(tmp_path, {f"{group}cpu.stat": "usage_usec 1500000\n"})
-    assert meter.read().cpu.utilisation == 0.5  # half a second of the one that half a processor gives in two
+    assert monitor.read().cpu.utilisation == 0.5  # half a second of the one that half a processor gives in two
 
 
 def test_nothing_that_can_be_read_is_none_with_reasons(tmp_path: Path) -> None:
-    cpu = Meter(FakeNvml(active()), tmp_path).read().cpu
+    cpu = Monitor(FakeNvml(active()), tmp_path).read().cpu
     assert (cpu.utilisation, cpu.load, cpu.memory_total_bytes, cpu.temperature_c) == (None, None, None, None)
     assert set(cpu.unknown) == {"memory", "utilisation", "temperature_c"}
 
@@ -260,4 +264,16 @@ def test_nothing_that_can_be_read_is_none_with_reasons(tmp_path: Path) -> None:
 def test_the_temperature_where_the_kernel_shows_it(files: dict[str, str], tmp_path: Path) -> None:
     other = {"hwmon/hwmon0/name": "nvme", "hwmon/hwmon0/temp1_input": "90000"}
     tree(tmp_path, {f"sys/class/{name}": text for name, text in {**other, **files}.items()})
-    assert Meter(FakeNvml(active()), tmp_path).read().cpu.temperature_c == 61
+    assert Monitor(FakeNvml(active()), tmp_path).read().cpu.temperature_c == 61
+
+
+def test_a_host_is_brought_up_to_date_where_the_reading_knows_better(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
+    was = replace(host("cpu"), gpus=find((None, None), FakeNvml(readings("nvml-h200-x1"))).gpus)
+    now = refreshed(was, Monitor(FakeNvml(active()), tmp_path).read())
+    assert now.memory_available_bytes == GIB // 4
+    assert now.gpus[0].memory_free_bytes == 100 * GIB
+    assert [each.pid for each in now.gpus[0].processes] == [4711]
+    assert replace(now.gpus[0], memory_free_bytes=None, processes=()) == replace(was.gpus[0], memory_free_bytes=None)
+    lost = Monitor(FakeNvml(active(MemoryInfo=LOST, MemoryInfo_v2=LOST)), tmp_path / "nothing").read()
+    assert refreshed(was, lost) == was

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,10 @@ from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed,
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.advise.ranking import advise as real_advice
 from wizard.catalog.journeys import Journey
+from wizard.catalog.presets import Preset
 from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.history import History
+from wizard.chat.meter import Meter
 from wizard.chat.template import ServedModel
 from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, WizardError
@@ -25,6 +28,8 @@ from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
+from wizard.probe.live import GpuReading, Monitor, Reading
+from wizard.probe.load import CpuReading
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
@@ -245,6 +250,12 @@ ENDPOINT = Endpoint(
 )
 
 
+SECOND = replace(ENDPOINT, name="second", model="second", ports=Ports(8020, 8021, 8022), pid=4712)
+ELSEWHERE = Endpoint(
+    "http://far:9000/v1", "far", "far", Ports(9000, 9000, 9000), 0, "", "", protocol="openai", url="http://far:9000/v1"
+)
+
+
 def plan(host: str = "this machine") -> Plan:
     server = f"{HOME}/servers/demo"
     steps = (
@@ -343,11 +354,50 @@ ANSWER = (
 )
 
 
+class FakeMonitor(Monitor):
+    """Reads what the journey says: the same every time, unless a test changes it."""
+
+    def __init__(self, journey: FakeJourney) -> None:
+        super().__init__()
+        self._journey = journey
+
+    def read(self) -> Reading:
+        host = self._journey.host if isinstance(self._journey.host, Host) else CPU_HOST
+        return _or_raise(self._journey.reading or reading(host))
+
+    def close(self) -> None:
+        self._journey.closed.append("monitor")
+
+
+def reading(host: Host) -> Reading:
+    """What goes on on ``host``, where everything is known."""
+    gpus = [
+        GpuReading(
+            index=gpu.index,
+            name=gpu.name,
+            memory_total_bytes=gpu.memory_total_bytes,
+            memory_used_bytes=(gpu.memory_total_bytes or 0) - (gpu.memory_free_bytes or 0),
+            memory_free_bytes=gpu.memory_free_bytes,
+            utilisation=0.0,
+            temperature_c=31 + gpu.index,
+            power_watts=75.0,
+            power_limit_watts=700.0,
+            sm_clock_mhz=345,
+            processes=gpu.processes,
+        )
+        for gpu in host.gpus
+    ]
+    cpu = CpuReading(0.03, 0.2, host.memory_total_bytes, host.memory_available_bytes, 41)
+    return Reading(cpu, tuple(gpus))
+
+
 @dataclass
 class FakeJourney:
     """Set a field to change an answer; an exception in place of an answer is raised."""
 
     host: Host | WizardError = CPU_HOST
+    reading: Reading | WizardError | None = None
+    """None is an idle `host`."""
     offered: tuple[Suggestion, ...] | WizardError = SUGGESTIONS
     facts: ModelFacts = FACTS
     advice: Advice | WizardError | Callable[[Wishes], Advice] | None = ADVICE
@@ -371,16 +421,23 @@ class FakeJourney:
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
     stopped: list[str | None] = field(default_factory=list)
+    elsewhere: Endpoint | WizardError = ELSEWHERE
+    own_presets: tuple[Preset, ...] = ()
     token: str | None = None
     """If set, the model is gated, and only this token opens it."""
     read: list[str] = field(default_factory=list)
     runs: int = 0
+    otherwise: tuple[Set[str], Set[str]] = (frozenset(), frozenset())
+    """The steps that the last run was to do again, and to leave out."""
     past: Calibration = field(default_factory=lambda: Calibration((measurement(),)))
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
         self._wait()
         host = _or_raise(self.host)
         return replace(host, source=hardware) if hardware else host
+
+    def monitor(self) -> FakeMonitor:
+        return FakeMonitor(self)
 
     def journeys(self) -> list[Journey]:
         return [Journey("demo", "Offline demo", "", "models/demo.gguf", "", answers={"users": 2, "temperature": 0.0})]
@@ -424,8 +481,11 @@ class FakeJourney:
     def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:
         return self.earlier
 
-    async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
+    async def run(
+        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+    ) -> AsyncGenerator[Event, None]:
         self.runs += 1
+        self.otherwise = (redo, skip)
         try:
             for event in self.script(plan):
                 yield event
@@ -448,6 +508,18 @@ class FakeJourney:
             raise self.stop_error
         self.stopped.append(name)
         return Status(name or "demo", "stopped", None, "")
+
+    def at(self, url: str, model: str | None = None) -> Endpoint:
+        return replace(_or_raise(self.elsewhere), model=model or "far")
+
+    def meter(self, served: ServedModel) -> Meter:
+        return Meter(served.max_seq_len)
+
+    def presets(self) -> list[Preset]:
+        return [Preset("precise", "The likeliest words", "Be precise.", {"temperature": 0.0}), *self.own_presets]
+
+    def history(self, workspace: Workspace) -> History:
+        return History(Path.home() / "chats" / "chats.sqlite3")
 
     async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         self.asked.append(conversation)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
-from tests.tui.fake_journey import CPU_HOST, GPU_HOST, NO_PYTHON, FakeJourney
+import pytest
+
+from tests.tui.fake_journey import CPU_HOST, GIB, GPU_HOST, NO_PYTHON, FakeJourney, reading
 from tests.tui.walking import StillApp, screen, to_machine, wait_for
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import HostError, UsageError
+from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, Problem
+from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
+from wizard.probe.shorthand import host
+from wizard.tui.machine_view import cards, gauge, links_text
 from wizard.tui.screens.machine import MachineScreen, judgement, rows, usable
 
 
@@ -52,8 +59,6 @@ def test_without_a_gpu_the_cpu_serves() -> None:
 
 
 def test_a_machine_needs_an_interpreter_but_another_machine_is_only_planned_for() -> None:
-    from dataclasses import replace
-
     assert usable(CPU_HOST)
     assert not usable(NO_PYTHON)
     assert usable(replace(NO_PYTHON, source="4xH100"))
@@ -61,7 +66,183 @@ def test_a_machine_needs_an_interpreter_but_another_machine_is_only_planned_for(
 
 def test_everything_that_was_found_is_listed_with_what_is_usable() -> None:
     text = "\n".join(f"{label} {value.plain}" for label, value in rows(CPU_HOST))
-    for word in ("AMD EPYC", "2 cores", "24.0 GiB", "121 GiB free", "glibc 2.36", "TW-P03", "docker 27.1.1", "8000"):
+    for word in ("121 GiB free", "glibc 2.36", "TW-P03", "docker 27.1.1", "8000"):
         assert word in text
     assert "✓ 3.11.7 /usr/bin/python3.11" in text
     assert "✗ 3.13.0" in text
+
+
+def here(hardware: str) -> Host:
+    """A machine of this kind, as if it were this one."""
+    return replace(host(hardware), source="this machine")
+
+
+def at_work(found: Host, *indices: int) -> Reading:
+    """What goes on where programs hold most of the memory of some GPUs."""
+    idle = reading(found)
+    processes = (GpuProcess(812, "/opt/tritonserver", 8 * GIB), GpuProcess(4711, "/usr/bin/python3", 60 * GIB))
+
+    def busy(gpu: GpuReading) -> GpuReading:
+        return replace(
+            gpu,
+            memory_used_bytes=68 * GIB,
+            memory_free_bytes=(gpu.memory_total_bytes or 0) - 68 * GIB,
+            utilisation=0.87,
+            temperature_c=61,
+            power_watts=412.0,
+            nvlink=Traffic(3 * GIB, 2 * GIB),
+            processes=processes,
+        )
+
+    return replace(idle, gpus=tuple(busy(gpu) if gpu.index in indices else gpu for gpu in idle.gpus))
+
+
+def text(found: Host, now: Reading | None, width: int = 76) -> str:
+    lines = cards(found, now, width)
+    assert max(line.cell_length for line in lines) <= width
+    return "\n".join(line.plain for line in lines)
+
+
+@pytest.mark.parametrize("width", [34, 76, 116])
+def test_a_card_says_who_holds_the_memory_and_what_is_free(width: int) -> None:
+    found = here("1xH200")
+    said = " ".join(text(found, at_work(found, 0), width).split())
+    for word in ("GPU 0 NVIDIA H200", "72.4 GiB free of 140 GiB", "87 %", "61 °C · 412 of 700 W", "345 MHz"):
+        assert word in said
+    assert "python3 (4711) 60.0 GiB, tritonserver (812) 8.0 GiB" in said  # the greatest first
+    assert "NVLink ↑ 3.0 GiB/s ↓ 2.0 GiB/s" in said
+
+
+@pytest.mark.parametrize("width", [34, 76, 116])
+def test_eight_gpus_have_a_row_each_and_those_that_are_held_a_second(width: int) -> None:
+    found = here("8xH200")
+    lines = text(found, at_work(found, 3), width).splitlines()
+    rows = [line for line in lines if line[:2].strip().isdigit() and line[2:4] == "  "]
+    assert len(rows) == 8
+    assert "72.4 GiB free" in rows[3]
+    assert "held by python3 (4711)" in lines[lines.index(rows[3]) + 1]
+    assert "8 GPUs: NVIDIA H200" in lines[0]
+
+
+def test_before_the_first_reading_the_cards_show_what_the_probe_found() -> None:
+    said = text(GPU_HOST, None)
+    assert "79.0 GiB free of 80.0 GiB" in said
+    assert "°C" not in said
+    assert "24.0 GiB" in text(CPU_HOST, None)
+
+
+def test_a_machine_without_a_gpu_has_a_card_of_its_processor() -> None:
+    said = text(CPU_HOST, reading(CPU_HOST))
+    for word in ("AMD EPYC", "2 cores", "21.3 GiB free of 24.0 GiB", "3 %", "load 0.2", "41 °C"):
+        assert word in said
+    assert "GPU" not in said
+
+
+def test_what_is_not_known_is_said_and_never_zero() -> None:
+    found = here("1xH200")
+    why = {"utilisation": "Not Supported (nvmlDeviceGetUtilizationRates)"}
+    known = reading(found).gpus[0]
+    now = replace(known, utilisation=None, temperature_c=None, power_watts=None, unknown=why)
+    said = text(found, Reading(reading(found).cpu, (now,)))
+    assert "not known: Not Supported" in said
+    for word in ("0 %", " W", "°C\n\n"):
+        assert word not in said.partition("CPU")[0]
+
+
+def test_a_gpu_that_vanishes_says_so_alone_and_among_others() -> None:
+    lost = {"memory": "GPU is lost", "utilisation": "GPU is lost"}
+    for kind in ("1xH200", "8xH200"):
+        found = here(kind)
+        idle = reading(found)
+        now = replace(idle, gpus=(GpuReading(0, "NVIDIA H200", unknown=lost), *idle.gpus[1:]))
+        assert "GPU is lost" in text(found, now)
+        assert "GPU is lost" in text(found, now, 34).replace("\n", " ")
+    gone = replace(reading(GPU_HOST), gpus=(), problem=Problem("TW-P02", "the driver is not loaded", "Load it."))
+    assert "TW-P02" in text(GPU_HOST, gone)
+
+
+def test_slices_and_hidden_processes() -> None:
+    found = here("1xH200")
+    part = MigReading("1g.18gb", 18 * GIB, 17 * GIB)
+    now = replace(reading(found).gpus[0], mig_slices=(part,), processes=(GpuProcess(7, None, None),))
+    said = text(found, replace(reading(found), gpus=(now,)))
+    assert "1g.18gb  1.0 GiB free of 18.0 GiB" in said
+    assert "name hidden (7) size hidden" in said
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        ((), ""),
+        ((GpuLink(0, 1, "NV18"),), "18 NVLinks"),
+        ((GpuLink(0, 1, "SYS"),), "PCIe between processor sockets"),
+        (tuple(GpuLink(0, b, "NV1") for b in (1, 2)), "every pair over 1 NVLink"),
+        (
+            (GpuLink(0, 1, "NV4"), GpuLink(0, 2, "SYS"), GpuLink(1, 2, "SYS")),
+            "0–1 over 4 NVLinks; all others over PCIe between processor sockets",
+        ),
+    ],
+)
+def test_links_in_words(links: tuple[GpuLink, ...], said: str) -> None:
+    gpus = tuple(Gpu(index, "a") for index in range(1 + max((link.b for link in links), default=0)))
+    assert links_text(replace(GPU_HOST, gpus=gpus, gpu_links=links)) == said
+
+
+@pytest.mark.parametrize(("share", "used"), [(0.0, 0), (0.001, 1), (0.5, 5), (1.0, 10), (1.3, 10)])
+def test_a_gauge_is_as_full_as_it_should_be(share: float, used: int) -> None:
+    assert gauge(share, 10).plain == "█" * used + "·" * (10 - used)
+
+
+async def test_readings_are_taken_until_the_screen_is_left_and_the_last_one_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MachineScreen, "EVERY", 0)
+    found = here("1xH200")
+    made = FakeJourney(host=found, reading=at_work(found, 0))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        machine = await to_machine(pilot)
+        assert "72.4 GiB of GPU memory are free" in str(machine.query_one("#verdict").render())
+        made.reading = at_work(found)
+        await wait_for(pilot, lambda: "140 GiB of GPU" in str(machine.query_one("#verdict").render()))
+        made.reading = at_work(found, 0)
+        await wait_for(pilot, lambda: machine.view.reading == made.reading)
+        assert made.closed == []
+        given = []
+        machine.dismiss = given.append  # type: ignore[method-assign,assignment]
+        machine.action_accept()
+        assert given[0].gpus[0].memory_free_bytes == found.gpus[0].memory_total_bytes - 68 * GIB
+
+
+async def test_the_monitor_is_closed_when_the_screen_is_left() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: made.closed == ["monitor"])
+
+
+async def test_readings_that_fail_half_way_leave_the_last_one_and_are_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MachineScreen, "EVERY", 0)
+    found = here("1xH200")
+    made = FakeJourney(host=found)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        machine = await to_machine(pilot)
+        made.reading = HostError("TW-P04", "NVML has [bold]gone[/]", "Restart it.")
+        await wait_for(pilot, lambda: machine.view.silent)
+        await pilot.pause()
+        shown = str(machine.query_one("#verdict").render())
+        assert "not of this moment: NVML has [bold]gone[/] (TW-P04)" in shown
+        assert machine.view.reading is not None
+        made.reading = at_work(found, 0)
+        await wait_for(pilot, lambda: machine.view.silent is None)
+
+
+async def test_another_machine_has_no_readings() -> None:
+    made = FakeJourney(host=GPU_HOST)
+    async with StillApp(made, hardware="4xH100").run_test(size=(80, 24)) as pilot:
+        machine = await to_machine(pilot)
+        assert machine.view.reading is None
+        await pilot.press("enter")
+    assert made.closed == []

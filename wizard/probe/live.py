@@ -9,14 +9,14 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
 from wizard.probe import gpus, load, nvml
-from wizard.probe.host import GpuProcess, Problem
+from wizard.probe.host import Gpu, GpuProcess, Host, Problem
 from wizard.probe.load import CpuReading, CpuTime
 from wizard.probe.nvml import Nvml, Unknown
 
@@ -55,6 +55,7 @@ class GpuReading:
     memory_total_bytes: int | None = None
     memory_used_bytes: int | None = None
     """By processes; what the driver reserves for itself is not among it where the driver counts it apart."""
+    memory_free_bytes: int | None = None
     memory_is_shared_with_host: bool = False
     utilisation: float | None = None
     """Share of the last sample period (1/6 s to 1 s) in which a kernel ran, 0 to 1 (nvml.h, nvmlUtilization_t)."""
@@ -79,7 +80,25 @@ class Reading:
     """Why NVML as a whole says nothing."""
 
 
-class Meter:
+def refreshed(host: Host, reading: Reading) -> Host:
+    """``host`` with the memory that is free now, and who holds it now; what the reading does not know stays."""
+    seen = {gpu.index: gpu for gpu in reading.gpus}
+
+    def renewed(gpu: Gpu) -> Gpu:
+        now = seen.get(gpu.index)
+        if now is None or now.memory_free_bytes is None:
+            return gpu
+        return replace(gpu, memory_free_bytes=now.memory_free_bytes, processes=now.processes)
+
+    available = reading.cpu.memory_available_bytes
+    return replace(
+        host,
+        gpus=tuple(map(renewed, host.gpus)),
+        memory_available_bytes=host.memory_available_bytes if available is None else available,
+    )
+
+
+class Monitor:
     """Takes readings, one after another; NVML stays open between them.
 
     It may be closed from another thread at any time and then never waits: a reading that is under way closes it.
@@ -151,7 +170,7 @@ class Meter:
         def ask(name: str, function: str, *arguments: Any) -> Any:
             return gpus.known(session.query(function, handle, *arguments), name, unknown)
 
-        total, used, shared = _memory(session, handle, host_memory, unknown)
+        total, used, free, shared = _memory(session, handle, host_memory, unknown)
         busy = ask("utilisation", "nvmlDeviceGetUtilizationRates")
         power = ask("power_watts", "nvmlDeviceGetPowerUsage")
         limit = ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit")
@@ -161,6 +180,7 @@ class Meter:
             name=ask("name", "nvmlDeviceGetName") or tr("unknown GPU"),
             memory_total_bytes=total,
             memory_used_bytes=used,
+            memory_free_bytes=free,
             memory_is_shared_with_host=shared,
             utilisation=None if busy is None else busy.gpu / 100,
             temperature_c=ask("temperature_c", "nvmlDeviceGetTemperature", nvml.TEMPERATURE_GPU),
@@ -202,16 +222,16 @@ class Meter:
 
 def _memory(
     session: Nvml, handle: Any, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
-) -> tuple[int | None, int | None, bool]:
-    """(total, used, shared with the host)."""
+) -> tuple[int | None, int | None, int | None, bool]:
+    """(total, used, free, shared with the host)."""
     reasons: dict[str, str] = {}
     total, free, shared = gpus.memory(session, handle, host_memory, reasons)
     if reasons:
         unknown["memory"] = next(iter(reasons.values()))
     info = None if shared else gpus.memory_info(session, handle)
     if info is not None and not isinstance(info, Unknown):
-        return total, int(info.used), shared
-    return total, None if total is None or free is None else total - free, shared
+        return total, int(info.used), free, shared
+    return total, None if total is None or free is None else total - free, free, shared
 
 
 def _slices(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[MigReading, ...]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Set
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.advise.calibration import Calibration
     from wizard.catalog.journeys import Journey
+    from wizard.catalog.presets import Preset
     from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.history import History
+    from wizard.chat.meter import Meter
     from wizard.chat.template import ServedModel
     from wizard.journey import Suggestion
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
+    from wizard.probe.live import Monitor
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
@@ -25,6 +29,8 @@ class JourneyPort(Protocol):
     """The functions of `wizard.journey` that this door calls; see there for what they do."""
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
+
+    def monitor(self) -> Monitor: ...  # noqa: D102
 
     def journeys(self) -> list[Journey]: ...  # noqa: D102
 
@@ -51,12 +57,22 @@ class JourneyPort(Protocol):
 
     def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None: ...  # noqa: D102
 
-    def run(self, plan: Plan) -> AsyncGenerator[Event, None]: ...  # noqa: D102
+    def run(  # noqa: D102
+        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+    ) -> AsyncGenerator[Event, None]: ...
 
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102
 
     def served(self, endpoint: Endpoint) -> ServedModel: ...  # noqa: D102
+
+    def at(self, url: str, model: str | None = None) -> Endpoint: ...  # noqa: D102
+
+    def meter(self, served: ServedModel) -> Meter: ...  # noqa: D102
+
+    def presets(self) -> list[Preset]: ...  # noqa: D102
+
+    def history(self, workspace: Workspace) -> History: ...  # noqa: D102
 
     def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]: ...  # noqa: D102

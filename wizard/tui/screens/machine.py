@@ -1,9 +1,10 @@
-"""Stage 1: what this machine is, and whether it can serve a model."""
+"""Stage 1: what this machine is, what goes on there now, and whether it can serve a model."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import work
@@ -14,19 +15,25 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
+from wizard.kernel.units import size
 from wizard.probe.host import Host
+from wizard.probe.live import Reading, refreshed
 from wizard.probe.report import parts
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.cards import LiveCards
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.facts import Facts
 from wizard.tui.widgets.pane import Pane
 
-NO_INTERPRETER = (
+NO_INTERPRETER = mark(
     "Install Python 3.10, 3.11 or 3.12 together with its shared library (libpython3.X.so.1.0); without administrator "
     "rights `uv python install 3.12` does it. Then press r to look again."
 )
+IN_CARDS = ("processor", "memory")
+"""What of the probe's report the cards say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,10 @@ class MachineView:
 
     host: Host | None = None
     error: WizardError | None = None
+    reading: Reading | None = None
+    """What goes on now; None before the first reading, and for another machine."""
+    silent: WizardError | None = None
+    """Why there is no newer reading."""
 
 
 def usable(host: Host) -> bool:
@@ -49,45 +60,87 @@ class MachineScreen(StageScreen[Host]):
     """Dismissed with the host."""
 
     STAGE = 0
-    HELP = (
+    EVERY: ClassVar[float] = 1.0
+    """Seconds from one reading to the next."""
+    HELP = mark(
         "The wizard looks at the graphics processors, the processor, memory, disk, container engines and Python "
-        "interpreters. Nothing is changed. What it finds decides which models fit and how they are served."
+        "interpreters. Nothing is changed. What it finds decides which models fit and how they are served. "
+        "Memory, utilisation, temperature, power and who holds the memory of a GPU are read anew every second: what "
+        "others give back while you watch counts when you go on. A model's weights, and the cache of everything that "
+        "is said in a chat, must fit into what is free."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Choose a model", priority=True, key_display="⏎"),
-        Binding("r", "look", "Look again"),
+        Binding("enter", "accept", mark("Choose a model"), priority=True, key_display="⏎", id="machine.accept"),
+        Binding("r", "look", mark("Look again"), id="machine.look"),
     ]
     view: reactive[MachineView] = reactive(MachineView())
 
-    def __init__(self, probe: Callable[[], Host], host: Host | None = None, *, first: bool = True) -> None:
-        """``host`` was probed before; ``first``: there is nothing to go back to."""
+    def __init__(
+        self,
+        probe: Callable[[], Host],
+        host: Host | None = None,
+        *,
+        first: bool = True,
+        read: Callable[[], Reading] | None = None,
+    ) -> None:
+        """Show a machine.
+
+        Args:
+            probe: Describes it.
+            host: It was described before.
+            first: There is nothing to go back to.
+            read: Says what goes on there now; None if that cannot be known.
+        """
         super().__init__()
-        self._probe, self._first = probe, first
+        self._probe, self._first, self._read = probe, first, read
+        self._listed: Host | None = None
+        """The host whose facts are on the screen."""
         self.set_reactive(MachineScreen.view, MachineView(host))
 
+    @property
+    def awaits_reading(self) -> bool:
+        """Whether the first reading is still to come."""
+        return self._read is not None and self.view.reading is None and self.view.silent is None
+
     def compose(self) -> ComposeResult:
-        """Facts and a verdict."""
+        """Verdict, cards and facts."""
         yield from self.framed(
             Static(classes="heading"),
             Static(id="verdict"),
             ErrorPanel(),
-            Pane(Facts(), id="machine"),
+            Pane(LiveCards(), Facts(), id="machine"),
         )
 
     def on_mount(self) -> None:
-        """Look at the machine, unless that was done before."""
+        """Look at the machine, unless that was done before, and go on looking at what moves."""
         self.mutate_reactive(MachineScreen.view)  # it was set before anything was there to show it
         if self.view.host is None:
             self.action_look()
+        if self._read is not None:
+            self._follow(self._read)
 
-    @work(exclusive=True)
+    @work(exclusive=True, group="probe")
     async def action_look(self) -> None:
         """Probe in the background."""
-        self.view = MachineView()
+        self.view = MachineView(reading=self.view.reading)
         try:
-            self.view = MachineView(await background.call(self._probe))
+            found = await background.call(self._probe)
         except WizardError as error:
-            self.view = MachineView(error=error)
+            self.view = replace(self.view, error=error)
+        else:
+            self.view = replace(self.view, host=found)
+
+    @work(exclusive=True, group="live")
+    async def _follow(self, read: Callable[[], Reading]) -> None:
+        """One reading after another, until the screen is left; one that fails is tried again."""
+        while True:
+            try:
+                reading = await background.call(read)
+            except WizardError as error:
+                self.view = replace(self.view, silent=error)
+            else:
+                self.view = replace(self.view, reading=reading, silent=None)
+            await asyncio.sleep(self.EVERY)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Going on needs a machine that can serve."""
@@ -96,55 +149,73 @@ class MachineScreen(StageScreen[Host]):
         return action != "back" or not self._first
 
     def action_accept(self) -> None:
-        """Go on with this machine."""
-        self.dismiss(self.view.host)
+        """Go on with this machine as it is now."""
+        host, reading = self.view.host, self.view.reading
+        self.dismiss(refreshed(host, reading) if host and reading else host)
 
     async def watch_view(self, view: MachineView) -> None:
         """Show the state."""
         host = view.host
-        source = "" if host is None or host.source == "this machine" else f" — {one_line(host.source)}"
-        self.query_one(".heading", Static).update(Content(f"Your machine{source}"))
-        self.query_one(ErrorPanel).show(view.error)
-        verdict = self.query_one("#verdict", Static)
-        if host is None:
-            await self.query_one(Facts).show([])
-            verdict.update("" if view.error else "◌ Looking at this machine …")
-        else:
-            await self.query_one(Facts).show(rows(host))
-            verdict.update(judgement(host))
-        self.refresh_bindings()
+        self.query_one(LiveCards).show(host, view.reading)
+        self.query_one("#verdict", Static).update(said(view))
+        if view.error is not None or self.query_one(ErrorPanel).display:
+            self.query_one(ErrorPanel).show(view.error)
+        if host is not self._listed or host is None:
+            self._listed = host
+            source = "" if host is None or host.source == "this machine" else f" — {one_line(host.source)}"
+            self.query_one(".heading", Static).update(Content(tr("Your machine") + source))
+            await self.query_one(Facts).show([] if host is None else rows(host))
+            self.refresh_bindings()
 
 
-def judgement(host: Host) -> Content:
+def said(view: MachineView) -> Content:
+    """The line below the heading."""
+    if view.host is None:
+        return Content("" if view.error else tr("◌ Looking at this machine …"))
+    verdict = judgement(view.host, view.reading)
+    if view.silent is None:
+        return verdict
+    old = tr("What is shown is not of this moment: {why}", why=plain(view.silent.what))
+    return Content.assemble(verdict, "\n", ("! ", "bold $warning"), f"{old} ({view.silent.code})")
+
+
+def judgement(host: Host, reading: Reading | None = None) -> Content:
     """Can this machine serve, and if not, what to do."""
     if not usable(host):
         return Content.assemble(
-            ("✗ No Python here can run Triton's Python backend.\n", "bold $error"), ("→ ", "$accent"), NO_INTERPRETER
+            ("✗ " + tr("No Python here can run Triton's Python backend.") + "\n", "bold $error"),
+            ("→ ", "$accent"),
+            tr(NO_INTERPRETER),
         )
-    serves = (
-        f"{len(host.gpus)} NVIDIA GPU{'s' * (len(host.gpus) > 1)} found."
-        if host.gpus
-        else ("No NVIDIA GPU was found: the CPU will serve.")
-    )
-    return Content.assemble(("✓ Good to go. ", "bold $success"), serves)
+    now = refreshed(host, reading) if reading else host
+    good = (f"✓ {tr('Good to go.')} ", "bold $success")
+    if not host.gpus:
+        free = tr("{free} of memory are free.", free=size(now.memory_available_bytes))
+        return Content.assemble(good, tr("No NVIDIA GPU was found: the CPU will serve."), f" {free}")
+    count = ntr("{count} NVIDIA GPU found.", "{count} NVIDIA GPUs found.", len(host.gpus), count=len(host.gpus))
+    known = [gpu.memory_free_bytes for gpu in now.gpus if gpu.memory_free_bytes is not None]
+    free = tr("{free} of GPU memory are free.", free=size(sum(known))) if known else ""
+    return Content.assemble(good, f"{count} {free}".rstrip())
 
 
 def rows(host: Host) -> list[tuple[str, Content]]:
-    """Everything found, in the words of the probe's report; remedies stand out, and so does what Triton can use."""
+    """What was found and does not move, in the words of the probe's report; remedies stand out."""
     return [
         (label, Content("\n").join(_line(text) for text in _marked(label, lines, host)))
         for label, lines in parts(host)
-        if label != "machine"  # that is in the heading
+        if label != "machine" and label not in IN_CARDS  # that is in the heading
     ]
 
 
 def _marked(label: str, lines: list[str], host: Host) -> list[str]:
     if label == "Python" and host.interpreters:
         return [f"{'✓' if each.usable else '✗'} {line}" for each, line in zip(host.interpreters, lines, strict=True)]
+    if label == "GPU" and host.gpus:
+        return lines[:1]  # the driver; the cards have the rest
     return [line for line in lines if line]
 
 
 def _line(text: str) -> Content:
-    mark, rest = text[:1], plain(text[1:])
-    style = {"→": "$accent", "✓": "$success", "✗": "$error"}.get(mark)
-    return Content.assemble((mark, style), rest) if style else Content(plain(text))
+    sign, rest = text[:1], plain(text[1:])
+    style = {"→": "$accent", "✓": "$success", "✗": "$error"}.get(sign)
+    return Content.assemble((sign, style), rest) if style else Content(plain(text))

@@ -1,0 +1,303 @@
+"""The machine as cards of lines: who holds the memory, how much of it is free, how busy everything is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from textual.content import Content
+
+from wizard.kernel.language import ntr, tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import size
+from wizard.probe.host import Gpu, GpuProcess, Host
+from wizard.probe.live import GpuReading, Reading, Traffic
+
+FEW = 2
+"""So many GPUs have a card each; more have a row each."""
+NARROW = 60
+"""Cells; in fewer a card has its figures below one another."""
+USED, FREE = "█", "·"
+LABEL = 9
+"""Cells of the labels before the bars."""
+INDENT = "  "
+
+
+def gauge(share: float | None, width: int, *, busy: bool = False) -> Content:
+    """A bar of ``width`` cells; more than nothing is at least one of them. Being ``busy`` is no reason to warn."""
+    if share is None:
+        return Content.assemble(" " * width)
+    used = min(width, max(1 if share > 0 else 0, round(share * width)))
+    style = "$secondary" if busy else "$error" if share >= 0.9 else "$warning" if share >= 0.5 else "$primary"
+    return Content.assemble((USED * used, style), (FREE * (width - used), "$foreground 40%"))
+
+
+def percent(share: float | None) -> str:
+    """``87 %``; a dash for None, whose reason is said elsewhere."""
+    return "—" if share is None else f"{share:.0%}".replace("%", " %")
+
+
+def cards(host: Host, reading: Reading | None, width: int) -> list[Content]:
+    """Everything that moves: GPUs first, then processor and memory."""
+    gpus = readings(host, reading)
+    lines: list[Content] = []
+    if reading and reading.problem and host.gpus:
+        lines += _noted(
+            tr(
+                "The driver does not answer any more: {what} ({code})",
+                what=reading.problem.what,
+                code=reading.problem.code,
+            ),
+            width,
+        )
+    if len(gpus) > FEW:
+        lines += _table(gpus, width)
+    else:
+        for gpu in gpus:
+            lines += [*_card(gpu, width), Content("")]
+    if links := links_text(host):
+        lines += Content.assemble((tr("between the GPUs: {links}", links=links), "$text-muted")).wrap(width)
+        lines.append(Content(""))
+    return [*lines, *_processor(host, reading, width)]
+
+
+def readings(host: Host, reading: Reading | None) -> list[GpuReading]:
+    """The GPUs as they are read now; before the first reading, and for another machine, as they were found."""
+    if reading and reading.gpus:
+        return list(reading.gpus)
+    return [_found(gpu) for gpu in host.gpus]
+
+
+def _found(gpu: Gpu) -> GpuReading:
+    total, free = gpu.memory_total_bytes, gpu.memory_free_bytes
+    return GpuReading(
+        gpu.index,
+        gpu.name,
+        total,
+        None if total is None or free is None else total - free,
+        free,
+        gpu.memory_is_shared_with_host,
+        processes=gpu.processes,
+        unknown=gpu.unknown,
+    )
+
+
+def links_text(host: Host) -> str:
+    """How the GPUs are joined, in words; the commonest way last."""
+    kinds: dict[str, list[str]] = {}
+    for link in host.gpu_links:
+        kinds.setdefault(link.kind, []).append(f"{link.a}–{link.b}")
+    if len(kinds) < 2:
+        return "".join(
+            tr("every pair over {how}", how=_way(kind)) if len(host.gpus) > 2 else _way(kind) for kind in kinds
+        )
+    *some, most = sorted(kinds.items(), key=lambda item: len(item[1]))
+    said = [tr("{pairs} over {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
+    return "; ".join([*said, tr("all others over {how}", how=_way(most[0]))])
+
+
+def _way(kind: str) -> str:
+    """What ``nvidia-smi topo -m`` means by its words (its own legend)."""
+    if kind.startswith("NV"):
+        return ntr("{count} NVLink", "{count} NVLinks", int(kind[2:]), count=int(kind[2:]))
+    return {
+        "PIX": tr("one PCIe switch"),
+        "PXB": tr("several PCIe switches"),
+        "PHB": tr("PCIe and the processor"),
+        "NODE": tr("PCIe within one NUMA node"),
+        "SYS": tr("PCIe between processor sockets"),
+    }.get(kind, kind)
+
+
+def holders(processes: Sequence[GpuProcess]) -> list[str]:
+    """Who holds memory, the greatest first: ``python3 (4711) 38.0 GiB``."""
+    return [
+        tr(
+            "{name} ({pid}) {size}",
+            name=one_line(PurePath(one.name).name) if one.name else tr("name hidden"),
+            pid=one.pid,
+            size=size(one.used_bytes) if one.used_bytes is not None else tr("size hidden"),
+        )
+        for one in sorted(processes, key=lambda one: -(one.used_bytes or 0))
+    ]
+
+
+def memory_text(free: int | None, total: int | None) -> str:
+    """``100 GiB free of 140 GiB``."""
+    return tr("{free} free of {total}", free=size(free), total=size(total))
+
+
+def _share(used: int | None, total: int | None) -> float | None:
+    return used / total if used is not None and total else None
+
+
+# -- a card ------------------------------------------------------------------------------------------------------------
+
+
+def _card(gpu: GpuReading, width: int) -> list[Content]:
+    """One GPU with all that is known of it."""
+    title = tr("GPU {index}  {name}", index=gpu.index, name=one_line(gpu.name))
+    if gpu.memory_total_bytes is None:
+        why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason is given")
+        return [*_titled(title, "", width), *_noted(tr("It does not answer: {why}", why=why), width)]
+    shared = f" {tr('(shared with the host)')}" if gpu.memory_is_shared_with_host else ""
+    free = memory_text(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
+    clock = f" · {gpu.sm_clock_mhz:,} MHz" if gpu.sm_clock_mhz is not None else ""
+    lines = [
+        *_titled(title, _heat(gpu), width),
+        *_measured(tr("memory"), _share(gpu.memory_used_bytes, gpu.memory_total_bytes), free, width),
+        *_busy(gpu, clock, width),
+    ]
+    for part in gpu.mig_slices:
+        free_in_slice = (
+            None
+            if part.memory_total_bytes is None or part.memory_used_bytes is None
+            else part.memory_total_bytes - part.memory_used_bytes
+        )
+        said = f"{part.profile}  {memory_text(free_in_slice, part.memory_total_bytes)}"
+        lines += _measured("MIG", _share(part.memory_used_bytes, part.memory_total_bytes), said, width)
+    if gpu.processes:
+        lines += _row(tr("held by"), ", ".join(holders(gpu.processes)), width)
+    if traffic := " · ".join(_traffic(gpu)):
+        lines += _row(tr("traffic"), traffic, width)
+    return lines
+
+
+def _busy(gpu: GpuReading, clock: str, width: int) -> list[Content]:
+    if gpu.utilisation is not None:
+        return _measured(tr("busy"), gpu.utilisation, percent(gpu.utilisation) + clock, width, busy=True)
+    why = gpu.unknown.get("utilisation")
+    return _row(tr("busy"), tr("not known: {why}", why=why), width) if why else []
+
+
+def _heat(gpu: GpuReading) -> str:
+    """Temperature and power, as far as they are known."""
+    degrees = f"{gpu.temperature_c} °C" if gpu.temperature_c is not None else ""
+    watts = "" if gpu.power_watts is None else f"{gpu.power_watts:.0f} W"
+    if watts and gpu.power_limit_watts:
+        watts = tr("{watts:.0f} of {limit:.0f} W", watts=gpu.power_watts, limit=gpu.power_limit_watts)
+    return " · ".join(filter(None, (degrees, watts)))
+
+
+def _traffic(gpu: GpuReading) -> Iterator[str]:
+    for name, found in (("NVLink", gpu.nvlink), ("PCIe", gpu.pcie)):
+        if found is not None:
+            yield f"{name} {_rates(found)}"
+
+
+def _rates(traffic: Traffic) -> str:
+    return f"↑ {size(round(traffic.sent))}/s ↓ {size(round(traffic.received))}/s"
+
+
+def _titled(title: str, right: str, width: int) -> list[Content]:
+    """A title with something at the other end of the line, or below where there is no room."""
+    gap = width - len(title) - len(right)
+    if right and gap >= 2:
+        return [Content.assemble((title, "bold $accent"), " " * gap, right)]
+    return [
+        *Content.assemble((title, "bold $accent")).wrap(width),
+        *([Content(f"{INDENT}{right}")] if right else []),
+    ]
+
+
+def _measured(label: str, share: float | None, said: str, width: int, *, busy: bool = False) -> list[Content]:
+    """A label, a bar and what it says in words; where there is little room the words are below."""
+    narrow = width < NARROW
+    room = width - LABEL - len(INDENT)
+    if narrow:
+        short = Content.assemble((f"{INDENT}{label}  ", "$text-muted"), said)
+        if share is None or room < 8:
+            return short.wrap(width)
+        return [*short.wrap(width), Content(INDENT) + gauge(share, width - 2 * len(INDENT), busy=busy)]
+    bar = gauge(share, max(4, min(40, room - 37, room - 2 - len(said))), busy=busy)
+    return [Content.assemble((f"{INDENT}{label:<{LABEL}}", "$text-muted"), bar, f"  {said}")]
+
+
+def _row(label: str, said: str, width: int) -> list[Content]:
+    first, *rest = Content(said).wrap(max(8, width - LABEL - len(INDENT)))
+    return [
+        Content.assemble((f"{INDENT}{label:<{LABEL}}", "$text-muted"), first),
+        *(Content(" " * (LABEL + len(INDENT))) + line for line in rest),
+    ]
+
+
+def _noted(text: str, width: int) -> list[Content]:
+    return Content.assemble(("! ", "bold $warning"), text).wrap(width)
+
+
+# -- a table -----------------------------------------------------------------------------------------------------------
+
+
+def _table(gpus: Sequence[GpuReading], width: int) -> list[Content]:
+    """A row for each of many GPUs, and below it who holds its memory."""
+    names = sorted({one_line(gpu.name) for gpu in gpus})
+    title = ntr("{count} GPU: {names}", "{count} GPUs: {names}", len(gpus), count=len(gpus), names=", ".join(names))
+    free = sum(gpu.memory_free_bytes or 0 for gpu in gpus)
+    lines = _titled(title, tr("{free} free in all", free=size(free)), width)
+    for gpu in gpus:
+        lines += _narrow_row(gpu, width) if width < NARROW else _wide_row(gpu, width)
+    reasons: dict[str, list[str]] = {}
+    for gpu in gpus:
+        for name in ("memory", "memory_total_bytes", "utilisation"):
+            if why := gpu.unknown.get(name):
+                reasons.setdefault(why, []).append(str(gpu.index))
+                break
+    for why, which in reasons.items():
+        lines += _noted(tr("GPU {which} does not say everything: {why}", which=", ".join(which), why=why), width)
+    return [*lines, Content("")]
+
+
+def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
+    figures = [
+        f"{percent(gpu.utilisation):>5}",
+        f"{'—' if gpu.temperature_c is None else gpu.temperature_c:>3} °C",
+        f"{'—' if gpu.power_watts is None else format(gpu.power_watts, '.0f'):>4} W",
+    ]
+    live = any(one is not None for one in (gpu.utilisation, gpu.temperature_c, gpu.power_watts))
+    room = width - 4 - 26 - (21 if live else 0)
+    line = Content.assemble(
+        (f"{gpu.index:>2}  ", "bold"),
+        gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), max(8, min(30, room))),
+        f"  {memory_text(gpu.memory_free_bytes, gpu.memory_total_bytes):<24}",
+        "  ".join(figures) if live else "",
+    )
+    return [line, *_held(gpu, width)]
+
+
+def _narrow_row(gpu: GpuReading, width: int) -> list[Content]:
+    said = tr("{free} free", free=size(gpu.memory_free_bytes))
+    busy = "" if gpu.utilisation is None else f" {percent(gpu.utilisation):>5}"
+    room = max(4, width - 4 - len(said) - len(busy) - 2)
+    bar = gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), room)
+    return [Content.assemble((f"{gpu.index:>2}  ", "bold"), bar, f"  {said}{busy}"), *_held(gpu, width)]
+
+
+def _held(gpu: GpuReading, width: int) -> list[Content]:
+    if not gpu.processes:
+        return []
+    text = tr("held by {who}", who=", ".join(holders(gpu.processes)))
+    return [Content("    ") + line for line in Content.assemble((text, "$warning")).wrap(max(8, width - 4))]
+
+
+# -- the processor -----------------------------------------------------------------------------------------------------
+
+
+def _processor(host: Host, reading: Reading | None, width: int) -> list[Content]:
+    """Processor and memory: the card of a machine without a GPU, and beside GPUs what feeds them."""
+    cpu = reading.cpu if reading else None
+    total = cpu.memory_total_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_total_bytes
+    free = cpu.memory_available_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_available_bytes
+    cores = ntr("{count} core", "{count} cores", host.cpu.cores, count=host.cpu.cores)
+    title = f"CPU  {one_line(host.cpu.model or host.cpu.architecture)}, {cores}"
+    heat = "" if cpu is None or cpu.temperature_c is None else f"{cpu.temperature_c} °C"
+    used = None if total is None or free is None else total - free
+    lines = [
+        *_titled(title, heat, width),
+        *_measured(tr("memory"), _share(used, total), memory_text(free, total), width),
+    ]
+    if cpu is None:
+        return lines
+    load = "" if cpu.load is None else tr(" · load {load:.1f}", load=cpu.load)
+    if cpu.utilisation is not None:
+        return [*lines, *_measured(tr("busy"), cpu.utilisation, percent(cpu.utilisation) + load, width, busy=True)]
+    return [*lines, *_row(tr("busy"), f"{cpu.unknown.get('utilisation', '')}{load}", width)]
