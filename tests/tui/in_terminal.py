@@ -7,7 +7,7 @@ group with a grandchild.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,10 @@ WAITING = Command(("sh", "-c", "sleep 600 & echo it waits; wait"))
 
 
 class FakeUpToTheRun(FakeJourney):
-    def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
-        return journey.run(plan)
+    def run(
+        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+    ) -> AsyncGenerator[Event, None]:
+        return journey.run(plan, redo=redo, skip=skip)
 
 
 def main() -> int:

@@ -114,7 +114,7 @@ async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
         await pilot.press("enter")
         await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
         await pilot.pause()
-        assert made.closed == ["run"]
+        assert "run" in made.closed
         assert "■ Write the model repository  cancelled" in text(build, "#steps")
         assert "r goes on from there" in text(build, "#outcome")
         made.script, made.hold_run = events, False
@@ -151,7 +151,7 @@ async def test_ctrl_c_twice_stops_and_leaves_with_the_status_of_an_interrupt() -
         await screen(pilot, AskScreen)
         await pilot.press("ctrl+c")
         await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
-    assert made.closed == ["run"]
+    assert "run" in made.closed
     assert app.return_value == CancelledError.exit_code == 130
 
 

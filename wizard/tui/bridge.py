@@ -38,6 +38,18 @@ class Happened(Message):
         self.event = event
 
 
+class Begun(Message):
+    """It began, once more perhaps: what was said before is of no interest."""
+
+
+class Moved(Message):
+    """What is known of it is something else now."""
+
+
+class Ended(Message):
+    """Nothing more will come; always the last."""
+
+
 async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], object]) -> None:
     """Post every event of ``events`` in order, output in batches; cancelling this closes ``events``."""
     loop = asyncio.get_running_loop()

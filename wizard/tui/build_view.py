@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import Literal
 
 from wizard.kernel.errors import StepError, WizardError
+from wizard.kernel.language import tr
 from wizard.plan.plan import Plan
+from wizard.run.diagnose import CommandError
 from wizard.run.events import Event, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
+
+_LEAST_S = 0.5
+"""Seconds that every step counts as, at least."""
 
 
 class Phase(Enum):
@@ -28,7 +34,7 @@ class StepView:
 
     id: str
     title: str
-    state: Literal["waiting", "running", "done", "skipped", "failed", "cancelled"] = "waiting"
+    state: Literal["waiting", "running", "done", "skipped", "omitted", "failed", "cancelled"] = "waiting"
     seconds: float = 0.0
 
 
@@ -70,13 +76,22 @@ def ended(view: BuildView, error: WizardError | None) -> BuildView:
     """``view`` when no more events will come, with the error that ended them if there was one."""
     if view.phase is Phase.RUNNING:
         nothing_said = StepError(
-            "TW-R90", "the run ended before the server was ready", "Look at the logs and try again."
+            "TW-R90", tr("the run ended before the server was ready"), tr("Look at the logs and try again.")
         )
         return replace(view, phase=Phase.FAILED, error=error or view.error or nothing_said, progress=None)
     if view.phase is Phase.STOPPING:
         steps = tuple(replace(step, state="cancelled") if step.state == "running" else step for step in view.steps)
         return replace(view, phase=Phase.CANCELLED, steps=steps, progress=None)
     return view
+
+
+def share(view: BuildView, plan: Plan) -> float:
+    """How far the build is, 0 to 1, by the steps' estimates; the running step counts as far as it tells."""
+    weights = [max(step.estimate.seconds, _LEAST_S) for step in plan.steps]
+    fraction = (view.progress.fraction if view.progress else None) or 0.0
+    done = {"done": 1.0, "skipped": 1.0, "omitted": 1.0, "running": fraction}
+    parts = [done.get(step.state, 0.0) * weight for step, weight in zip(view.steps, weights, strict=True)]
+    return sum(parts) / sum(weights) if weights else 0.0
 
 
 def _with(view: BuildView, step: str, **changes: object) -> BuildView:
@@ -86,3 +101,48 @@ def _with(view: BuildView, step: str, **changes: object) -> BuildView:
 
 def _error(data: dict[str, str]) -> WizardError:
     return StepError(data["code"], data["what"], data["todo"])
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a build failed.
+
+    Attributes:
+        code: Of the error.
+        what: What failed, one sentence.
+        line: The line of the log that says why; empty if none does.
+        todo: What to do about it.
+        log: The file with the failed step's whole output; empty if no step failed.
+        command: The command that failed; empty if none did.
+    """
+
+    code: str
+    what: str
+    line: str
+    todo: str
+    log: str
+    command: str
+
+    def text(self) -> str:
+        """All of it, to be sent to somebody who can help."""
+        rows = (
+            (tr("What failed"), f"{self.code}: {self.what}"),
+            (tr("The log says"), self.line),
+            (tr("What to do"), self.todo),
+            (tr("Command"), self.command),
+            (tr("Whole output"), self.log),
+        )
+        return "\n".join(f"{title}: {value}" for title, value in rows if value)
+
+
+def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
+    """Why the build failed, if it did; ``logs`` is the folder of the steps' logs."""
+    error = view.error
+    if view.phase is not Phase.FAILED or error is None:
+        return None
+    step = next((one for one in view.steps if one.state == "failed"), None)
+    if isinstance(error, CommandError) and step is not None:
+        failure = error.failure
+        what = tr("{title}: {how}", title=step.title, how=failure.how)
+        return Diagnosis(error.code, what, failure.line, failure.todo + ".", failure.log, failure.command)
+    return Diagnosis(error.code, error.what, "", error.todo, str(logs / f"{step.id}.log") if step else "", "")

@@ -1,10 +1,8 @@
-"""Stage 5: the plan is carried out; every step and all output is seen while it happens."""
+"""Stage 5: the plan is carried out; every step and all output is seen while it happens, or later."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,205 +12,280 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
-from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
-from wizard.kernel.units import duration
-from wizard.plan.plan import Plan
-from wizard.run.events import Event
-from wizard.serve.endpoint import Endpoint
-from wizard.tui.bridge import Happened, LogLines, relay
-from wizard.tui.build_view import BuildView, Phase, StepView, begun, ended, folded
+from wizard.plan.plan import Step
+from wizard.plan.words import cost
+from wizard.run.again import followers, needed
+from wizard.tui.bridge import Begun, Ended, LogLines, Moved
+from wizard.tui.build_view import BuildView, Phase, diagnosis
+from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.stopping import exit_code, may_stop
+from wizard.tui.widgets.diagnosis import DiagnosisCard
+from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.progress import ProgressLines
+from wizard.tui.widgets.steps import StepList
 
-MARKS = {
-    "waiting": ("○", "$text-muted"),
-    "running": ("●", "bold $accent"),
-    "done": ("✓", "$success"),
-    "skipped": ("✓", "$success"),
-    "failed": ("✗", "bold $error"),
-    "cancelled": ("■", "$warning"),
-}
+HALTED = (Phase.FAILED, Phase.CANCELLED)
 
 
-class BuildScreen(StageScreen[Endpoint]):
-    """Dismissed with the endpoint of the server that is ready, or with None to look at the plan again."""
+class BuildScreen(StageScreen["Endpoint | str"]):
+    """Dismissed with the server that is ready, ``"background"``, or None to look at the plan again."""
 
     STAGE = 4
-    HELP = (
-        "The steps of the plan run one after the other. Stop at any time: what is done stays done, and the next "
-        "run goes on from there. The log shows the latest output; all of it is kept in the folder that `l` shows."
+    HELP = mark(
+        "The steps of the plan run one after the other. Stop at any time: what is done stays done, and the next run "
+        "goes on from there. b leaves it running in the background; its row on the first screen brings you back.\n"
+        "The output follows its end until you scroll up; f or End follows again. / searches it, n and N go to the next "
+        "match and the one before, w wraps long lines, c copies what is in sight or selected. All of it is kept in the "
+        "files that l shows.\n"
+        "Tab goes to the steps: R does the chosen one again, with all that use what it makes; s leaves it out, if "
+        "there can be a server without it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Chat with it", priority=True, key_display="⏎"),
-        Binding("r", "run", "Try again"),
-        Binding("escape", "stop", "Stop"),
-        Binding("escape", "back", "Back to the plan"),
-        Binding("up", "scroll_log(0, -1)", "Scroll", priority=True, key_display="↑↓←→ PgUp/Dn"),
-        Binding("down", "scroll_log(0, 1)", "Scroll", priority=True, show=False),
-        Binding("left", "scroll_log(-8, 0)", "Scroll", priority=True, show=False),
-        Binding("right", "scroll_log(8, 0)", "Scroll", priority=True, show=False),
-        Binding("pageup", "scroll(-1)", "Scroll", priority=True, show=False),
-        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
-        Binding("l", "logs", "Log files"),
+        Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),
+        Binding("r", "run", mark("Try again"), id="build.run"),
+        Binding("s", "skip", mark("Leave the step out"), id="build.skip"),
+        Binding("R", "redo", mark("Do the step again"), id="build.redo"),
+        Binding("d", "copy_diagnosis", mark("Copy the diagnosis"), id="build.diagnosis"),
+        Binding("b", "background", mark("Background"), id="build.background"),
+        Binding("slash", "find", mark("Search"), key_display="/", id="build.find"),
+        Binding("n", "next(1)", mark("Next match"), key_display="n N", id="build.next"),
+        Binding("N", "next(-1)", mark("Previous match"), show=False, id="build.previous"),
+        Binding("f", "follow", mark("Follow"), id="build.follow"),
+        Binding("w", "wrap", mark("Wrap"), id="build.wrap"),
+        Binding("c", "copy", mark("Copy"), id="build.copy"),
+        Binding("l", "logs", mark("Log files"), id="build.logs"),
+        Binding("escape", "end_search", mark("End the search"), show=False, id="build.end_search"),
+        Binding("escape", "stop", mark("Stop"), id="build.stop"),
+        Binding("escape", "back", mark("Back to the plan"), id="build.back"),
+        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, show=False, id="build.page_up"),
+        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="build.page_down"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
 
-    def __init__(
-        self,
-        plan: Plan,
-        run: Callable[[], AsyncGenerator[Event, None]],
-        measured: Callable[[], str],
-        logs: Path,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, run: Run, measured: Callable[[], str], logs: Path) -> None:
         """``measured`` says what a server that is ready took beside what was predicted, in a few words."""
         super().__init__()
-        self._measured = measured
-        self._plan, self._run, self._logs, self._clock = plan, run, logs, clock
-        self._told = False
-        """Whether a signal told the wizard to leave: nothing is asked any more."""
-        self._asking: AskScreen | None = None
-        self._quit = False
-        """Whether the user wants to leave the wizard as soon as the step has stopped."""
+        self.run = run
+        self._measured, self._logs = measured, logs
+        self._end: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
-        """Steps, how far it is, the log, and how it ended."""
-        log = LiveLog()
-        log.border_title = "Output"
-        yield from self.framed(
-            Static(classes="heading"),
-            Container(
-                Vertical(Static(id="steps"), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left"),
-                log,
-                classes="master-detail",
-            ),
-        )
+        """Steps, how far it is, the output, and how it ended."""
+        left = Vertical(StepList(), ProgressLines(), DiagnosisCard(), Static(id="outcome"), id="left")
+        output = Vertical(LiveLog(), Find(), id="output")
+        yield from self.framed(Static(classes="heading"), Container(left, output, classes="master-detail"))
 
     def on_mount(self) -> None:
-        """Begin."""
-        self.query_one(LiveLog).focus()
-        self.action_run()
+        """Show how far it is and listen to how it goes on."""
+        log = self.query_one(LiveLog)
+        log.write_lines(tuple(self.run.lines))
+        log.focus()
+        self._end = self.run.listen(self.post_message)
+        self.view = self.run.view
+        self._look()
         self.set_interval(1.0, self._tick)
+
+    def on_unmount(self) -> None:
+        """It goes on without being seen."""
+        if self._end is not None:
+            self._end()
 
     def _tick(self) -> None:
         if self.view.phase is Phase.RUNNING:
             self._show_progress()
 
-    @work(exclusive=True, group="run")
-    async def action_run(self) -> None:
-        """Carry the plan out, from where it was left."""
-        self.query_one(LiveLog).clear()
-        self.view = begun(self._plan, self._clock())
-        error = None
-        try:
-            await relay(self._run(), self.post_message)
-        except WizardError as failed:
-            error = failed
-        finally:
-            self.call_later(self._end, error)
+    # -- what happens --------------------------------------------------------------------------------------------------
 
-    def _end(self, error: WizardError | None) -> None:
-        """Runs after every message that was posted before it."""
-        self.view = ended(self.view, error)
-        if self._asking is not None and self.app.screen is self._asking and not self._told:
-            self._asking.dismiss("on")  # there is nothing left to stop
-        elif self._quit:
-            self.leave()
+    def on_begun(self, _message: Begun) -> None:
+        """What was said in the run before is of no interest any more."""
+        self.query_one(LiveLog).clear()
+        self.view = self.run.view
 
     def on_log_lines(self, message: LogLines) -> None:
         """Show a batch of output."""
         self.query_one(LiveLog).write_lines(message.lines)
 
-    def on_happened(self, message: Happened) -> None:
+    def on_moved(self, _message: Moved) -> None:
         """Show what happened."""
-        self.view = folded(self.view, message.event, self._clock())
+        self.view = self.run.view
+
+    def on_ended(self, _message: Ended) -> None:
+        """Show how it ended, and the line that says why."""
+        self.view = self.run.view
+        found = diagnosis(self.view, self._logs)
+        if found is not None:
+            self.query_one(LiveLog).point_at(found.line)
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Each key only while it makes sense."""
-        phase = self.view.phase
-        return {
-            "accept": phase is Phase.READY,
-            "run": phase in (Phase.FAILED, Phase.CANCELLED),
+        phase, log = self.view.phase, self.query_one(LiveLog)
+        halted, typing = phase in HALTED, isinstance(self.focused, Input)
+        allowed = {
+            "accept": phase is Phase.READY and not typing,
+            "run": halted,
+            "skip": halted and self._pointed().id not in self.run.left_out,
+            "redo": phase not in (Phase.RUNNING, Phase.STOPPING) and self._state() in ("done", "skipped", "omitted"),
+            "copy_diagnosis": phase is Phase.FAILED,
+            "background": phase is Phase.RUNNING,
+            "next": bool(log.sought),
+            "follow": not log.follows,
+            "end_search": bool(log.sought) and not typing,
             "stop": phase is Phase.RUNNING,
-            "back": phase in (Phase.FAILED, Phase.CANCELLED, Phase.READY),
-        }.get(action, True)
+            "back": phase in (*HALTED, Phase.READY),
+        }
+        return allowed.get(action, True)
 
     def action_accept(self) -> None:
         """Go to the chat."""
         self.dismiss(self.view.endpoint)
 
+    def action_run(self) -> None:
+        """Carry the plan out, from where it was left."""
+        self.run.begin()
+
+    def action_background(self) -> None:
+        """Let it go on unseen."""
+        self.notify(tr("It goes on in the background; its end will be told."), timeout=4)
+        self.dismiss("background")
+
+    @work(exclusive=True, group="ask")
+    async def action_redo(self) -> None:
+        """Do the step again that is pointed at."""
+        step = self._pointed()
+        question = tr("Do '{title}' again? It takes {cost}.", title=step.title, cost=cost(step.estimate))
+        if others := self._others(step):
+            question += "\n" + tr("Then these are done again too, for they use what it makes: {titles}", titles=others)
+        answers = [("redo", tr("Do it again")), ("no", tr("Leave it as it is"))]
+        if await self.app.push_screen_wait(AskScreen(question, answers)) == "redo":
+            self.run.left_out.discard(step.id)
+            self.run.begin(redo={step.id})
+
+    @work(exclusive=True, group="ask")
+    async def action_skip(self) -> None:
+        """Leave the step out that is pointed at, if there can be a server without it."""
+        step = self._pointed()
+        if needed(step):
+            said = tr("'{title}' cannot be left out: there is no server without it.", title=one_line(step.title))
+            self.notify(said, severity="warning", markup=False)
+            return
+        question = tr("Leave '{title}' out? What it makes or checks will be missing.", title=step.title)
+        if others := self._others(step):
+            question += " " + tr("These use it and may fail: {titles}", titles=others)
+        question += "\n" + tr("It is noted that you left it out; R does it after all.")
+        answers = [("no", tr("Do not leave it out")), ("skip", tr("Leave it out and go on"))]
+        if await self.app.push_screen_wait(AskScreen(question, answers)) == "skip":
+            self.run.left_out.add(step.id)
+            self.run.begin()
+
+    def _pointed(self) -> Step:
+        return self.run.plan.steps[self.query_one(StepList).at]
+
+    def _state(self) -> str:
+        at = self.query_one(StepList).at
+        return self.view.steps[at].state if self.view.steps else "waiting"
+
+    def _others(self, step: Step) -> str:
+        """Titles of the steps that use what ``step`` makes."""
+        found = followers(self.run.plan, {step.id}) - {step.id}
+        return ", ".join(one.title for one in self.run.plan.steps if one.id in found)
+
     def action_logs(self) -> None:
         """Say where the whole output is."""
-        files = "\n".join(f"{self._logs / step.id}.log   {step.title}" for step in self._plan.steps)
-        self.app.push_screen(
-            ReaderScreen("The whole output of each step", f"{files}\n{self._logs / 'triton.log'}   the server")
-        )
+        files = "\n".join(f"{self._logs / step.id}.log   {step.title}" for step in self.run.plan.steps)
+        last = tr("{path}   the server", path=self._logs / "triton.log")
+        self.app.push_screen(ReaderScreen(tr("The whole output of each step"), f"{files}\n{last}"))
 
-    def action_scroll_log(self, columns: int, lines: int) -> None:
-        """Scroll the log; at its end it follows the output again."""
-        self.query_one(LiveLog).scroll_relative(x=columns, y=lines, animate=False)
+    def action_copy_diagnosis(self) -> None:
+        """Copy what there is to know of the failure."""
+        if found := diagnosis(self.view, self._logs):
+            self._copy(found.text())
+
+    def action_copy(self) -> None:
+        """Copy what is selected, or the lines that are in sight."""
+        self._copy(self.get_selected_text() or self.query_one(LiveLog).visible_text())
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        count = len(text.splitlines())
+        self.notify(ntr("{count} line copied", "{count} lines copied", count, count=count), timeout=2)
+
+    # -- the output ----------------------------------------------------------------------------------------------------
+
+    def action_follow(self) -> None:
+        """Go to the end of the output and stay there."""
+        self.query_one(LiveLog).action_follow()
+
+    def action_wrap(self) -> None:
+        """Let long lines go on below, or not."""
+        self.query_one(LiveLog).toggle_wrap()
+
+    def action_find(self) -> None:
+        """Search the output."""
+        self.query_one(Find).open()
+
+    def action_next(self, by: int) -> None:
+        """Go to another match."""
+        self.query_one(LiveLog).seek_next(by)
+
+    def action_end_search(self) -> None:
+        """No search any more."""
+        self.query_one(Find).action_close()
+
+    def on_find_sought(self, message: Find.Sought) -> None:
+        """Search while it is typed."""
+        self.query_one(LiveLog).seek(message.text)
+
+    def on_find_step(self, message: Find.Step) -> None:
+        """Go to another match."""
+        self.action_next(message.by)
+
+    def on_find_done(self, message: Find.Done) -> None:
+        """The output has the keys again."""
+        if message.closed:
+            self.query_one(LiveLog).seek("")
+            self.query_one(Find).display = False
+        self.query_one(LiveLog).focus()
+
+    def on_live_log_looked(self) -> None:
+        """Say what is in sight."""
+        self._look()
+
+    def _look(self) -> None:
+        log = self.query_one(LiveLog)
+        follows = tr("follows the end") if log.follows else tr("stands still, f follows")
+        log.border_title = tr("Output · {follows}", follows=follows)
+        self.query_one(Find).show(*log.found)
+        self.refresh_bindings()
+
+    # -- leaving -------------------------------------------------------------------------------------------------------
 
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
         """Ask once, then stop the running step gracefully."""
-        question = "Stop here? What is done stays done, and the next run goes on from there."
-        self._asking = AskScreen(question, [("stop", "Stop"), ("on", "Go on")])
-        answer = await self.app.push_screen_wait(self._asking)
-        self._asking = None
-        if answer != "stop":
-            self._quit = False
-        elif self.view.phase is Phase.RUNNING:
-            self._stop()
-        elif self._quit:  # it ended while the question was open
-            self.leave()
+        if await may_stop(self.app, self.run):
+            self.run.stop()
 
     def leave(self) -> None:
-        """Quit; while a step runs, ask, and wait until it has stopped."""
-        phase = self.view.phase
-        if phase is Phase.RUNNING:
-            self._quit = True
-            self.action_stop()
-        elif phase is Phase.STOPPING:
-            self._quit = True
-        else:
-            self.app.exit(self._exit_code())
+        """Quit; while a step runs, the app asks, and waits until it has stopped."""
+        self.app.exit(exit_code(self.run))
 
-    def terminate(self) -> None:
-        """Leave without asking, as soon as the running step has stopped."""
-        self._quit = self._told = True
-        if self.view.phase is Phase.RUNNING:
-            self._stop()
-        else:
-            self.leave()
-
-    def _stop(self) -> None:
-        self.view = replace(self.view, phase=Phase.STOPPING)
-        self.workers.cancel_group(self, "run")
-
-    def _exit_code(self) -> int:
-        if self._told or self.view.phase is Phase.CANCELLED:
-            return CancelledError.exit_code
-        return self.view.error.exit_code if self.view.error else 0
+    # -- showing -------------------------------------------------------------------------------------------------------
 
     def watch_view(self, view: BuildView) -> None:
         """Show the state."""
-        heading = {
-            Phase.RUNNING: f"Building {one_line(self._plan.name)}",
-            Phase.STOPPING: "Stopping …",
-            Phase.READY: f"{one_line(self._plan.name)} is ready",
-            Phase.FAILED: "A step failed",
-            Phase.CANCELLED: "Stopped",
-        }[view.phase]
         style = "$error" if view.phase is Phase.FAILED else ""
-        self.query_one(".heading", Static).update(Content.assemble((heading, style)))
-        self.query_one("#steps", Static).update(Content("\n").join(_step(step) for step in view.steps))
-        self.query_one(ErrorPanel).show(view.error if view.phase is Phase.FAILED else None)
+        self.query_one(".heading", Static).update(Content.assemble((_heading(view, self.run), style)))
+        self.query_one(StepList).show(view.steps)
+        self.query_one(DiagnosisCard).show(diagnosis(view, self._logs))
         self.query_one("#outcome", Static).update(_outcome(view, self._measured()))
         self._show_progress()
         self.refresh_bindings()
@@ -220,28 +293,32 @@ class BuildScreen(StageScreen[Endpoint]):
     def _show_progress(self) -> None:
         lines, phase = self.query_one(ProgressLines), self.view.phase
         lines.display = phase in (Phase.RUNNING, Phase.STOPPING)
-        lines.show(self.view.progress, self._clock() - self.view.began, stopping=phase is Phase.STOPPING)
+        lines.show(self.view.progress, self.run.elapsed, stopping=phase is Phase.STOPPING)
 
 
-def _step(step: StepView) -> Content:
-    mark, style = MARKS[step.state]
-    state = {"waiting": "", "done": duration(step.seconds), "skipped": "done before"}.get(step.state, step.state)
-    line = Content.assemble((f"{mark} ", style), (one_line(step.title), "bold" if step.state == "running" else ""))
-    return Content.assemble(line, (f"  {state}", "$text-muted"))
+def _heading(view: BuildView, run: Run) -> str:
+    name = one_line(run.plan.name)
+    if view.phase is Phase.RUNNING:
+        return tr("Building {name} · {share:.0%}", name=name, share=run.share)
+    said = {
+        Phase.STOPPING: tr("Stopping …"),
+        Phase.READY: tr("{name} is ready", name=name),
+        Phase.FAILED: tr("A step failed"),
+        Phase.CANCELLED: tr("Stopped"),
+    }
+    return said[view.phase]
 
 
 def _outcome(view: BuildView, measured: str) -> Content:
     if view.phase is Phase.READY and view.endpoint is not None:
-        where = f"{view.endpoint.http} (HTTP) and {view.endpoint.grpc} (gRPC)"
-        took = f"Measured: {measured}.\n" if measured else ""
-        return Content.assemble(
-            ("✓ Triton answers on ", "bold $success"),
-            (where, "bold"),
-            f"\n{took}",
-            "Press Enter to chat with your model.",
-        )
+        one = view.endpoint
+        said = tr("Triton answers on {http} (HTTP) and {grpc} (gRPC)", http=one.http, grpc=one.grpc)
+        took = tr("Measured: {measured}.", measured=measured) + "\n" if measured else ""
+        rest = f"\n{took}" + tr("Press Enter to chat with your model.")
+        return Content.assemble(("✓ ", "bold $success"), (said, "bold"), rest)
     if view.phase is Phase.CANCELLED:
-        return Content.assemble(("■ Stopped. ", "bold $warning"), "What is done stays done; r goes on from there.")
+        said = tr("What is done stays done; r goes on from there.")
+        return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {said}")
     if view.phase is Phase.FAILED:
-        return Content("Mend the cause and press r: what is done is not done again.")
+        return Content(tr("Mend the cause and press r: what is done is not done again."))
     return Content("")

@@ -1,26 +1,270 @@
-"""Output while it comes: follows the end until the user scrolls up, and again when he is back at the end."""
+"""Output while it comes: follows its end until one scrolls up; can be searched, wrapped and copied."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
-from textual.widgets import Log
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
 
+from wizard.kernel.language import mark
 from wizard.tui.bridge import MAX_LINES
+from wizard.tui.log_text import LogText, Match, Row
+
+LEAST_WIDTH = 8
+SIDEWAYS = 8
+"""Cells that ← and → scroll."""
 
 
-class LiveLog(Log):
-    """A log that stays at its end when its size changes too (Textual's own then counts as scrolled up)."""
+class LiveLog(ScrollView, can_focus=True):
+    """The latest `MAX_LINES` lines.
+
+    (Textual's own ``Log`` counts cells in a thread for each batch, lays the screen out anew each time, and can neither
+    search nor wrap.)
+    """
+
+    ALLOW_SELECT = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"live-log--match", "live-log--here", "live-log--cause"}
+    DEFAULT_CSS = """
+    LiveLog { overflow: scroll; scrollbar-size: 0 1; }
+    LiveLog > .live-log--match { background: $warning 45%; color: $foreground; }
+    LiveLog > .live-log--here { background: $warning; color: $background; text-style: bold; }
+    LiveLog > .live-log--cause { background: $error 30%; color: $foreground; text-style: bold; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(0, -1)", mark("Scroll"), key_display="↑↓←→", id="log.up"),
+        Binding("down", "move(0, 1)", mark("Scroll"), show=False, id="log.down"),
+        Binding("left", "move(-8, 0)", mark("Scroll"), show=False, id="log.left"),
+        Binding("right", "move(8, 0)", mark("Scroll"), show=False, id="log.right"),
+        Binding("home", "first", mark("First line"), show=False, id="log.first"),
+        Binding("end", "follow", mark("Follow"), show=False, id="log.follow"),
+    ]
+
+    class Looked(Message):
+        """What is in sight, what is found or whether the end is followed is something else now."""
 
     def __init__(self) -> None:
-        super().__init__(max_lines=MAX_LINES, highlight=False, id="log", classes="reading")
-        self._follows = True
+        super().__init__(id="log", classes="reading")
+        self._text = LogText(MAX_LINES)
+        self._styles: dict[str, Style] = {}
+        self.follows = True
+        """Whether new lines come into sight by themselves."""
+        self.sought = ""
+        """What is searched for."""
+        self.here: Match | None = None
+        """The match that was jumped to."""
+        self._cause: int | None = None
+
+    # -- lines ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that are kept."""
+        return self._text.lines
+
+    @property
+    def line_count(self) -> int:
+        """How many lines are kept."""
+        return len(self._text.lines)
+
+    @property
+    def wraps(self) -> bool:
+        """Whether long lines go on below."""
+        return self._text.width is not None
+
+    def write_lines(self, lines: tuple[str, ...] | list[str]) -> None:
+        """Add a batch of lines."""
+        found = len(self._text.matches)
+        dropped = self._text.add(lines)
+        self._measure()
+        if self.follows and not self.is_vertical_scrollbar_grabbed:
+            self._to_end()
+        elif dropped:  # what is read stays where it is, as long as it is kept
+            self.scroll_to(y=max(0, self.scroll_y - dropped), animate=False)
+        if self.here is not None and self.here.line < self._text.first:
+            self.here = None
+        self.refresh()
+        if self.sought and (dropped or len(self._text.matches) != found):
+            self.post_message(self.Looked())
+
+    def write_line(self, line: str) -> None:
+        """Add one line."""
+        self.write_lines((line,))
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self._text.clear()
+        self.here = self._cause = None
+        self.follows = True
+        self._measure()
+        self.scroll_to(0, 0, animate=False)
+        self.refresh()
+        self.post_message(self.Looked())
+
+    def point_at(self, words: str) -> None:
+        """Mark the last line that holds ``words`` as the cause, and bring it into sight."""
+        self._cause = self._text.last_with(words)
+        if self._cause is not None:
+            self._show_row(self._text.row_of(self._cause))
+        self.refresh()
+
+    def visible_text(self) -> str:
+        """The lines that are in sight; a wrapped line is not broken."""
+        top = round(self.scroll_y)
+        return self._text.joined(top, top + self.size.height)
+
+    # -- moving --------------------------------------------------------------------------------------------------------
+
+    def action_move(self, columns: int, rows: int) -> None:
+        """Scroll; at its end it follows the output again."""
+        self.scroll_relative(x=columns, y=rows, animate=False)
+
+    def action_first(self) -> None:
+        """Go to the oldest line."""
+        self.scroll_to(y=0, animate=False)
+
+    def action_follow(self) -> None:
+        """Go to the end and stay there."""
+        self.follows = True
+        self._to_end()
+        self.post_message(self.Looked())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Note whether the end is in sight."""
         super().watch_scroll_y(old_value, new_value)
-        self._follows = new_value >= self.max_scroll_y
+        follows = new_value >= self.max_scroll_y
+        if follows != self.follows:
+            self.follows = follows
+            self.post_message(self.Looked())
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Show the end again, if it was shown before."""
-        if self._follows:
-            self.call_after_refresh(self.scroll_end, animate=False, x_axis=False)
+        """Cut the lines anew, and show the end again if it was shown before."""
+        if self.wraps:
+            self._text.wrap(self._width())
+            self._measure()
+        if self.follows:
+            self.call_after_refresh(self._to_end)
+
+    def toggle_wrap(self) -> None:
+        """Let long lines go on below, or run out of sight."""
+        top = self._text.row(min(round(self.scroll_y), self._text.height - 1)) if self._text.height else None
+        self._text.wrap(None if self.wraps else self._width())
+        self._measure()
+        self.scroll_to(x=0, animate=False)
+        if self.follows:
+            self._to_end()
+        elif top is not None:
+            self.scroll_to(y=self._text.row_of(top.line, top.start), animate=False)
+        self.refresh()
+        self.post_message(self.Looked())
+
+    def _width(self) -> int:
+        return max(self.scrollable_content_region.width, LEAST_WIDTH)
+
+    def _measure(self) -> None:
+        width = self.size.width if self.wraps else self._text.longest
+        self.virtual_size = Size(width, self._text.height)
+
+    def _to_end(self) -> None:
+        self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def _show_row(self, row: int) -> None:
+        top, height = round(self.scroll_y), self.size.height
+        if not top <= row < top + height:
+            self.scroll_to(y=max(0, row - height // 2), animate=False)
+
+    # -- searching -----------------------------------------------------------------------------------------------------
+
+    @property
+    def found(self) -> tuple[int, int]:
+        """Which match was jumped to, counted from 1 (0: none), and how many there are."""
+        matches = self._text.matches
+        at = matches.index(self.here) + 1 if self.here is not None and self.here in matches else 0
+        return at, len(matches)
+
+    def seek(self, sought: str) -> None:
+        """Look for ``sought`` and jump to the match that is nearest to what is read; nothing is found of nothing."""
+        self.sought = sought
+        self._text.seek(sought)
+        top = round(self.scroll_y)
+        if not sought or not self._text.height:
+            self.here = None
+        elif self.follows:
+            self.here = self._text.beside(self._text.first + len(self._text.lines), 0, -1)
+        else:
+            line = self._text.row(min(top, self._text.height - 1)).line
+            self.here = self._text.beside(line, -1, 1)
+        self._jump()
+
+    def seek_next(self, by: int) -> None:
+        """Jump to the next match, or with ``by`` < 0 to the one before."""
+        if self.here is None:
+            self.seek(self.sought)
+            return
+        self.here = self._text.beside(self.here.line, self.here.start, by)
+        self._jump()
+
+    def _jump(self) -> None:
+        if self.here is not None:
+            self._show_row(self._text.row_of(self.here.line, self.here.start))
+        self.refresh()
+        self.post_message(self.Looked())
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def notify_style_update(self) -> None:
+        """Colours may be others now."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """What was selected with the mouse."""
+        text = "\n".join(self._text.text(self._text.row(at)) for at in range(self._text.height))
+        return selection.extract(text), "\n"
+
+    def selection_updated(self, _selection: Selection | None) -> None:
+        """Show it."""
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the screen."""
+        scroll_x, scroll_y = self.scroll_offset
+        width, base = self.size.width, self.rich_style
+        at = scroll_y + y
+        if at >= self._text.height:
+            return Strip.blank(width, base)
+        row = self._text.row(at)
+        strip = Strip(self._segments(row, at, base))
+        return strip.crop_extend(scroll_x, scroll_x + width, base).apply_offsets(scroll_x, at)
+
+    def _segments(self, row: Row, at: int, base: Style) -> list[Segment]:
+        text = self._text.text(row)
+        if row.line == self._cause:
+            base += self._style("live-log--cause")
+        spans = [
+            (one.start - row.start, one.end - row.start, "live-log--here" if one == self.here else "live-log--match")
+            for one in (self._text.in_row(row) if self.sought else ())
+        ]
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(at)) is not None:
+            spans = [(span[0], len(text) if span[1] == -1 else span[1], "screen--selection")]
+        segments: list[Segment] = []
+        done = 0
+        for start, end, name in spans:
+            begin = max(start, done)
+            segments += [Segment(text[done:begin], base), Segment(text[begin:end], base + self._style(name))]
+            done = max(end, done)
+        return [one for one in (*segments, Segment(text[done:], base)) if one.text]
+
+    def _style(self, name: str) -> Style:
+        if name not in self._styles:
+            owner = self.screen if name.startswith("screen") else self
+            self._styles[name] = owner.get_component_rich_style(name)
+        return self._styles[name]

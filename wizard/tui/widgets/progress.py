@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.run.events import Progress
@@ -32,14 +33,16 @@ class ProgressLines(Lines):
 
     def _words(self, width: int) -> list[Content]:
         if self._stopping:
-            return Content.assemble(("◌ ", "$warning"), "the running step is asked to end").wrap(width)
+            return Content.assemble(("◌ ", "$warning"), tr("the running step is asked to end")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
         if progress is None or progress.fraction is None:
             words += [plain(progress.text)] if progress and progress.text else []
             return Content.assemble(("◌ ", "$accent"), " · ".join(words)).wrap(width)
         words += (
-            [f"about {duration(progress.eta_s)} left"] if progress.eta_s is not None and progress.eta_s >= 1 else []
+            [tr("about {time} left", time=duration(progress.eta_s))]
+            if progress.eta_s is not None and progress.eta_s >= 1
+            else []
         )
         words += [plain(progress.text)] if progress.text else []
         share = min(1.0, max(0.0, progress.fraction))

@@ -1,0 +1,166 @@
+"""The latest lines of a log, cut into rows of a width, and what is searched for in them. Pure but for its own lines.
+
+A line has a number that stays its own while older lines are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+
+class Row(NamedTuple):
+    """One row on the screen: characters ``start`` to ``end`` of a line."""
+
+    line: int
+    start: int
+    end: int
+
+
+class Match(NamedTuple):
+    """One place where the search finds what is looked for."""
+
+    line: int
+    start: int
+    end: int
+
+
+class LogText:
+    """At most ``most`` lines; adding one more drops the oldest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.lines: list[str] = []
+        self.first = 0
+        """Number of the oldest line that is kept."""
+        self.longest = 0
+        """Cells of the longest line since `clear`."""
+        self.width: int | None = None
+        """Cells of a row, or None where each line is one row."""
+        self._rows: list[Row] = []
+        """While rows are wrapped."""
+        self.matches: list[Match] = []
+        self._sought: re.Pattern[str] | None = None
+
+    def clear(self) -> None:
+        """Drop all lines; what is looked for stays."""
+        self.lines.clear()
+        self._rows.clear()
+        self.matches.clear()
+        self.first = self.longest = 0
+
+    def add(self, lines: Iterable[str]) -> int:
+        """Add ``lines``; returns how many rows were dropped at the top."""
+        new = [line.expandtabs() for line in lines][-self._most :]
+        begin = self.first + len(self.lines)
+        self.lines += new
+        if new:
+            self.longest = max(self.longest, *(len(one) if one.isascii() else cell_len(one) for one in new))
+        if self.width is not None:
+            for number, line in enumerate(new, begin):
+                self._rows += _wrapped(number, line, self.width)
+        self._seek(new, begin)
+        return self._drop()
+
+    def _drop(self) -> int:
+        surplus = len(self.lines) - self._most
+        if surplus <= 0:
+            return 0
+        del self.lines[:surplus]
+        self.first += surplus
+        del self.matches[: bisect_left(self.matches, (self.first,))]
+        if self.width is None:
+            return surplus
+        rows = bisect_left(self._rows, (self.first,))
+        del self._rows[:rows]
+        return rows
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def wrap(self, width: int | None) -> None:
+        """Cut lines into rows of ``width`` cells, or with None not at all."""
+        if width != self.width:
+            self.width = width
+            self._rows = [
+                row
+                for number, line in enumerate(self.lines, self.first)
+                for row in (_wrapped(number, line, width) if width is not None else ())
+            ]
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return len(self.lines) if self.width is None else len(self._rows)
+
+    def row(self, at: int) -> Row:
+        """Row ``at``, counted from the oldest that is kept."""
+        if self.width is None:
+            return Row(self.first + at, 0, len(self.lines[at]))
+        return self._rows[at]
+
+    def text(self, row: Row) -> str:
+        """What is in ``row``."""
+        return self.lines[row.line - self.first][row.start : row.end]
+
+    def row_of(self, line: int, start: int = 0) -> int:
+        """Where character ``start`` of a line is: the row, counted from the oldest that is kept."""
+        if self.width is None:
+            return line - self.first
+        return bisect_left(self._rows, (line, start + 1)) - 1
+
+    def joined(self, begin: int, end: int) -> str:
+        """Rows ``begin`` to ``end`` (exclusive) as text: a line is broken only where it was."""
+        parts: list[str] = []
+        for at in range(max(0, begin), min(end, self.height)):
+            row = self.row(at)
+            parts += ["\n"] * bool(parts and row.start == 0) + [self.text(row)]
+        return "".join(parts)
+
+    # -- search --------------------------------------------------------------------------------------------------------
+
+    def seek(self, sought: str) -> None:
+        """Look for ``sought``, as it is but for upper and lower case; an empty text looks for nothing."""
+        self._sought = re.compile(re.escape(sought), re.IGNORECASE) if sought else None
+        self.matches = []
+        self._seek(self.lines, self.first)
+
+    def _seek(self, lines: list[str], begin: int) -> None:
+        if self._sought is not None:
+            for number, line in enumerate(lines, begin):
+                self.matches += [Match(number, *found.span()) for found in self._sought.finditer(line)]
+
+    def in_row(self, row: Row) -> list[Match]:
+        """The matches that show in ``row``."""
+        found = self.matches[bisect_left(self.matches, (row.line,)) : bisect_left(self.matches, (row.line + 1,))]
+        return [one for one in found if one.start < row.end and one.end > row.start]
+
+    def beside(self, line: int, start: int, by: int) -> Match | None:
+        """The next match after that place, or with ``by`` < 0 the one before; beyond the last comes the first."""
+        if not self.matches:
+            return None
+        at = bisect_left(self.matches, (line, start + 1)) if by > 0 else bisect_left(self.matches, (line, start)) - 1
+        return self.matches[at % len(self.matches)]
+
+    def last_with(self, words: str) -> int | None:
+        """Number of the last line that holds ``words``."""
+        kept = range(len(self.lines) - 1, -1, -1)
+        return next((self.first + at for at in kept if words in self.lines[at]), None) if words else None
+
+
+def _wrapped(number: int, line: str, width: int) -> list[Row]:
+    """The rows of one line; a wide character is never cut in two."""
+    if line.isascii():
+        return [Row(number, at, min(at + width, len(line))) for at in range(0, len(line), width)] or [Row(number, 0, 0)]
+    rows: list[Row] = []
+    begin = cells = 0
+    for at, character in enumerate(line):
+        size = cell_len(character)
+        if cells + size > width and at > begin:
+            rows.append(Row(number, begin, at))
+            begin, cells = at, 0
+        cells += size
+    return [*rows, Row(number, begin, len(line))]

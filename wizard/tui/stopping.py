@@ -1,0 +1,54 @@
+"""Before a build is stopped, or the wizard is left while one is under way: ask, and wait until its step has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from wizard.kernel.errors import CancelledError
+from wizard.kernel.language import tr
+from wizard.tui.bridge import Ended
+from wizard.tui.build_view import Phase
+from wizard.tui.run import Run
+from wizard.tui.screens.modal import AskScreen
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+
+async def may_stop(app: App[int], run: Run) -> bool:
+    """Whether the user wants ``run`` stopped. When it ends by itself, the question goes."""
+    question = AskScreen(
+        tr("Stop here? What is done stays done, and the next run goes on from there."),
+        [("stop", tr("Stop")), ("on", tr("Go on"))],
+    )
+
+    def gone(message: Message) -> None:
+        if isinstance(message, Ended) and app.screen is question:
+            question.dismiss("on")  # there is nothing left to stop
+
+    end = run.listen(gone)
+    try:
+        return await app.push_screen_wait(question) == "stop"
+    finally:
+        end()
+
+
+async def stopped(app: App[int], runs: Sequence[Run], *, ask: bool) -> int | None:
+    """Stop what is under way; returns the exit status to leave with, or None if the user would rather go on."""
+    for run in runs:
+        if ask and run.view.phase is Phase.RUNNING and not await may_stop(app, run):
+            return None
+        run.stop()
+        if run.under_way:
+            await run.over()
+    return CancelledError.exit_code if not ask else max(exit_code(run) for run in runs)
+
+
+def exit_code(run: Run) -> int:
+    """The exit status that tells how ``run`` ended."""
+    if run.view.phase is Phase.CANCELLED:
+        return CancelledError.exit_code
+    return run.view.error.exit_code if run.view.error else 0

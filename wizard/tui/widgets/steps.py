@@ -1,0 +1,98 @@
+"""The steps of a build, one line each; one of them is pointed at, and keys are about that one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.style import Style
+
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import duration
+from wizard.tui.build_view import StepView
+from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
+
+MARKS = {
+    "waiting": ("○", "$text-muted"),
+    "running": ("●", "bold $accent"),
+    "done": ("✓", "$success"),
+    "skipped": ("✓", "$success"),
+    "omitted": ("–", "$warning"),
+    "failed": ("✗", "bold $error"),
+    "cancelled": ("■", "$warning"),
+}
+WORDS = {
+    "running": mark("running"),
+    "skipped": mark("done before"),
+    "omitted": mark("left out"),
+    "failed": mark("failed"),
+    "cancelled": mark("cancelled"),
+}
+POINTER = "▸"
+
+
+class StepList(Lines, can_focus=True):
+    """Follows the running step until a key or the mouse points at another."""
+
+    DEFAULT_CSS = """
+    StepList { height: auto; }
+    StepList:focus { background: $primary 12%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "point(-1)", mark("Choose a step"), key_display="↑↓", id="steps.up"),
+        Binding("down", "point(1)", mark("Choose a step"), show=False, id="steps.down"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.id = "steps"
+        self._steps: Sequence[StepView] = ()
+        self._chosen: int | None = None
+
+    @property
+    def at(self) -> int:
+        """The step that is pointed at."""
+        if self._chosen is not None:
+            return self._chosen
+        found = [at for at, step in enumerate(self._steps) if step.state in ("running", "failed", "cancelled")]
+        done = [at for at, step in enumerate(self._steps) if step.state != "waiting"]
+        return found[-1] if found else done[-1] if done else 0
+
+    def show(self, steps: Sequence[StepView]) -> None:
+        """Show how far the steps are."""
+        if all(step.state == "waiting" for step in steps):
+            self._chosen = None  # another run begins
+        self._steps = steps
+        self.changed()
+
+    def action_point(self, by: int) -> None:
+        """Point at the next step, or the one before."""
+        self._point(self.at + by)
+
+    def on_click(self, event: events.Click) -> None:
+        """Point at what was clicked."""
+        self._point(event.style.meta.get("step", self.at))
+
+    def _point(self, at: int) -> None:
+        self._chosen = min(max(at, 0), len(self._steps) - 1)
+        self.changed()
+        self.screen.refresh_bindings()
+
+    def lines(self, width: int) -> list[Content]:
+        """The steps, each wrapped behind its mark."""
+        room = max(width, LEAST_WIDTH) - 4
+        lines: list[Content] = []
+        for number, step in enumerate(self._steps):
+            sign, style = MARKS[step.state]
+            said = duration(step.seconds) if step.state == "done" else tr(WORDS.get(step.state, ""))
+            title = Content.assemble((one_line(step.title), "bold" if step.state == "running" else ""))
+            first, *rest = Content.assemble(title, (f"  {said}" if said else "", "$text-muted")).wrap(room)
+            pointer = POINTER if number == self.at else " "
+            lead = Content.assemble((pointer, "bold $accent"), (f"{sign} ", style))
+            rows = [lead + first, *(Content("   ") + line for line in rest)]
+            lines += [row.stylize(Style.from_meta({"step": number})) for row in rows]
+        return lines
