@@ -108,13 +108,13 @@ def test_the_parts_of_a_step_come_in_one_order() -> None:
     assert [one.heading for one in said] == [
         "What happens",
         "Why",
-        "What tutorial 000 has you type",
         "Look at",
         "From your facilitator",
+        "What tutorial 000 has you type",
     ]
     assert said[1].text == "The plan's reason."
-    assert said[2].commands
-    assert said[4].text == "Wait for me here."
+    assert said[3].text == "Wait for me here."
+    assert said[4].commands
 
 
 def test_a_step_that_no_lesson_knows_still_says_why() -> None:

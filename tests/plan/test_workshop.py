@@ -7,7 +7,6 @@ import pytest
 from wizard.advise.advice import Wishes
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.errors import UsageError
-from wizard.plan.questions import SERVER, WISHES
 from wizard.plan.workshop import agreed, pinned_words, seated, wishes_of
 
 
@@ -68,6 +67,7 @@ def test_a_pinned_wish_goes_before_what_was_wished() -> None:
 
 def test_pins_are_said_where_they_are_asked() -> None:
     mine = Workshop("Mine", pin={"users": 2, "name": "first", "model": "demo"})
-    assert pinned_words(mine, WISHES) == "Pinned by your facilitator: How many people at the same time: 2"
-    assert pinned_words(mine, SERVER) == "Pinned by your facilitator: Name of the server: first"
-    assert pinned_words(Workshop(), WISHES) == ""
+    assert pinned_words(mine, "advice") == "Pinned by your facilitator: How many people at the same time: 2"
+    assert pinned_words(mine, "review") == "Pinned by your facilitator: Name of the server: first"
+    assert pinned_words(mine, "machine") == ""
+    assert pinned_words(Workshop(), "advice") == ""

@@ -82,13 +82,13 @@ def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str =
     found = [Part(tr("What happens"), tr(lesson.what))] if lesson else []
     if reason := why or (tr(lesson.why) if lesson else ""):
         found.append(Part(tr("Why"), one_line(reason)))
-    if number := _number(lesson, model):
-        typed = lesson.tutorial[number].strip() if lesson else ""
-        found.append(Part(tr("What tutorial {number} has you type", number=number), typed, commands=True))
     if lesson:
         found.append(Part(tr("Look at"), tr(lesson.look)))
     if added:
-        found.append(Part(tr("From your facilitator"), added.strip()))
+        found.append(Part(tr("From your facilitator"), tr(added.strip())))
+    if number := _number(lesson, model):
+        typed = lesson.tutorial[number].strip() if lesson else ""
+        found.append(Part(tr("What tutorial {number} has you type", number=number), typed, commands=True))
     return tuple(found)
 
 

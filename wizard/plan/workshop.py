@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from wizard.advise.advice import Wishes
@@ -11,8 +11,15 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.plan.answers import checked
-from wizard.plan.questions import BY_NAME, HTTP_PORT, Answers, Question
+from wizard.plan.questions import BY_NAME, CHAT, HTTP_PORT, MODEL, SERVER, SETUP, WISHES, Answers, Question
 
+ASKED: Mapping[str, tuple[Question, ...]] = {
+    "model": (MODEL,),
+    "advice": (*WISHES, *SETUP),
+    "review": SERVER,
+    "chat": CHAT,
+}
+"""Stage → what it asks."""
 LAST_PORT = 65_533
 """The highest first port: two more follow it."""
 
@@ -69,11 +76,11 @@ def wishes_of(workshop: Workshop, wishes: Wishes) -> Wishes:
     return replace(wishes, **pinned)  # type: ignore[arg-type]  # checked when the workshop was read
 
 
-def pinned_words(workshop: Workshop, questions: Iterable[Question]) -> str:
-    """What is pinned of ``questions``, for people; empty if nothing is."""
+def pinned_words(workshop: Workshop, stage: str) -> str:
+    """What is pinned of what ``stage`` asks, for people; empty if nothing is."""
     said = [
         tr("{question}: {answer}", question=tr(one.text).rstrip("?"), answer=one_line(_shown(workshop.pin[one.name])))
-        for one in questions
+        for one in ASKED.get(stage, ())
         if one.name in workshop.pin
     ]
     return tr("Pinned by your facilitator: {answers}", answers=" · ".join(said)) if said else ""

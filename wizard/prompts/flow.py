@@ -15,14 +15,18 @@ from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Wishes
 from wizard.advise.calibration import text
 from wizard.advise.explain import figures
+from wizard.advise.ranking import recommended
 from wizard.catalog.journeys import answered
+from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import make_printable, one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import answers_file, load_answers, save_answers
+from wizard.plan.lesson import of_stage
 from wizard.plan.plan import Plan
 from wizard.plan.questions import (
     HF_TOKEN,
@@ -35,11 +39,22 @@ from wizard.plan.questions import (
     Value,
     wishes,
 )
+from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
 from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.show import TOP, Shower, advice_text, figures_text, host_text, plan_text
+from wizard.prompts.show import (
+    TOP,
+    Shower,
+    advice_text,
+    figures_text,
+    host_text,
+    lesson_text,
+    plan_text,
+    step_lessons,
+    wrapped,
+)
 from wizard.run.events import Ready
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
@@ -59,6 +74,8 @@ def run_prompts(
     offline: bool = False,
     answers: Mapping[str, object] | None = None,
     journey: Any = None,
+    workshop: Workshop | None = None,
+    explain: bool = False,
 ) -> int:
     """Go the whole way from the machine to a chat, in a terminal.
 
@@ -68,6 +85,8 @@ def run_prompts(
         offline: Never ask the hub.
         answers: Answers given beforehand; what they answer is not asked.
         journey: What to use instead of `wizard.journey`.
+        workshop: What a facilitator decided; its pins are among the answers.
+        explain: Say before each stage and each step what it does.
 
     Returns:
         The exit status: 0, or 130 if the user left; the answers are kept then.
@@ -77,7 +96,7 @@ def run_prompts(
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is not None:
             make_printable(stream)
-    flow = _Flow(journey, workspace, dict(answers or {}), offline=offline)
+    flow = _Flow(journey, workspace, dict(answers or {}), workshop or Workshop(), offline=offline, explain=explain)
     try:
         return flow.go(hardware)
     except (KeyboardInterrupt, EOFError):
@@ -87,7 +106,14 @@ def run_prompts(
 class _Flow:
     """One way through the questions."""
 
-    def __init__(self, journey: Any, workspace: Workspace, given: Answers, *, offline: bool) -> None:
+    def __init__(
+        self, journey: Any, workspace: Workspace, given: Answers, workshop: Workshop, *, offline: bool, explain: bool
+    ) -> None:
+        self.workshop, self.explain = workshop, explain
+        self.hidden = set(workshop.hide)
+        """Stages that are still to be passed without being shown; whoever comes back to one sees it."""
+        self.taught: set[str] = set()
+        """Stages whose lesson was said."""
         self.journey = journey
         self.workspace = workspace
         self.answers = given
@@ -100,14 +126,29 @@ class _Flow:
 
     @property
     def known(self) -> Answers:
-        """All answers: what was said goes before the journey's."""
-        return {**self.preset, **self.answers}
+        """All answers: what was said goes before the journey's, and what a facilitator pinned before all."""
+        return {**self.preset, **self.answers, **self.workshop.pin}
+
+    def _passes(self, stage: str) -> bool:
+        """Whether ``stage`` is left out this time; else what there is to know of it is said."""
+        if stage in self.hidden:
+            self.hidden.remove(stage)
+            return True
+        if self.explain and stage not in self.taught:
+            self.taught.add(stage)
+            print(f"\n{lesson_text(of_stage(stage, self.workshop))}\n")
+        if pinned := pinned_words(self.workshop, stage):
+            print(wrapped(pinned))
+        return False
 
     def go(self, hardware: str | None) -> int:
         """All stages; back and forth as the user likes."""
+        if self.workshop.title:
+            print("\n".join(wrapped(tr(text)) for text in (self.workshop.title, self.workshop.text) if text) + "\n")
         host: Host = self.journey.probe(self.workspace, hardware=hardware)
         print("Ctrl-C leaves at any time; your answers are kept.\n")
-        print(host_text(host))
+        if not self._passes("machine"):
+            print(host_text(host))
         while True:
             facts = self._model(host)
             while choice := self._choice(host, facts):
@@ -138,12 +179,16 @@ class _Flow:
 
     def _model(self, host: Host) -> ModelFacts:
         token = os.environ.get("HF_TOKEN")
+        hidden = self._passes("model")
         while True:
-            ref = str(self.answers.get("model") or self._pick_model(host))
+            ref = str(self.answers.get("model") or self._pick_model(host, best=hidden))
+            hidden = False
             try:
                 facts: ModelFacts = self.journey.model(ref, offline=self.offline)
                 break
             except WizardError as error:
+                if "model" in self.workshop.pin and error.code != GATED:
+                    raise  # another answer is not allowed
                 print(f"\n{error}\n")
                 self.answers.pop("model", None)
                 os.environ.pop("HF_TOKEN", None)  # one that was refused would shut us out of other models too
@@ -156,10 +201,12 @@ class _Flow:
         self.preset = answered(ref, {}, self.journey.journeys())
         return facts
 
-    def _pick_model(self, host: Host) -> str:
+    def _pick_model(self, host: Host, *, best: bool = False) -> str:
         print("\nLooking for models that fit …", flush=True)
         found = self.journey.suggestions(host, offline=self.offline)
         usable = [one for one in found if one.usable]
+        if best and usable:
+            return str(usable[0].ref)
         for line in _not_here(one for one in found if not one.usable):
             print(line)
         options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
@@ -176,8 +223,11 @@ class _Flow:
     def _choice(self, host: Host, facts: ModelFacts) -> Choice | None:
         """How to serve it; None to choose another model."""
         top, past = TOP, self.journey.calibration(self.workspace)
+        hidden = self._passes("advice")
         while True:
             advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
+            if hidden and advice.choices:
+                return recommended(advice)
             print(f"\n{advice_text(advice, facts, top=top)}\n")
             picked = self.ask.choose(f"How should {one_line(facts.name)} run here?", _ways(advice, top))
             if isinstance(picked, Choice):
@@ -198,7 +248,9 @@ class _Flow:
         """Ask for one wish, or take all of them back."""
         known = self.known
         options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
-            (f"{one.text.rstrip('?')}: {_now(one, known)}", one) for one in (*WISHES, *SETUP)
+            (f"{one.text.rstrip('?')}: {_now(one, known)}", one)
+            for one in (*WISHES, *SETUP)
+            if one.name not in self.workshop.pin
         ]
         options += [("Let the wizard choose everything again", "nothing")] if wishes(self.answers) != Wishes() else []
         picked = self.ask.choose("What should be different?", [*options, ("Nothing", "back")])
@@ -212,7 +264,7 @@ class _Flow:
 
     def _ask_all(self, questions: tuple[Question, ...]) -> None:
         for question in questions:
-            if question.when(self.known):
+            if question.when(self.known) and question.name not in self.workshop.pin:
                 now = self.known.get(question.name, self.kept.get(question.name))
                 answer = ask_question(self.ask, question, _as_value(now))
                 if answer is not None:
@@ -222,6 +274,7 @@ class _Flow:
 
     def _plan(self, host: Host, facts: ModelFacts, choice: Choice) -> Plan | None:
         """The accepted plan; None to go back to the advice."""
+        hidden = self._passes("review")
         while True:
             try:
                 plan: Plan = self.journey.plan(
@@ -240,7 +293,9 @@ class _Flow:
                     self.answers.pop(question.name, None)
                 self._ask_all(SERVER)
                 continue
-            print(f"\n{plan_text(plan, commands=False)}\n")
+            if hidden and plan.host == "this machine":
+                return plan
+            print(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None)}\n")
             answer = self._go(plan)
             if answer == "change":
                 self._ask_all(SERVER)
@@ -280,7 +335,7 @@ class _Flow:
                     return None
 
     def _carry_out(self, plan: Plan) -> Endpoint:
-        shower = Shower(sys.stdout)
+        shower = Shower(sys.stdout, lesson=step_lessons(plan, self.workshop) if self.explain else None)
         ready: list[Endpoint] = []
 
         async def drive() -> None:
@@ -301,6 +356,7 @@ class _Flow:
         if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
             print(f"\n{text(measured)}\n")
         print(f"Talk to it again: {self._again('chat', endpoint.name)}\nStop it:          {stop}\n")
+        self._passes("chat")
         run_chat(endpoint, conversation(self.known), journey=self.journey)
         print(f"The server goes on running. Stop it with: {stop}")
         return 0

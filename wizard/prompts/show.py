@@ -9,15 +9,18 @@ import os
 import shutil
 import textwrap
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Note
 from wizard.advise.explain import Figure
+from wizard.catalog.lessons import Part
+from wizard.catalog.workshops import Workshop
 from wizard.kernel.text import is_terminal, one_line, plain, table, width
 from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
+from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
@@ -66,11 +69,13 @@ class Shower:
     Args:
         out: Where to write.
         verbose: Show all output of the steps.
+        lesson: Id of a step → its lesson, which is shown before the step; not given, there are none.
     """
 
-    def __init__(self, out: TextIO, verbose: bool = False) -> None:
+    def __init__(self, out: TextIO, verbose: bool = False, lesson: Callable[[str], str] | None = None) -> None:
         self._out = out
         self._verbose = verbose
+        self._lesson = lesson
         terminal = is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb"
         self._in_place = terminal
         self._coloured = terminal and not os.environ.get("NO_COLOR")
@@ -106,6 +111,8 @@ class Shower:
         self._head = f"[{event.index}/{event.count}] {one_line(event.title)}"
         self._tail.clear()
         self._said_at = event.at
+        if self._lesson and (lesson := self._lesson(event.step)):
+            self._line(f"\n{lesson}")
         self._replace(f"{self._head} …")
 
     def _output(self, event: Output) -> None:
@@ -277,13 +284,31 @@ def memory_text(choice: Choice) -> str:
     return f"{wrapped(report.bill_title(choice), '  ', first='')}\n  [{bar}]\n{legend}"
 
 
-def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
+def step_lessons(plan: Plan, workshop: Workshop) -> Callable[[str], str]:
+    """What a `Shower` says before each step of ``plan``."""
+    steps = {step.id: step for step in plan.steps}
+    return lambda name: lesson_text(of_step(plan, steps[name], workshop)) if name in steps else ""
+
+
+def lesson_text(lesson: Iterable[Part], indent: str = "  ") -> str:
+    """A lesson in plain lines, one paragraph for each of its parts; commands stay as they are."""
+    lines = []
+    for part in lesson:
+        if part.commands:
+            lines += [f"{indent}{part.heading}:", *(f"{indent}    {line}" for line in plain(part.text).splitlines())]
+        else:
+            lines.append(wrapped(f"{part.heading}: {part.text}", f"{indent}  ", first=indent))
+    return "\n".join(lines)
+
+
+def plan_text(plan: Plan, *, commands: bool = True, files: bool = False, workshop: Workshop | None = None) -> str:
     """The whole plan: each step with its reason, its estimate and its exact commands, and what to know beforehand.
 
     Args:
         plan: The plan.
         commands: False leaves the commands out.
         files: True shows the whole text of the files that are written, not only their names and sizes.
+        workshop: Show each step's lesson, with the words of this workshop.
     """
     head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {report.choice_title(plan.choice)}"
     takes = f"{sums(plan)} · everything in {plan.workspace}"
@@ -291,14 +316,17 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False) -> str:
     parts = [wrapped(line, "  ", first="") for line in (head, model, takes)]
     if plan.host != "this machine":
         parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
-    parts += [_step_text(number, step, commands=commands, files=files) for number, step in enumerate(plan.steps, 1)]
+    for number, step in enumerate(plan.steps, 1):
+        lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ") if workshop else ""
+        parts.append(_step_text(number, step, lesson, commands=commands, files=files))
     if plan.notes:
         parts.append("\nTo know beforehand:\n" + "\n".join(wrapped(note, "    ", first="  - ") for note in plan.notes))
     return "\n".join(parts)
 
 
-def _step_text(number: int, step: Step, *, commands: bool, files: bool) -> str:
+def _step_text(number: int, step: Step, lesson: str, *, commands: bool, files: bool) -> str:
     parts = [f"\n{number}. {one_line(step.title)} ({cost(step.estimate)})", wrapped(step.why, "   ")]
+    parts += [lesson] if lesson else []
     for action in step.actions if commands else ():
         if isinstance(action, Write) and not files:
             count = len(action.text.splitlines())

@@ -1,0 +1,18 @@
+"""What all stages share that teach: whether lessons are shown now, and the workshop that the user is in."""
+
+from __future__ import annotations
+
+from wizard.catalog.workshops import Workshop
+
+
+class Guide:
+    """One for the whole run of the wizard.
+
+    Attributes:
+        workshop: What the facilitator decided; an empty one outside of workshops.
+        shown: Whether every stage shows its lesson; a key of every stage changes it.
+    """
+
+    def __init__(self, workshop: Workshop | None = None, *, shown: bool = False) -> None:
+        self.workshop = workshop or Workshop()
+        self.shown = shown

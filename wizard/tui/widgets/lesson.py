@@ -1,0 +1,86 @@
+"""The lesson of a stage or a step, below it: all of it where there is room, its first sentence where there is little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.geometry import Size
+from textual.widgets import Static
+
+from wizard.catalog.lessons import Part
+from wizard.kernel.text import one_line, plain
+from wizard.tui.widgets.pane import Pane
+
+ROOMY = Size(60, 30)
+"""Columns and rows of a terminal that has room for the whole lesson below the stage."""
+ROWS_FOR_ONE = 20
+"""Rows of a terminal that has room for its first sentence."""
+COLUMNS_FOR_TWO = 100
+"""Columns from which on the tutorial's commands stand beside the lesson."""
+
+
+def roomy(size: Size) -> bool:
+    """Whether the whole lesson can stand below the stage in a terminal of this size."""
+    return size.width >= ROOMY.width and size.height >= ROOMY.height
+
+
+class Pinned(Static):
+    """What a facilitator decided of what a stage asks, above the stage."""
+
+    DEFAULT_CSS = """
+    Pinned { height: auto; max-height: 2; padding: 0 2; background: $panel; color: $warning; }
+    """
+
+
+class LessonPanel(Pane):
+    """Shown and filled by the stage; it never takes the focus and is scrolled with what else is to be read."""
+
+    DEFAULT_CSS = """
+    LessonPanel {
+        display: none; layout: vertical; height: auto; max-height: 36%; padding: 0 2;
+        border-top: solid $border-blurred; border-title-color: $accent;
+    }
+    LessonPanel.-brief { max-height: 3; }
+    LessonPanel > Static { height: auto; width: 1fr; }
+    LessonPanel > .typed { margin: 0; color: $text-muted; }
+    LessonPanel.-beside { layout: horizontal; }
+    LessonPanel.-beside > .typed { margin: 0 0 0 4; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(classes="reading", can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """What is said, and what a tutorial has one type."""
+        yield Static(classes="said")
+        yield Static(classes="typed")
+
+    def show(self, lesson: Sequence[Part], *, title: str) -> None:
+        """Show ``lesson`` if there is one and the terminal has room for it."""
+        size = self.app.size
+        full = roomy(size)
+        self.display = bool(lesson) and size.height >= ROWS_FOR_ONE
+        self.set_class(not full, "-brief")
+        self.border_title = Content(title)
+        said = [part for part in lesson if not part.commands][: None if full else 1]
+        typed = [part for part in lesson if part.commands] if full else []
+        self.query_one(".said", Static).update(Content("\n").join(map(_paragraph, said)))
+        commands = self.query_one(".typed", Static)
+        commands.display = bool(typed)
+        commands.update(Content("\n").join(map(_commands, typed)))
+        self.scroll_home(animate=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Beside one another where the panel is wide."""
+        self.set_class(event.size.width >= COLUMNS_FOR_TWO, "-beside")
+
+
+def _paragraph(part: Part) -> Content:
+    return Content.assemble((part.heading, "bold $accent"), "  ", one_line(part.text))
+
+
+def _commands(part: Part) -> Content:
+    return Content.assemble((part.heading, "bold $accent"), "\n", plain(part.text))
