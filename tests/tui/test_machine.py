@@ -20,7 +20,7 @@ from wizard.tui.screens.machine import MachineScreen, judgement, rows, usable
 async def test_the_first_screen_says_that_it_is_looking_until_the_probe_is_done() -> None:
     gate = threading.Event()
     made = FakeJourney(gate=gate)
-    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+    async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         machine = await screen(pilot, MachineScreen)
         await wait_for(pilot, lambda: "Looking at this machine" in str(machine.query_one("#verdict").render()))
         await pilot.press("enter")
@@ -31,7 +31,7 @@ async def test_the_first_screen_says_that_it_is_looking_until_the_probe_is_done(
 
 async def test_quitting_does_not_wait_for_a_probe_that_hangs() -> None:
     gate = threading.Event()
-    app = StillApp(FakeJourney(gate=gate))
+    app = StillApp(FakeJourney(gate=gate), answers={"model": "demo"})
     async with app.run_test(size=(80, 24)) as pilot:
         await screen(pilot, MachineScreen)
         await pilot.press("q")
