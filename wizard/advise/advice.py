@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wizard.kernel.language import tr
+
 DEFAULT_USERS = 4
 """People served at the same time unless asked otherwise."""
 
@@ -40,8 +42,14 @@ class Note:
     source: str | None = None
 
 
-GATED = Note("gated", "The model is gated: accept its licence on its page and log in with `hf auth login`.")
-NO_TEMPLATE = Note("no-template", "The model has no chat template: it continues text rather than answers.")
+def gated() -> Note:
+    """The warning of a model that has to be asked for."""
+    return Note("gated", tr("The model is gated: accept its licence on its page and log in with `hf auth login`."))
+
+
+def no_template() -> Note:
+    """The warning of a model that was not made for chats."""
+    return Note("no-template", tr("The model has no chat template: it continues text rather than answers."))
 
 
 @dataclass(frozen=True, slots=True)

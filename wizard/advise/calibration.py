@@ -12,6 +12,7 @@ from wizard.advise.advice import Choice, Memory, Note
 from wizard.advise.devices import devices
 from wizard.advise.memory import ENGINES
 from wizard.catalog.environments import environment
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import table
 from wizard.kernel.units import size
 from wizard.probe.host import Host
@@ -76,7 +77,7 @@ class Calibration:
     damage: str | None = None
 
 
-UNKNOWN = "not measured"
+UNKNOWN = mark("not measured")
 """Said of what an engine did not say."""
 NOTHING = Calibration()
 """Of a machine where nothing was measured yet."""
@@ -92,7 +93,7 @@ def machine(host: Host, choice: Choice) -> str:
     if not choice.devices:
         return processor(host)
     mine = set(choice.devices)
-    return next((one.name for one in devices(host) if mine <= set(one.indices)), "a GPU that is not there")
+    return next((one.name for one in devices(host) if mine <= set(one.indices)), tr("a GPU that is not there"))
 
 
 def engine(stack: str, release: str) -> str:
@@ -156,9 +157,29 @@ def corrected(choice: Choice, one: Measurement, correction: int) -> Choice:
 
 
 def _note(one: Measurement, correction: int) -> Note:
-    how = f"{size(abs(correction))} {'more' if correction > 0 else 'less'} than" if correction else "just what"
-    text = f"Measured on this machine when {one.server} was started on {one.at[:10]}: working memory and server took "
-    text += f"{how} the formulas say, and the bill counts {'that' if correction else 'them'}."
+    if correction > 0:
+        text = tr(
+            "Measured on this machine when {server} was started on {date}: working memory and server took {size} more "
+            "than the formulas say, and the bill counts that.",
+            server=one.server,
+            date=one.at[:10],
+            size=size(correction),
+        )
+    elif correction < 0:
+        text = tr(
+            "Measured on this machine when {server} was started on {date}: working memory and server took {size} less "
+            "than the formulas say, and the bill counts that.",
+            server=one.server,
+            date=one.at[:10],
+            size=size(-correction),
+        )
+    else:
+        text = tr(
+            "Measured on this machine when {server} was started on {date}: working memory and server took just what "
+            "the formulas say, and the bill counts them.",
+            server=one.server,
+            date=one.at[:10],
+        )
     return Note("calibrated", text, f"calibration.jsonl, {one.engine}")
 
 
@@ -174,16 +195,16 @@ def rows(one: Measurement) -> tuple[tuple[str, str, str], ...]:
     """
     told, found, said = one.choice.memory, actual(one), one.measured
     parts = (
-        ("weights", told.weights_bytes, said.weights_bytes),
-        ("KV cache", _cache(told), said.kv_bytes),
-        ("activations", told.activation_bytes, said.activation_bytes),
-        ("overhead", told.overhead_bytes, _overhead(one)),
-        ("in all", told.total_bytes, found.total_bytes if whole(one) else None),
+        (tr("weights"), told.weights_bytes, said.weights_bytes),
+        (tr("KV cache"), _cache(told), said.kv_bytes),
+        (tr("activations"), told.activation_bytes, said.activation_bytes),
+        (tr("overhead"), told.overhead_bytes, _overhead(one)),
+        (tr("in all"), told.total_bytes, found.total_bytes if whole(one) else None),
     )
-    lines = [(name, size(before), UNKNOWN if after is None else size(after)) for name, before, after in parts]
-    tokens = UNKNOWN if said.kv_capacity_tokens is None else f"{said.kv_capacity_tokens:,}"
-    lines.insert(2, ("KV tokens", f"{told.kv_capacity_tokens:,}", tokens))
-    return (("memory", "predicted", "measured"), *lines)
+    lines = [(name, size(before), tr(UNKNOWN) if after is None else size(after)) for name, before, after in parts]
+    tokens = tr(UNKNOWN) if said.kv_capacity_tokens is None else f"{said.kv_capacity_tokens:,}"
+    lines.insert(2, (tr("KV tokens"), f"{told.kv_capacity_tokens:,}", tokens))
+    return ((tr("memory"), tr("predicted"), tr("measured")), *lines)
 
 
 def whole(one: Measurement) -> bool:
@@ -203,5 +224,7 @@ def text(one: Measurement) -> str:
 
 def summary(one: Measurement) -> str:
     """Predicted against measured in a few words."""
-    measured = size(actual(one).total_bytes) if whole(one) else "measured in part"
-    return f"memory {measured}, {size(one.choice.memory.total_bytes)} predicted"
+    predicted = size(one.choice.memory.total_bytes)
+    if not whole(one):
+        return tr("memory measured in part, {predicted} predicted", predicted=predicted)
+    return tr("memory {measured}, {predicted} predicted", measured=size(actual(one).total_bytes), predicted=predicted)

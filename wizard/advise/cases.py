@@ -15,6 +15,7 @@ from typing import Any
 from wizard.advise.advice import Wishes
 from wizard.catalog.gpus import match
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts, Quantization
@@ -39,16 +40,17 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _no_file(path, f"it cannot be read: {str(error)[:200]}") from error
+        raise _no_file(path, tr("it cannot be read: {error}", error=str(error)[:200])) from error
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):
-        raise _no_file(path, "it has no list `cases`")
+        raise _no_file(path, tr("it has no list `cases`"))
     for number, one in enumerate(listed, 1):
         name = str(one.get("id") or number) if isinstance(one, dict) else str(number)
         try:
             yield name, case(one)
         except ValueError as error:
-            yield name, UsageError("TW-A02", f"case {name[:80]} is wrong: {error}", FORMAT)
+            wrong = tr("case {name} is wrong: {error}", name=name[:80], error=error)
+            yield name, UsageError("TW-A02", wrong, tr(FORMAT))
 
 
 def case(said: Any) -> Case:
@@ -57,11 +59,11 @@ def case(said: Any) -> Case:
     Raises:
         ValueError: If a field is wrong or missing, in words that name it.
     """
-    fields = _mapping(said, "the case")
+    fields = _mapping(said, tr("the case"))
     machine = fields.get("gpus") or []
     if not isinstance(machine, list):
-        raise ValueError(f"`gpus` must be a list, not {_shown(machine)}")
-    gpus = [_mapping(one, f"number {number} of `gpus`") for number, one in enumerate(machine, 1)]
+        raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
+    gpus = [_mapping(one, tr("number {number} of `gpus`", number=number)) for number, one in enumerate(machine, 1)]
     named = _mapping(_given(fields, "model"), "`model`")
     return host(gpus), model(named), wishes(_mapping(fields.get("request") or {}, "`request`"))
 
@@ -72,14 +74,14 @@ def _shown(value: Any) -> str:
 
 def _mapping(said: Any, what: str) -> dict[str, Any]:
     if not isinstance(said, dict):
-        raise ValueError(f"{what} must have fields, not be {_shown(said)}")
+        raise ValueError(tr("{what} must have fields, not be {value}", what=what, value=_shown(said)))
     return said
 
 
 def _given(said: dict[str, Any], field: str) -> Any:
     """A field that must be stated."""
     if said.get(field) is None:
-        raise ValueError(f"`{field}` is missing")
+        raise ValueError(tr("`{field}` is missing", field=field))
     return said[field]
 
 
@@ -93,15 +95,23 @@ def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int =
     if value is None and default is not None:
         return default
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"`{field}` must be a whole number from {least} to {most}, not {_shown(value)}")
+        raise ValueError(
+            tr(
+                "`{field}` must be a whole number from {least} to {most}, not {value}",
+                field=field,
+                least=least,
+                most=most,
+                value=_shown(value),
+            )
+        )
     return value
 
 
-FORMAT = "The head of tests/cases/advice.yaml explains the fields."
+FORMAT = mark("The head of tests/cases/advice.yaml explains the fields.")
 
 
 def _no_file(path: Path, why: str) -> UsageError:
-    return UsageError("TW-A02", f"{path} is no file of cases: {why}", FORMAT)
+    return UsageError("TW-A02", tr("{path} is no file of cases: {why}", path=path, why=why), tr(FORMAT))
 
 
 MEMINFO = "memory_total_kib_meminfo"
@@ -134,7 +144,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
         driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
         engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
         source="a case",
-        unknown={"memory_available_bytes": "the case does not say"},
+        unknown={"memory_available_bytes": tr("the case does not say")},
     )
 
 
@@ -162,7 +172,7 @@ def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
 def _capability(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,3})(?:\.(\d{1,3}))?", text, re.ASCII)
     if found is None:
-        raise ValueError(f"`cc` must be a compute capability like 8.9, not {_shown(text)}")
+        raise ValueError(tr("`cc` must be a compute capability like 8.9, not {value}", value=_shown(text)))
     return int(found.group(1)), int(found.group(2) or 0)
 
 
@@ -273,9 +283,9 @@ def wishes(request: dict[str, Any]) -> Wishes:
 
     goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
     if goal not in GOALS:
-        raise ValueError(f"`goal` must be one of {', '.join(GOALS)}, not {_shown(goal)}")
+        raise ValueError(tr("`goal` must be one of {goals}, not {value}", goals=", ".join(GOALS), value=_shown(goal)))
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
-        raise ValueError(f"`gpu_memory_utilization` must be over 0 and at most 1, not {_shown(share)}")
+        raise ValueError(tr("`gpu_memory_utilization` must be over 0 and at most 1, not {value}", value=_shown(share)))
     return Wishes(
         goal=goal,
         users=number("max_batch_size", "users"),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from wizard.catalog.environments import Environment
+from wizard.kernel.language import mark, tr
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
 
@@ -19,6 +20,15 @@ class Obstacle:
     remedy: str
 
 
+OR = mark(", or ")
+"""Stands between the ways of a remedy."""
+
+
+def either(*ways: str) -> str:
+    """A remedy of several ways, the easiest first: `wizard.advise.report.remedy_wishes` reads that one."""
+    return tr(OR).join(ways)
+
+
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
 
@@ -30,8 +40,12 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
         found.append(
             Obstacle(
                 "machine",
-                f"The server environment is for {environment.machine}; this machine is {host.cpu.architecture}.",
-                f"Use a {environment.machine} Linux machine.",
+                tr(
+                    "The server environment is for {wanted}; this machine is {machine}.",
+                    wanted=environment.machine,
+                    machine=host.cpu.architecture,
+                ),
+                tr("Use a {machine} Linux machine.", machine=environment.machine),
             )
         )
     libc = host.system.libc
@@ -39,8 +53,12 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
         found.append(
             Obstacle(
                 "libc",
-                f"Triton's wheel needs glibc {environment.glibc} or newer; this system has {libc}.",
-                "Use a newer distribution (Ubuntu 22.04, Debian 12 or later), or a container of one.",
+                tr(
+                    "Triton's wheel needs glibc {glibc} or newer; this system has {libc}.",
+                    glibc=environment.glibc,
+                    libc=libc,
+                ),
+                tr("Use a newer distribution (Ubuntu 22.04, Debian 12 or later), or a container of one."),
             )
         )
     missing = [flag for flag in environment.cpu_flags if host.cpu.flags and flag not in host.cpu.flags]
@@ -48,8 +66,8 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
         found.append(
             Obstacle(
                 "cpu",
-                f"The engine needs a processor with {', '.join(missing)}; this one has not.",
-                "Use a machine with an Intel processor from 2013 (Haswell) or an AMD processor from 2017 (Zen) on.",
+                tr("The engine needs a processor with {flags}; this one has not.", flags=", ".join(missing)),
+                tr("Use a machine with an Intel processor from 2013 (Haswell) or an AMD processor from 2017 (Zen) on."),
             )
         )
     if usable_interpreter(host) is None:
@@ -61,9 +79,11 @@ def _no_interpreter(host: Host, environment: Environment) -> tuple[str, str]:
     reasons = [
         f"{one.path} ({'.'.join(map(str, one.version))}): {one.why_not}" for one in host.interpreters if one.why_not
     ]
-    seen = " Found: " + "; ".join(reasons) + "." if reasons else ""
     low, high = environment.python_min, environment.python_max
-    return (
-        f"Triton's Python backend needs a Python {low} to {high} with its shared library.{seen}",
-        f"Install one, e.g. `apt-get install libpython3.11 python3.11-venv` or `uv python install {high}`.",
+    text = tr("Triton's Python backend needs a Python {low} to {high} with its shared library.", low=low, high=high)
+    if reasons:
+        text += " " + tr("Found: {reasons}.", reasons="; ".join(reasons))
+    return text, tr(
+        "Install one, e.g. `apt-get install libpython3.11 python3.11-venv` or `uv python install {version}`.",
+        version=high,
     )

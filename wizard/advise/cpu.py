@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wizard.advise import calibration
-from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Note, Rejection, Wishes
-from wizard.advise.compatibility import Obstacle, obstacles
+from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes, gated, no_template
+from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.catalog.environments import Environment, environment
+from wizard.kernel.language import tr
 from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -130,22 +131,31 @@ def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
     found: list[Obstacle] = []
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):
-            text = f"{STACK} on the CPU runs in one process; {name} {value} would need as many GPUs."
+            text = tr(
+                "{stack} on the CPU runs in one process; {name} {value} would need as many GPUs.",
+                stack=STACK,
+                name=name,
+                value=value,
+            )
             found.append(Obstacle(name, text, f"--{name} 1"))
     if wishes.kv_dtype not in (None, KV_DTYPE):
-        found.append(
-            Obstacle(
-                "kv-dtype", f"The KV cache is kept in {KV_DTYPE}, not {wishes.kv_dtype}.", f"--kv-dtype {KV_DTYPE}"
-            )
-        )
+        text = tr("The KV cache is kept in {kept}, not {asked}.", kept=KV_DTYPE, asked=wishes.kv_dtype)
+        found.append(Obstacle("kv-dtype", text, f"--kv-dtype {KV_DTYPE}"))
     stored = _format(facts)
     if wishes.quantization and wishes.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
-        text = f"This model's file is stored as {stored}, not {wishes.quantization}."
-        found.append(Obstacle("quantization", text, f"Give the {wishes.quantization} file of this model instead."))
+        asked = wishes.quantization
+        text = tr("This model's file is stored as {stored}, not {asked}.", stored=stored, asked=asked)
+        todo = tr("Give the {asked} file of this model instead.", asked=asked)
+        found.append(Obstacle("quantization", text, todo))
     if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = f"The model was trained for {facts.max_context:,} tokens of context; {wishes.max_len:,} were asked for."
+        text = beyond_training(facts.max_context, wishes.max_len)
         found.append(Obstacle("context", text, f"--max-len {facts.max_context}"))
     return found
+
+
+def beyond_training(most: int, asked: int) -> str:
+    """Why ``asked`` tokens of context cannot be had of a model that was trained for ``most``."""
+    return tr("The model was trained for {most:,} tokens of context; {asked:,} were asked for.", most=most, asked=asked)
 
 
 def _against_model(facts: ModelFacts) -> list[Obstacle]:
@@ -153,20 +163,22 @@ def _against_model(facts: ModelFacts) -> list[Obstacle]:
         return [
             Obstacle(
                 "format",
-                f"{facts.name} is not a GGUF file, which is what {STACK} loads.",
-                "Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file.",
+                tr("{model} is not a GGUF file, which is what {stack} loads.", model=facts.name, stack=STACK),
+                tr("Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file."),
             )
         ]
     if facts.weight_bytes is None or kv_bytes_per_token(facts, KV_DTYPE) is None:
-        why = "; ".join(facts.unknown.values()) or "its header does not say its shape"
-        return [Obstacle("shape", f"How much memory {facts.name} takes is unknown: {why}.", "Give another GGUF file.")]
+        why = "; ".join(facts.unknown.values()) or tr("its header does not say its shape")
+        text = tr("How much memory {model} takes is unknown: {why}.", model=facts.name, why=why)
+        return [Obstacle("shape", text, tr("Give another GGUF file."))]
     return []
 
 
 def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int) -> Choice | Obstacle:
     if host.memory_available_bytes is None:
-        why = host.unknown.get("memory_available_bytes", "the system does not say")
-        return Obstacle("memory", f"How much memory is free is unknown: {why}.", "Mend what the reason says.")
+        why = host.unknown.get("memory_available_bytes") or tr("the system does not say")
+        text = tr("How much memory is free is unknown: {why}.", why=why)
+        return Obstacle("memory", text, tr("Mend what the reason says."))
     users = wishes.users or DEFAULT_USERS
     longest = longest_context(facts, users=users, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
     wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
@@ -189,7 +201,7 @@ def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget
         release=_release(env),
         memory=needed,
         warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
-        reasons=tuple(_reasons(host, facts, env, f"{users:,} requests", context, needed)),
+        reasons=tuple(_reasons(host, facts, env, users, context, needed)),
     )
 
 
@@ -197,50 +209,87 @@ def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int,
     users = wishes.users or DEFAULT_USERS
     need = bill(facts, users=users, context=wanted, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
     total = need.total_bytes if need else 0
-    whom = f"{users:,} users × {wanted:,} tokens"
-    text = f"{facts.name} needs {size(total)} of memory for {whom}; {size(budget)} may be used."
+    text = tr(
+        "{model} needs {size} of memory for {users:,} users × {tokens:,} tokens; {budget} may be used.",
+        model=facts.name,
+        size=size(total),
+        users=users,
+        tokens=wanted,
+        budget=size(budget),
+    )
     if longest >= LEAST_CONTEXT:
-        return Obstacle("memory", text, f"--max-len {longest}, or fewer --users")
+        return Obstacle("memory", text, either(f"--max-len {longest}", tr("fewer --users")))
+    missing = size(total - budget)
     return Obstacle(
-        "memory", text, f"Free {size(total - budget)} of memory, or choose a smaller model or quantisation."
+        "memory", text, tr("Free {size} of memory, or choose a smaller model or quantisation.", size=missing)
     )
 
 
 def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
     notes: list[Note] = []
     if context < wanted:
-        notes.append(Note("context-cut", f"The context was cut from {wanted:,} to {context:,} tokens so that it fits."))
-    if host.gpus:
-        name = host.gpus[0].name
-        notes.append(
-            Note("gpu-unused", f"A GGUF file is served on the CPU here; the {name} of this machine is not used.")
+        text = tr(
+            "The context was cut from {wanted:,} to {context:,} tokens so that it fits.", wanted=wanted, context=context
         )
+        notes.append(Note("context-cut", text))
+    if host.gpus:
+        text = tr(
+            "A GGUF file is served on the CPU here; the {gpu} of this machine is not used.", gpu=host.gpus[0].name
+        )
+        notes.append(Note("gpu-unused", text))
     if wishes.max_gpus or wishes.gpu_memory_utilization:
-        notes.append(Note("no-gpu-used", "No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."))
+        text = tr("No GPU is used: --max-gpus and --gpu-memory-utilization change nothing.")
+        notes.append(Note("no-gpu-used", text))
     if facts.chat is None:
-        notes.append(NO_TEMPLATE)
+        notes.append(no_template())
     if facts.gated:
-        notes.append(GATED)
+        notes.append(gated())
     return notes
 
 
-def _reasons(host: Host, facts: ModelFacts, env: Environment, users: str, context: int, bill: Memory) -> list[Note]:
+def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     gguf = "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md"
-    where = "No NVIDIA GPU was found" if not host.gpus else "llama.cpp is what loads GGUF files"
-    stored = facts.quantization.detail if facts.quantization else "GGUF"
+    stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
+    if host.gpus:
+        why = tr(
+            "llama.cpp is what loads GGUF files, so the CPU serves: {cores} cores for llama.cpp behind Triton's Python "
+            "backend.",
+            cores=host.cpu.cores,
+        )
+    else:
+        why = tr(
+            "No NVIDIA GPU was found, so the CPU serves: {cores} cores for llama.cpp behind Triton's Python backend.",
+            cores=host.cpu.cores,
+        )
     return [
+        Note("cpu", why),
         Note(
-            "cpu", f"{where}, so the CPU serves: {host.cpu.cores} cores for llama.cpp behind Triton's Python backend."
-        ),
-        Note(
-            "format", f"The file is GGUF ({stored}, {count(facts.parameters)} parameters): it is loaded as it is.", gguf
+            "format",
+            tr(
+                "The file is GGUF ({stored}, {parameters} parameters): it is loaded as it is.",
+                stored=stored,
+                parameters=count(facts.parameters),
+            ),
+            gguf,
         ),
         Note(
             "users",
-            f"{users} are worked on at the same time, {context:,} tokens of prompt plus answer for each.",
+            tr(
+                "{users:,} requests are worked on at the same time, {context:,} tokens of prompt plus answer for each.",
+                users=users,
+                context=context,
+            ),
         ),
         Note(
-            "memory", f"{size(bill.total_bytes)} needed; {size(bill.budget_bytes)} allowed (nine tenths of the free)."
+            "memory",
+            tr(
+                "{needed} needed; {allowed} allowed (nine tenths of the free).",
+                needed=size(bill.total_bytes),
+                allowed=size(bill.budget_bytes),
+            ),
         ),
-        Note("release", f"Triton {env.triton} comes in a wheel, so neither Docker nor a GPU is needed."),
+        Note(
+            "release",
+            tr("Triton {version} comes in a wheel, so neither Docker nor a GPU is needed.", version=env.triton),
+        ),
     ]

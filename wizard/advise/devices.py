@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wizard.catalog.gpus import MOST, GpuProfile, match
+from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.probe.host import Gpu, GpuLink, Host, MigSlice
 from wizard.probe.shorthand import RESERVED_BYTES
@@ -122,7 +123,7 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
     if profile is not None:
         tensor = profile.tensor
         fp8, fp4, int8 = (None if one is None else one * 1e12 for one in (tensor.fp8, tensor.fp4, tensor.int8))
-        source = f"bandwidth: {profile.bandwidth.source}; {tensor.source}"
+        source = tr("bandwidth: {source}", source=profile.bandwidth.source) + f"; {tensor.source}"
         return Rates(tensor.fp16 * 1e12, profile.bandwidth.bytes_per_second, source, fp8, fp4, int8)
     capability = gpu.compute_capability
     if not (capability and gpu.memory_bus_bits and gpu.memory_clock_mhz and gpu.cuda_cores and gpu.sm_clock_mhz):
@@ -134,8 +135,15 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
     return Rates(
         fp16,
         gpu.memory_clock_mhz * 1e6 * 2 * gpu.memory_bus_bits / 8,
-        f"derived from NVML: {gpu.memory_bus_bits} bit x {gpu.memory_clock_mhz} MHz x 2 / 8 bytes/s, "
-        f"{gpu.cuda_cores} cores x {gpu.sm_clock_mhz} MHz x {per_core:g} operations/s",
+        tr(
+            "derived from NVML: {bits} bit x {memory_clock} MHz x 2 / 8 bytes/s, {cores} cores x {clock} MHz x "
+            "{operations:g} operations/s",
+            bits=gpu.memory_bus_bits,
+            memory_clock=gpu.memory_clock_mhz,
+            cores=gpu.cuda_cores,
+            clock=gpu.sm_clock_mhz,
+            operations=per_core,
+        ),
         fp8=2 * fp16 if capability >= (8, 9) else None,
         fp4=4 * fp16 if capability >= (10, 0) else None,
         int8=2 * fp16 if capability >= (7, 5) else None,
@@ -185,11 +193,16 @@ def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
 
 def _holders(gpu: Gpu, several: bool) -> list[str]:
     """Who holds memory of ``gpu``, and how much of it nobody is seen to hold (a container hides other processes)."""
-    where = f" on GPU {gpu.index}" if several else ""
-    lines = [f"{one.name or 'a process'} (pid {one.pid}): {size(one.used_bytes)}{where}" for one in gpu.processes]
+
+    def line(who: str, held: int | None) -> str:
+        if several:
+            return tr("{who}: {size} on GPU {index}", who=who, size=size(held), index=gpu.index)
+        return f"{who}: {size(held)}"
+
+    lines = [line(f"{one.name or tr('a process')} (pid {one.pid})", one.used_bytes) for one in gpu.processes]
     hidden = _taken(gpu) - sum(one.used_bytes or 0 for one in gpu.processes)
     if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
-        lines.append(f"processes that cannot be seen from here: {size(hidden)}{where}")
+        lines.append(line(tr("processes that cannot be seen from here"), hidden))
     return lines
 
 
@@ -239,5 +252,9 @@ def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
 def _share(whole: Rates, compute: float, bandwidth: float) -> Rates:
     """The rates of a part of a GPU."""
     fp8, fp4, int8 = (None if one is None else one * compute for one in (whole.fp8, whole.fp4, whole.int8))
-    source = f"{compute:.0%} of the GPU's rate and {bandwidth:.0%} of its bandwidth; {whole.source}"
-    return Rates(whole.fp16 * compute, whole.bandwidth * bandwidth, source, fp8, fp4, int8, known=False)
+    text = tr(
+        "{compute:.0%} of the GPU's rate and {bandwidth:.0%} of its bandwidth", compute=compute, bandwidth=bandwidth
+    )
+    return Rates(
+        whole.fp16 * compute, whole.bandwidth * bandwidth, f"{text}; {whole.source}", fp8, fp4, int8, known=False
+    )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from wizard.advise import memory
 from wizard.advise.advice import DEFAULT_USERS, Memory, Wishes
-from wizard.advise.compatibility import Obstacle
+from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.setup import Setup
+from wizard.kernel.language import tr
 from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -105,9 +106,14 @@ def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wis
         if asked <= free:
             return asked
         who = f" ({'; '.join(device.holders)})" if device.holders else ""
-        text = (
-            f"{asked:.2f} of {size(device.total_bytes)} is asked for and {size(device.free_bytes)} are free{who}; "
-            f"{size(outside)} of them go to the CUDA context and CUDA graphs."
+        text = tr(
+            "{share:.2f} of {total} is asked for and {free} are free{holders}; {context} of them go to the CUDA "
+            "context and CUDA graphs.",
+            share=asked,
+            total=size(device.total_bytes),
+            free=size(device.free_bytes),
+            holders=who,
+            context=size(outside),
         )
         return Obstacle("busy", text, f"--gpu-memory-utilization {most:.2f}")
     return min(UNIFIED_UTILIZATION if device.unified else UTILIZATION, most)
@@ -122,12 +128,20 @@ def _too_large(
     step = memory.step_tokens(device)
     cache = memory.sequence_bytes(anatomy, setup, length, step) * users
     fixed = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
-    who = f" Held by others: {'; '.join(device.holders)}." if device.holders else ""
-    text = (
-        f"{size(bill.weights_bytes)} of weights, {size(bill.activation_bytes + bill.overhead_bytes)} of working memory "
-        f"and {size(cache)} of KV cache for {users:,} × {length:,} tokens are more than the {size(budget)} that may be "
-        f"used of one {device.name}.{who}"
+    text = tr(
+        "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
+        "are "
+        "more than the {budget} that may be used of one {gpu}.",
+        weights=size(bill.weights_bytes),
+        working=size(bill.activation_bytes + bill.overhead_bytes),
+        cache=size(cache),
+        users=users,
+        length=length,
+        budget=size(budget),
+        gpu=device.name,
     )
+    if device.holders:
+        text += " " + tr("Held by others: {holders}.", holders="; ".join(device.holders))
     room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     fits = [
         one
@@ -146,7 +160,7 @@ def _more(
 ) -> str:
     """How many GPUs of the kind, or how large a one, would do what is wished; the former is tried out."""
     share = wishes.gpu_memory_utilization or UTILIZATION
-    large = f"a GPU of ≥ {-(-int(need / share) // GIB):,} GB"
+    large = tr("a GPU of ≥ {size:,} GB", size=-(-int(need / share) // GIB))
     if device.mig or setup.stack == "transformers":
         return large
     idle = replace(device, free_bytes=device.total_bytes, holders=())  # others would be asked to make room
@@ -158,5 +172,5 @@ def _more(
         budget = int(share * device.total_bytes) + memory.outside(anatomy, wide, users)
         bill = memory.bill(facts, anatomy, idle, wide, users, length, budget)
         if budget <= device.total_bytes and bill.kv_capacity_tokens >= users * length:
-            return f"{tp} × {device.name} (tp {tp}), or {large}"
+            return either(f"{tp} × {device.name} (tp {tp})", large)
     return large

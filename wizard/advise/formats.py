@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.facts import ModelFacts
 
@@ -19,7 +20,7 @@ class Format:
 
     Attributes:
         name: As in ``--quantization``.
-        title: For people.
+        label: For people, in English.
         bits: Of one weight, without scales.
         scale_bits: Of the scales (and zero points) of one group together.
         group: Weights that share them; None: one scale for a whole row or tensor, which weighs nothing.
@@ -28,12 +29,17 @@ class Format:
     """
 
     name: str
-    title: str
+    label: str
     bits: float
     compute: Literal["fp16", "fp8", "fp4", "int8"]
     scale_bits: int = 0
     group: int | None = None
     experts_only: bool = False
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return tr(self.label)
 
     @property
     def bits_per_weight(self) -> float:
@@ -44,15 +50,15 @@ class Format:
 FORMATS = {
     one.name: one
     for one in (
-        Format(NONE, "16 bits", 16, "fp16"),
+        Format(NONE, mark("16 bits"), 16, "fp16"),
         Format("fp8", "FP8", 8, "fp8"),
-        Format("fp8_block", "FP8 in blocks", 8, "fp8", scale_bits=32, group=128 * 128),
-        Format("int8_sq", "INT8 (weights and activations)", 8, "int8"),
-        Format("int8_wo", "INT8 weights", 8, "fp16"),
-        Format("int4_wo", "INT4 weights", 4, "fp16"),
+        Format("fp8_block", mark("FP8 in blocks"), 8, "fp8", scale_bits=32, group=128 * 128),
+        Format("int8_sq", mark("INT8 (weights and activations)"), 8, "int8"),
+        Format("int8_wo", mark("INT8 weights"), 8, "fp16"),
+        Format("int4_wo", mark("INT4 weights"), 4, "fp16"),
         Format("int4_awq", "INT4 AWQ", 4, "fp16", scale_bits=20, group=128),
         Format("int4_gptq", "INT4 GPTQ", 4, "fp16", scale_bits=20, group=128),
-        Format("w4a8_awq", "INT4 AWQ with FP8 activations", 4, "fp8", scale_bits=16, group=128),
+        Format("w4a8_awq", mark("INT4 AWQ with FP8 activations"), 4, "fp8", scale_bits=16, group=128),
         Format("nvfp4", "NVFP4", 4, "fp4", scale_bits=8, group=16),
         Format("mxfp4", "MXFP4", 4, "fp4", scale_bits=8, group=32, experts_only=True),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, memory, rules
-from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Note, Rejection, Wishes
-from wizard.advise.compatibility import Obstacle
+from wizard.advise import calibration, cpu, memory, rules
+from wizard.advise.advice import Choice, Note, Rejection, Wishes, gated, no_template
+from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
 from wizard.advise.formats import FORMATS, of
@@ -15,6 +15,7 @@ from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, load_of
 from wizard.catalog.checkpoints import ready
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -100,27 +101,29 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
     """What keeps every GPU stack from serving the model here."""
     if not groups:
         if host.gpus:
-            name = host.gpus[0].name
-            text = f"NVML does not say memory and compute capability of the {name}."
-            return Obstacle("gpu-unknown", text, "Update the driver; `triton-wizard probe` says what is missing.")
-        why = host.gpu_problem.what if host.gpu_problem else "no NVIDIA GPU is in this machine"
-        text = f"vLLM, TensorRT-LLM and transformers serve on NVIDIA GPUs, and there is none to see: {why}."
-        todo = (
+            text = tr("NVML does not say memory and compute capability of the {gpu}.", gpu=host.gpus[0].name)
+            return Obstacle("gpu-unknown", text, tr("Update the driver; `triton-wizard probe` says what is missing."))
+        why = host.gpu_problem.what if host.gpu_problem else tr("no NVIDIA GPU is in this machine")
+        text = tr("vLLM, TensorRT-LLM and transformers serve on NVIDIA GPUs, and there is none to see: {why}.", why=why)
+        todo = tr(
             "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."
         )
         return Obstacle("no-gpu", text, todo)
     if any(file.format == "gguf" for file in facts.weights):
-        text = "GGUF files are served by llama.cpp on the CPU; GPU stacks load safetensors repositories."
-        return Obstacle("gguf", text, "Give the model's own repository instead of the GGUF file to use the GPU.")
+        text = tr("GGUF files are served by llama.cpp on the CPU; GPU stacks load safetensors repositories.")
+        return Obstacle("gguf", text, tr("Give the model's own repository instead of the GGUF file to use the GPU."))
     if facts.quantization and facts.quantization.format is None:
-        text = f"The checkpoint is quantised by {facts.quantization.method}, which the wizard has no rules for."
-        return Obstacle("format", text, "Give the model's repository that is not quantised, or an AWQ or FP8 one.")
+        text = tr(
+            "The checkpoint is quantised by {method}, which the wizard has no rules for.",
+            method=facts.quantization.method,
+        )
+        return Obstacle("format", text, tr("Give the model's repository that is not quantised, or an AWQ or FP8 one."))
     if facts.anatomy is None or not facts.anatomy.attention:
-        why = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or "its config does not say its shape"
+        why = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or tr("its config does not say its shape")
         return Obstacle(
             "shape",
-            f"How much memory {facts.name} takes is unknown: {why}.",
-            "Give the whole repository: the headers of its safetensors files are counted.",
+            tr("How much memory {model} takes is unknown: {why}.", model=facts.name, why=why),
+            tr("Give the whole repository: the headers of its safetensors files are counted."),
         )
     return None
 
@@ -219,17 +222,31 @@ def _choice(
 def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle | None:
     stored = facts.quantization.format if facts.quantization else "none" if wishes.as_published else None
     if stored and wishes.quantization and wishes.quantization != stored:
-        text = f"The checkpoint is stored as {of(facts, stored).title}, not {wishes.quantization}."
-        return Obstacle("quantization", text, f"--quantization {stored}, or another repository of this model")
+        text = tr(
+            "The checkpoint is stored as {stored}, not {asked}.",
+            stored=of(facts, stored).title,
+            asked=wishes.quantization,
+        )
+        return Obstacle(
+            "quantization", text, either(f"--quantization {stored}", tr("another repository of this model"))
+        )
     if wishes.quantization and wishes.quantization != "none" and wishes.quantization not in FORMATS:
-        return Obstacle("quantization", f"There is no format {wishes.quantization}.", f"One of {', '.join(FORMATS)}.")
+        text = tr("There is no format {format}.", format=wishes.quantization)
+        return Obstacle("quantization", text, tr("One of {names}.", names=", ".join(FORMATS)))
     if wishes.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
-        return Obstacle("kv-dtype", f"There is no KV cache in {wishes.kv_dtype}.", "--kv-dtype auto, or fp8")
+        text = tr("There is no KV cache in {dtype}.", dtype=wishes.kv_dtype)
+        return Obstacle("kv-dtype", text, either("--kv-dtype auto", "fp8"))
     if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = f"The model was trained for {facts.max_context:,} tokens of context; {wishes.max_len:,} were asked for."
+        text = cpu.beyond_training(facts.max_context, wishes.max_len)
         return Obstacle("trained-context", text, f"--max-len {facts.max_context}")
     if wishes.max_gpus and setup.gpus > wishes.max_gpus:
-        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} GPUs, and --max-gpus says {wishes.max_gpus}."
+        text = tr(
+            "tp {tp} × pp {pp} needs {gpus} GPUs, and --max-gpus says {most}.",
+            tp=setup.tp,
+            pp=setup.pp,
+            gpus=setup.gpus,
+            most=wishes.max_gpus,
+        )
         return Obstacle("max-gpus", text, f"--max-gpus {setup.gpus}")
     return None
 
@@ -237,55 +254,112 @@ def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if found.cut:
-        people = "one person is" if found.users == 1 else f"{found.users:,} people are"
-        text = f"Only {people} served at a time with {found.length:,} tokens each: no more KV cache fits."
+        text = ntr(
+            "Only one person is served at a time with {tokens:,} tokens each: no more KV cache fits.",
+            "Only {count:,} people are served at a time with {tokens:,} tokens each: no more KV cache fits.",
+            found.users,
+            count=found.users,
+            tokens=found.length,
+        )
         yield Note("few-users", text)
     if device.named:
-        text = f"{device.named} × {device.name} are more than one machine holds: this is the advice for one with"
-        yield Note("one-machine", f"{text} {len(device.indices)} of them. On the others the same can be served again.")
+        text = tr(
+            "{count} × {gpu} are more than one machine holds: this is the advice for one with {here} of them. On the "
+            "others the same can be served again.",
+            count=device.named,
+            gpu=device.name,
+            here=len(device.indices),
+        )
+        yield Note("one-machine", text)
     if device.holders:
-        yield Note("busy", f"Others hold memory: {'; '.join(device.holders)}. Only what is free is planned with.")
+        holders = "; ".join(device.holders)
+        yield Note("busy", tr("Others hold memory: {holders}. Only what is free is planned with.", holders=holders))
     if setup.quantization != "none" and facts.quantization is None:
         yield Note("requantize", *_another(facts, setup.quantization))
     if facts.gated:
-        yield GATED
+        yield gated()
     if facts.chat is None and facts.local:
-        yield NO_TEMPLATE
+        yield no_template()
 
 
 def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
     """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
-    title = FORMATS[name].title
-    text = f"This is another checkpoint of the model, in {title}: "
+    found = FORMATS[name]
     for one in ready(facts.location):
         if one.format == name:
-            return f"{text}take {one.ref}.", one.source
-    return f"{text}search the hub for the model's name and {title.split()[-1]}, or quantise it here first.", None
+            text = tr(
+                "This is another checkpoint of the model, in {format}: take {ref}.", format=found.title, ref=one.ref
+            )
+            return text, one.source
+    text = tr(
+        "This is another checkpoint of the model, in {format}: search the hub for the model's name and {word}, or "
+        "quantise it here first.",
+        format=found.title,
+        word=found.label.split()[-1],
+    )
+    return text, None
 
 
 def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     bill = found.memory
     form = of(facts, setup.quantization)
-    kept = "as the checkpoint is stored" if facts.quantization or setup.quantization == "none" else "another checkpoint"
-    text = f"{form.title} (--quantization {form.name}), {kept}: {size(bill.weights_bytes)} of weights on each GPU"
-    yield Note("weights", f"{text} for {count(anatomy.parts.total)} parameters.", "parameters × bits ÷ 8 ÷ ranks")
+    flag = f"--quantization {form.name}"
+    weights, parameters = size(bill.weights_bytes), count(anatomy.parts.total)
+    if facts.quantization or setup.quantization == "none":
+        text = tr(
+            "{format} ({flag}), as the checkpoint is stored: {size} of weights on each GPU for {parameters} "
+            "parameters.",
+            format=form.title,
+            flag=flag,
+            size=weights,
+            parameters=parameters,
+        )
+    else:
+        text = tr(
+            "{format} ({flag}), another checkpoint: {size} of weights on each GPU for {parameters} parameters.",
+            format=form.title,
+            flag=flag,
+            size=weights,
+            parameters=parameters,
+        )
+    yield Note("weights", text, tr("parameters × bits ÷ 8 ÷ ranks"))
     if setup.gpus > 1:
-        text = f"tp {setup.tp} × pp {setup.pp}: {setup.gpus} GPUs share the weights, joined by {_link(device)}."
+        text = tr(
+            "tp {tp} × pp {pp}: {gpus} GPUs share the weights, joined by {link}.",
+            tp=setup.tp,
+            pp=setup.pp,
+            gpus=setup.gpus,
+            link=tr(LINKS[device.link]),
+        )
         yield Note("split", text)
     cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
-    need = size(bill.kv_bytes_per_token * found.users * found.length)
-    text = f"{found.users:,} × {found.length:,} tokens need {need} of KV cache and there are {size(cache)}:"
-    text += f" {bill.kv_capacity_tokens:,} tokens, {found.longest:,} for each."
-    yield Note("context", text, "2 × layers × kv heads × head dimension × bytes for each token")
+    text = tr(
+        "{users:,} × {length:,} tokens need {need} of KV cache and there are {cache}: {tokens:,} tokens, {longest:,} "
+        "for each.",
+        users=found.users,
+        length=found.length,
+        need=size(bill.kv_bytes_per_token * found.users * found.length),
+        cache=size(cache),
+        tokens=bill.kv_capacity_tokens,
+        longest=found.longest,
+    )
+    yield Note("context", text, tr("2 × layers × kv heads × head dimension × bytes for each token"))
     left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
     share = min(1.0, cache / max(1, left))
-    text = f"{size(bill.total_bytes)} of the {size(bill.budget_bytes)} that may be used of {size(device.total_bytes)}"
+    text = tr(
+        "{used} of the {budget} that may be used of {total}",
+        used=size(bill.total_bytes),
+        budget=size(bill.budget_bytes),
+        total=size(device.total_bytes),
+    )
     if setup.stack == "vllm":
-        text += f": gpu_memory_utilization {found.utilization:.2f}, which counts of the total"
+        how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", share=found.utilization)
+        text = f"{text}: {how}"
     elif fraction := FRACTIONS.get(setup.stack):
-        text += f": {fraction} {share:.2f}, of what is free after loading"
+        how = tr("{fraction} {share:.2f}, of what is free after loading", fraction=fraction, share=share)
+        text = f"{text}: {how}"
     yield Note("memory", f"{text}.", SOURCES.get(setup.stack))
 
 
-def _link(device: Device) -> str:
-    return {"nvlink": "NVLink", "bridge": "NVLink bridges between pairs", "pcie": "PCIe"}[device.link]
+LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pcie": "PCIe"}
+"""How GPUs are joined, by `Device.link`."""

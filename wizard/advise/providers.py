@@ -22,6 +22,7 @@ from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.speed import fit
 from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -74,12 +75,16 @@ class Roofline:
         if found is not None:
             return found
         if facts.anatomy is None:
-            return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or "the model's layers are not known"
+            return (
+                facts.unknown.get("anatomy")
+                or facts.unknown.get("parameters")
+                or tr("the model's layers are not known")
+            )
         if device.rates is None:
-            return f"how fast a {device.name} is is not known"
+            return tr("how fast a {gpu} is is not known", gpu=device.name)
         if fit(speed.SAME_ENGINE.get(setup.stack, setup.stack)) is None:
-            return f"no server of the stack {setup.stack} was measured"
-        return f"the weights alone exceed the memory of {setup.gpus} × {device.name}"
+            return tr("no server of the stack {stack} was measured", stack=setup.stack)
+        return tr("the weights alone exceed the memory of {count} × {gpu}", count=setup.gpus, gpu=device.name)
 
 
 class Aiconfigurator:
@@ -98,23 +103,28 @@ class Aiconfigurator:
         except ImportError as error:
             raise UsageError(
                 "TW-A09",
-                f"aiconfigurator-core is not installed ({error})",
-                "Install the extra: `pip install 'triton-wizard[perf]'` (Linux on x86_64, Python 3.11 to 3.13).",
+                tr("aiconfigurator-core is not installed ({error})", error=error),
+                tr("Install the extra: `pip install 'triton-wizard[perf]'` (Linux on x86_64, Python 3.11 to 3.13)."),
             ) from error
         shipped = Path(aiconfigurator_core.__file__ or "").parent / "model_configs"
         model = _model(facts, shipped)
         system, backend = SYSTEMS.get(device.name), BACKENDS.get(setup.stack)
         if model is None:
-            return "it needs the model's config.json on disk"
+            return tr("it needs the model's config.json on disk")
         if system is None or backend is None or setup.quantization not in WEIGHTS:
-            return f"it has no tables of {setup.quantization} weights on a {device.name} with {setup.stack}"
+            return tr(
+                "it has no tables of {format} weights on a {gpu} with {stack}",
+                format=setup.quantization,
+                gpu=device.name,
+                stack=setup.stack,
+            )
         try:
             figures, data = _run(model, system, backend, facts, device, setup, load)
         except Exception as error:  # a missing table, an unknown architecture, a panic in Rust: no answer either way
-            return f"it has no answer: {type(error).__name__}: {str(error)[:200]}"
+            return tr("it has no answer: {error}", error=f"{type(error).__name__}: {str(error)[:200]}")
         tpot, ttft = float(figures["tpot"]), float(figures["ttft"])
         if not (math.isfinite(tpot) and tpot > 0):
-            return "it gave no number"
+            return tr("it gave no number")
         return Speed(
             tpot_ms=tpot,
             throughput_tokens_per_s=load.users / tpot * 1e3,
@@ -184,22 +194,28 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         InfeasibleError: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
     """
     if setup.quantization not in FORMATS:
-        raise UsageError(
-            "TW-A08", f"there is no weight format {setup.quantization[:40]!r}", f"Give one of {', '.join(FORMATS)}."
-        )
+        text = tr("there is no weight format {name!r}", name=setup.quantization[:40])
+        raise UsageError("TW-A08", text, tr("Give one of {names}.", names=", ".join(FORMATS)))
     groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
     if not groups:
-        what = f"speed is estimated for GPUs, and {host.source} has none"
-        todo = "Name a machine that has some, e.g. --hardware 8xH100"
+        what = tr("speed is estimated for GPUs, and {machine} has none", machine=tr(host.source))
+        todo = tr("Name a machine that has some, e.g. --hardware 8xH100.")
         if host.gpus:
-            what = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; {host.source} has no such group"
-            todo += ", or lower --tp and --pp"
-        raise UsageError("TW-A08", what, f"{todo}.")
+            what = tr(
+                "tp {tp} × pp {pp} needs {gpus} like GPUs; {machine} has no such group",
+                tp=setup.tp,
+                pp=setup.pp,
+                gpus=setup.gpus,
+                machine=tr(host.source),
+            )
+            todo = tr("Name a machine that has some, e.g. --hardware 8xH100, or lower --tp and --pp.")
+        raise UsageError("TW-A08", what, todo)
     _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
     if isinstance(found, str):
-        other = "--provider roofline" if provider != Roofline.name else "another --stack, --hardware or model"
-        raise InfeasibleError("TW-A10", f"{provider} has no figure for this: {found}", f"Try {other}.")
+        text = tr("{provider} has no figure for this: {why}", provider=provider, why=found)
+        own = tr("Try another --stack, --hardware or model.")
+        raise InfeasibleError("TW-A10", text, own if provider == Roofline.name else tr("Try --provider roofline."))
     return found
 
 
@@ -207,39 +223,73 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
     """Refuse what the advice would refuse, so that no figure is given for what cannot run."""
     length = load.isl + load.osl
     if facts.max_context and length > facts.max_context:
-        text = f"the model was trained for {facts.max_context:,} tokens of context; {length:,} are asked about"
-        raise InfeasibleError("TW-A11", text, "Lower --isl and --osl.")
+        text = tr(
+            "the model was trained for {most:,} tokens of context; {asked:,} are asked about",
+            most=facts.max_context,
+            asked=length,
+        )
+        raise InfeasibleError("TW-A11", text, tr("Lower --isl and --osl."))
     if facts.anatomy is None or setup.stack not in OLDEST:
         return
     if why := next(obstacles(facts, facts.anatomy, device, setup), None):
-        raise InfeasibleError("TW-A11", why.text.rstrip("."), f"What would help: {why.remedy}.")
+        raise InfeasibleError("TW-A11", why.text.rstrip("."), tr("What would help: {remedy}.", remedy=why.remedy))
 
 
 def text(found: Speed, load: Load) -> str:
     """The figures for people: a few lines, each with its range and what it means."""
     tpot, rate = found.tpot_ms or 0.0, found.throughput_tokens_per_s or 0.0
     served = found.served or load.users
-    together = f" for each user, {rate:,.0f} for all {served:,} together" if served > 1 else ""
-    lines = [
-        f"{tpot:.1f} ms a token ({found.low or tpot:.1f} to {found.high or tpot:.1f}): "
-        f"{1e3 / tpot:,.0f} tokens/s{together}"
-    ]
+    speed = {"tpot": tpot, "low": found.low or tpot, "high": found.high or tpot, "rate": 1e3 / tpot}
+    if served > 1:
+        lines = [
+            tr(
+                "{tpot:.1f} ms a token ({low:.1f} to {high:.1f}): {rate:,.0f} tokens/s for each user, {all:,.0f} for "
+                "all {users:,} together",
+                **speed,
+                all=rate,
+                users=served,
+            )
+        ]
+    else:
+        lines = [tr("{tpot:.1f} ms a token ({low:.1f} to {high:.1f}): {rate:,.0f} tokens/s", **speed)]
     if served < load.users:
-        lines.append(f"Only {served:,} of {load.users:,} users fit into the KV cache at once; the others wait.")
+        lines.append(
+            tr(
+                "Only {served:,} of {users:,} users fit into the KV cache at once; the others wait.",
+                served=served,
+                users=load.users,
+            )
+        )
     if found.ttft_ms is not None:
-        around = ""
+        first = tr(
+            "{time:,.0f} ms to the first token of {tokens:,} tokens of prompt", time=found.ttft_ms, tokens=load.isl
+        )
         if served > 1 and found.ttft_low_ms is not None and found.ttft_high_ms is not None:
-            around = f" ({found.ttft_low_ms:,.0f} alone, {found.ttft_high_ms:,.0f} for the last of {served:,} at once)"
-        lines.append(f"{found.ttft_ms:,.0f} ms to the first token of {load.isl:,} tokens of prompt{around}")
+            around = tr(
+                "{low:,.0f} alone, {high:,.0f} for the last of {users:,} at once",
+                low=found.ttft_low_ms,
+                high=found.ttft_high_ms,
+                users=served,
+            )
+            first = f"{first} ({around})"
+        lines.append(first)
     if found.bound is not None:
-        lines.append(f"Most of it goes to {BOUNDS[found.bound]}.")
-    lines.append(f"By {found.provider}; confidence: {found.confidence}.")
+        lines.append(tr(BOUNDS[found.bound]))
+    lines.append(
+        tr(
+            "By {provider}; confidence: {confidence}.",
+            provider=found.provider,
+            confidence=tr(CONFIDENCE[found.confidence]),
+        )
+    )
     return "\n".join(lines)
 
 
 BOUNDS = {
-    "memory": "reading weights and KV cache (memory bandwidth)",
-    "compute": "multiplying (tensor cores)",
-    "launch": "starting kernels and scheduling",
-    "interconnect": "adding up between GPUs (links)",
+    "memory": mark("Most of it goes to reading weights and KV cache (memory bandwidth)."),
+    "compute": mark("Most of it goes to multiplying (tensor cores)."),
+    "launch": mark("Most of it goes to starting kernels and scheduling."),
+    "interconnect": mark("Most of it goes to adding up between GPUs (links)."),
 }
+"""What takes longest in a sentence, by `Speed.bound`."""
+CONFIDENCE = {"good": mark("good"), "fair": mark("fair"), "rough": mark("rough")}

@@ -10,7 +10,9 @@ from typing import Any
 from wizard.advise import cpu, gpu, report, rules
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
+from wizard.advise.compatibility import OR, either
 from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -62,7 +64,8 @@ def _candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
     if wishes.stack and wishes.stack not in SIMPLEST:
-        text, remedy = f"There is no serving stack {wishes.stack}.", f"One of {', '.join(SIMPLEST)}."
+        text = tr("There is no serving stack {stack}.", stack=wishes.stack)
+        remedy = tr("One of {names}.", names=", ".join(SIMPLEST))
         nowhere = Rejection(wishes.stack, wishes.quantization, wishes.tp or 1, wishes.pp or 1, "stack", text, remedy)
         return [], [nowhere]
     choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
@@ -86,7 +89,8 @@ def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[
         if one is not first:
             pairs = zip(names, best, key(one), strict=True)
             criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
-            notes.append(Note(report.BEHIND, report.behind(criterion, one, first), f"order for --goal {wishes.goal}"))
+            order = tr("order for --goal {goal}", goal=wishes.goal)
+            notes.append(Note(report.BEHIND, report.behind(criterion, one, first), order))
         return replace(one, reasons=(*notes, *one.reasons))
 
     return [explained(one) for one in ranked]
@@ -166,9 +170,9 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
             return one
         said = " ".join(flags)
         # What the flags say already (a wider split here, another stack) is not said a second time.
-        others = [part for part in one.remedy.split(", or ") if part not in said and f"(tp {other.tp})" not in part]
+        others = [part for part in one.remedy.split(tr(OR)) if part not in said and f"(tp {other.tp})" not in part]
         others = [part[:1].lower() + part[1:] if part.startswith("Give") else part for part in others]
-        return replace(one, remedy=", or ".join([said, *others]))
+        return replace(one, remedy=either(said, *others))
 
     return [helped(one) for one in rejections]
 
@@ -217,9 +221,8 @@ def _with_nearest(
             if cause is not None:
                 return [replace(cause, remedy=remedy), *(one for one in rejections if one is not cause)]
             best = min(choices, key=_key(facts, without))
-            text = (
-                f"Not all that is asked for can be had at once; without --{name.replace('_', '-')} it could be served."
-            )
+            flag = f"--{name.replace('_', '-')}"
+            text = tr("Not all that is asked for can be had at once; without {flag} it could be served.", flag=flag)
             shape = (best.stack, best.quantization or "none", best.tp, best.pp)
             return [Rejection(*shape, "wishes", text, remedy), *rejections]
     return rejections
@@ -244,8 +247,9 @@ def _instead(
         known = [int(one.remedy.split()[1]) for one in rejections if re.fullmatch(rf"{flag} \d+", one.remedy)]
         return f"{flag} {max([own, *known])}"
     if name == "release":
-        return f"{flag} {best.release.partition('-')[0]}" if best.runtime == "docker" else f"without {flag}"
+        found = best.release.partition("-")[0]
+        return f"{flag} {found}" if best.runtime == "docker" else tr("without {flag}", flag=flag)
     if name == "as_published":
-        return f"--quantization {best.quantization} without {flag}"
+        return tr("{way} without {flag}", way=f"--quantization {best.quantization}", flag=flag)
     values = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}
     return f"{flag} {values.get(name) or getattr(best, name)}"

@@ -11,19 +11,18 @@ from dataclasses import dataclass
 
 from wizard.advise import rules
 from wizard.advise.advice import Note
-from wizard.advise.compatibility import Obstacle, obstacles
+from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
+from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
 from wizard.advise.setup import Setup
 from wizard.catalog.environments import Environment, environment
-from wizard.catalog.releases import NONE, Floors, Images, Release, architectures, drivers, images, version
-from wizard.catalog.trtllm_tools import tools
+from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
 IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
-COLUMNS = {"vllm": "vllm", "trtllm-llmapi": "llm_api", "trtllm-engine": "trtllm", "transformers": "transformers"}
-"""Stack → its column of `Floors`."""
 NATIVE = ("vllm", "transformers")
 """Stacks that are served without containers too."""
 NATIVE_GPU = (7, 5)
@@ -63,10 +62,15 @@ def resolve(
     if not why:
         return _image(host, facts, device, setup, wish)
     if setup.stack not in NATIVE or wish:
-        what = f"{rules.TITLES[setup.stack]} is served from NVIDIA's images only" if not wish else f"{wish} is an image"
-        remedy = "`triton-wizard prerequisites` shows what to install"
-        other = "without --release" if setup.stack in NATIVE else "--stack vllm"
-        return Obstacle("containers", f"{what}, and {why}.", f"{remedy}, or {other}")
+        if wish:
+            text = tr("{release} is an image, and {why}.", release=wish, why=why)
+        else:
+            text = tr(
+                "{stack} is served from NVIDIA's images only, and {why}.", stack=rules.TITLES[setup.stack], why=why
+            )
+        remedy = tr("`triton-wizard prerequisites` shows what to install")
+        other = tr("without {flag}", flag="--release") if setup.stack in NATIVE else "--stack vllm"
+        return Obstacle("containers", text, either(remedy, other))
     return _native(host, facts, device, setup, why)
 
 
@@ -76,23 +80,26 @@ def no_containers(host: Host) -> str:
     if any(one.nvidia_runtime and (one.server_version or described) for one in host.engines):
         return ""
     if not host.engines:
-        return "neither docker nor podman is here"
+        return tr("neither docker nor podman is here")
     one = next((each for each in host.engines if each.server_version), host.engines[0])
     if not one.server_version:
-        return f"{one.name} does not answer" + (f" ({one.problem})" if one.problem else "")
-    return f"{one.name} knows no NVIDIA runtime"
+        text = tr("{engine} does not answer", engine=one.name)
+        return f"{text} ({one.problem})" if one.problem else text
+    return tr("{engine} knows no NVIDIA runtime", engine=one.name)
 
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
     known = images(IMAGES[setup.stack])
     asked = known.named(wish) if wish else known.releases
     if not asked:
-        text = f"No Triton image with {_engine_title(setup)} is known as {wish}."
+        text = tr("No Triton image with {engine} is known as {release}.", engine=engine_title(setup), release=wish)
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
-        return Obstacle("release", text, f"--release {newest}, or another one back to {oldest}")
+        return Obstacle(
+            "release", text, either(f"--release {newest}", tr("another one back to {oldest}", oldest=oldest))
+        )
     if why := _packages(host, setup):
         return why
-    needs, broken, suiting = _needs(facts, device, setup), list[Obstacle](), list[Release]()
+    needs, broken, suiting = needed(facts, device, setup), list[Obstacle](), list[Release]()
     for one in asked:
         if why := next(_broken(needs, device, setup, one), None):
             broken.append(why)
@@ -117,100 +124,45 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, why
     other = _image(host, facts, device, setup, None)
     if isinstance(other, Obstacle):
         return why
-    return Obstacle(why.code, why.text, f"--release {other.release.partition('-')[0]}, or {why.remedy}")
+    return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
 
 
-@dataclass(frozen=True, slots=True)
-class _Need:
-    """A version of the engine that something needs.
-
-    Attributes:
-        code: Of the obstacle if it is not met.
-        what: Needs it, as the subject of a sentence.
-        first: The version; `NONE` if there is none.
-        without: Says so if there is none.
-    """
-
-    code: str
-    what: str
-    first: str
-    without: str = ""
-
-
-def _needs(facts: ModelFacts, device: Device, setup: Setup) -> tuple[_Need, ...]:
-    """Everything that asks for a version of the engine: the model, its format, the GPU."""
-    table, name = architectures(), facts.architecture
-    have = _dots(device.compute_capability)
-    gpu = next((one for one in table.gpus if one.name == have), None)
-    found = [
-        ("architecture", name, _floor(table.models, name, setup)),
-        ("architecture", f"{name} with {facts.rope} rotary embeddings", _floor(table.ropes, facts.rope, setup)),
-        ("format", setup.quantization, _floor(table.formats, setup.quantization, setup)),
-        ("format", setup.quantization, _quantised(facts, setup)),
-        ("image", f"Compute capability {have}", gpu.trtllm if gpu and setup.stack.startswith("trtllm") else None),
-    ]
-    if rules.weight_only(device, setup):
-        found.append(("format", f"{setup.quantization} on compute capability {have}", _dots(rules.unpacks(device))))
-    listed = f"{_engine_title(setup)} does not list {name} among the models that it serves."
-    needs = [_Need(code, what or "", first, listed) for code, what, first in found if first]
-    if first := _converted(facts, setup):
-        made = f"The wizard has no conversion of {name} into an engine."
-        needs.append(_Need("architecture", f"The conversion of {name}", first, made))
-    return tuple(needs)
-
-
-def _broken(needs: tuple[_Need, ...], device: Device, setup: Setup, release: Release) -> Iterator[Obstacle]:
+def _broken(needs: tuple[Need, ...], device: Device, setup: Setup, release: Release) -> Iterator[Obstacle]:
     """Every link of ``release`` but the driver's that is broken."""
     yield from _gpu(device, release)
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
-        text = f"Release {release.tag} (TensorRT-LLM {release.engine}) has no Triton model for the LLM API."
+        text = tr(
+            "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",
+            release=release.tag,
+            engine=release.engine,
+        )
         yield Obstacle("image", text, "--stack trtllm-engine")
     engine = release.engine if setup.stack != "transformers" else _native_version(setup)
-    yield from _too_old(needs, setup, engine, f"release {release.tag} has {engine}")
+    yield from too_old(needs, setup, engine, release)
 
 
 def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
-    have = _dots(device.compute_capability)
+    have = dots(device.compute_capability)
     if release.compute_capability > device.compute_capability:
-        text = f"Release {release.tag} needs compute capability {_dots(release.compute_capability)}"
-        yield Obstacle("image", f"{text}; the {device.name} has {have}.", "an older release, or a newer GPU")
+        text = tr(
+            "Release {release} needs compute capability {wanted}; the {gpu} has {capability}.",
+            release=release.tag,
+            wanted=dots(release.compute_capability),
+            gpu=device.name,
+            capability=have,
+        )
+        yield Obstacle("image", text, either(tr("an older release"), tr("a newer GPU")))
     first = next((one for one in architectures().gpus if one.name == have), None)
     if first and release.cuda and version(release.cuda)[:2] < version(first.cuda):
-        text = f"Compute capability {have} ({device.name}) needs CUDA {first.cuda}"
-        yield Obstacle("image", f"{text}; release {release.tag} has {_short(release.cuda)}.", "a newer release")
-
-
-def _too_old(needs: tuple[_Need, ...], setup: Setup, engine: str, has: str) -> Iterator[Obstacle]:
-    """What the engine's version ``engine`` is too old for; ``has`` says where that version is from."""
-    other = "" if setup.stack == "vllm" else ", or --stack vllm"
-    for one in needs:
-        if one.first == NONE:
-            yield Obstacle(one.code, one.without, "--stack vllm")
-        elif version(engine) < version(one.first):
-            text = f"{one.what} needs {_engine_title(setup)} {one.first}; {has}."
-            yield Obstacle(one.code, text, f"a newer release{other}")
-
-
-def _floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
-    found = next((one for one in table if one.name == name), None)
-    first = getattr(found, COLUMNS[setup.stack]) if found else None
-    return None if first is None else str(first)
-
-
-def _converted(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM whose conversion the wizard knows for the model; `NONE` if it knows none."""
-    if setup.stack != "trtllm-engine" or facts.architecture is None:
-        return None
-    family = tools().family(facts.architecture)
-    return family.architectures[facts.architecture] if family else NONE
-
-
-def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM that makes the format."""
-    if setup.stack != "trtllm-engine" or facts.quantization:
-        return None
-    made = tools().format(setup.quantization)
-    return made.since if made else None
+        text = tr(
+            "Compute capability {capability} ({gpu}) needs CUDA {cuda}; release {release} has {has}.",
+            capability=have,
+            gpu=device.name,
+            cuda=first.cuda,
+            release=release.tag,
+            has=_short(release.cuda),
+        )
+        yield Obstacle("image", text, tr("a newer release"))
 
 
 def _branch(host: Host) -> int | None:
@@ -226,7 +178,7 @@ def _runs(host: Host, release: Release) -> bool:
 
 def _forward(host: Host, device: Device, release: Release) -> bool:
     """Whether the driver runs it by forward compatibility; it must know the GPU itself."""
-    branch, have = _branch(host), _dots(device.compute_capability)
+    branch, have = _branch(host), dots(device.compute_capability)
     first = next((one.driver for one in architectures().gpus if one.name == have), 0)
     known = branch is not None and branch >= first
     return known and drivers().runs(release.tag, host.driver_version or "", device.name)
@@ -243,50 +195,75 @@ def _environment_driver(host: Host, env: Environment) -> Obstacle | None:
     branch = _branch(host)
     if branch is None or env.driver is None or branch >= env.driver:
         return None
-    text = f"{env.engine} needs an NVIDIA driver of branch {env.driver} or newer; here is {host.driver_version}."
-    return Obstacle("driver", text, f"an NVIDIA driver of branch {env.driver} or newer")
+    return _driver(env.engine, env.driver, host)
+
+
+def _driver(what: str, branch: int, host: Host) -> Obstacle:
+    text = tr(
+        "{what} needs an NVIDIA driver of branch {branch} or newer; here is {driver}.",
+        what=what,
+        branch=branch,
+        driver=host.driver_version,
+    )
+    return Obstacle("driver", text, tr("an NVIDIA driver of branch {branch} or newer", branch=branch))
 
 
 def _old_driver(host: Host, suiting: list[Release], wish: str | None) -> Obstacle:
     oldest = min(suiting, key=lambda one: one.driver)
-    what = f"Release {oldest.tag}" if wish else "This"
-    text = f"{what} needs an NVIDIA driver of branch {oldest.driver} or newer; here is {host.driver_version}."
-    return Obstacle("driver", text, f"an NVIDIA driver of branch {oldest.driver} or newer")
+    return _driver(tr("Release {release}", release=oldest.tag) if wish else tr("This"), oldest.driver, host)
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
-    have = _dots(device.compute_capability)
-    text = f"No Triton image has {rules.TITLES[setup.stack]} for compute capability {have} and {setup.quantization}."
-    return Obstacle("image", f"{text} ({known.gpu_source})", "--stack vllm, or a newer GPU")
+    have = dots(device.compute_capability)
+    text = tr(
+        "No Triton image has {stack} for compute capability {capability} and {format}.",
+        stack=rules.TITLES[setup.stack],
+        capability=have,
+        format=setup.quantization,
+    )
+    return Obstacle("image", f"{text} ({known.gpu_source})", either("--stack vllm", tr("a newer GPU")))
 
 
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, *, forward: bool = False
 ) -> Resolved:
     known = images(IMAGES[setup.stack])
-    cuda = f"CUDA {_short(release.cuda)} of {release.tag}" if release.cuda else f"release {release.tag}"
-    driver = f"Driver {host.driver_version} runs" if host.driver_version else "The driver is unknown and taken to run"
-    engine = f"has {_engine_title(setup)} {release.engine}"
+    what = tr("release {release}", release=release.tag)
+    if release.cuda:
+        what = tr("CUDA {cuda} of {release}", cuda=_short(release.cuda), release=release.tag)
+    if host.driver_version:
+        runs = tr("Driver {driver} runs {what}", driver=host.driver_version, what=what)
+    else:
+        runs = tr("The driver is unknown and taken to run {what}", what=what)
     if setup.stack == "transformers":
-        engine = f"gets {environment(setup.stack).engine}"
-    text = f"{driver} {cuda}, which {engine}, which {_serves(facts, device, setup)}"
+        has = tr("gets {engine}", engine=environment(setup.stack).engine)
+    else:
+        has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
+    text = tr("{runs}, which {has}, which {serves}.", runs=runs, has=has, serves=_serves(facts, device, setup))
     warnings: tuple[Note, ...] = ()
     if forward:
-        about = (
-            f"Release {release.tag} goes with driver {release.driver}; {host.driver_version} runs it only by the "
-            "forward-compatibility package in the image, which NVIDIA documents for data-centre GPUs."
+        about = tr(
+            "Release {release} goes with driver {wanted}; {driver} runs it only by the forward-compatibility package "
+            "in the image, which NVIDIA documents for data-centre GPUs.",
+            release=release.tag,
+            wanted=release.driver,
+            driver=host.driver_version,
         )
         warnings = (Note("forward-compatibility", about, drivers().source),)
     return Resolved("docker", f"{release.tag}-{known.suffix}", Note("release", text, _source(known, facts)), warnings)
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> str:
-    on = f"on compute capability {_dots(device.compute_capability)}"
-    judged = _floor(architectures().models, facts.architecture, setup) or setup.stack == "transformers"
+    have = dots(device.compute_capability)
+    judged = floor(architectures().models, facts.architecture, setup) or setup.stack == "transformers"
     if facts.architecture and judged:
-        return f"serves {facts.architecture} {on}."
-    what = facts.architecture or "a model without an architecture's name"
-    return f"runs {on}; whether it serves {what} is not in the wizard's tables."
+        return tr("serves {model} on compute capability {capability}", model=facts.architecture, capability=have)
+    what = facts.architecture or tr("a model without an architecture's name")
+    return tr(
+        "runs on compute capability {capability}; whether it serves {model} is not in the wizard's tables",
+        model=what,
+        capability=have,
+    )
 
 
 def _source(known: Images, facts: ModelFacts) -> str:
@@ -299,43 +276,41 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
     front, engine = environment("front"), environment(setup.stack)
     for env in (front, engine):
         if found := obstacles(host, env):
-            remedy = f"`triton-wizard prerequisites` shows what containers need, or: {found[0].remedy}"
-            return Obstacle(found[0].code, f"{found[0].text} And {why}.", remedy)
+            remedy = tr(
+                "`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=found[0].remedy
+            )
+            return Obstacle(found[0].code, tr("{problem} And {why}.", problem=found[0].text, why=why), remedy)
     if device.compute_capability < NATIVE_GPU:
-        text = f"{engine.engine} needs compute capability {_dots(NATIVE_GPU)}; the {device.name} has"
-        return Obstacle(
-            "image", f"{text} {_dots(device.compute_capability)}.", "an older image, which needs containers"
+        text = tr(
+            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
+            what=engine.engine,
+            wanted=dots(NATIVE_GPU),
+            gpu=device.name,
+            capability=dots(device.compute_capability),
         )
-    needs, release = _needs(facts, device, setup), _native_version(setup)
-    broken = _environment_driver(host, engine) or next(_too_old(needs, setup, release, f"here is {release}"), None)
+        return Obstacle("image", text, tr("an older image, which needs containers"))
+    needs, release = needed(facts, device, setup), _native_version(setup)
+    broken = _environment_driver(host, engine) or next(too_old(needs, setup, release, None), None)
     if broken:
         return broken
-    text = (
-        f"{why[0].upper()}{why[1:]}, so {engine.engine} runs in an environment of its own behind Triton {front.triton}"
+    driver = tr("the driver is unknown")
+    if host.driver_version:
+        driver = tr("driver {driver} runs its CUDA", driver=host.driver_version)
+    text = tr(
+        "{why}, so {engine} runs in an environment of its own behind Triton {version}: {driver}, and it {serves}.",
+        why=f"{why[0].upper()}{why[1:]}",
+        engine=engine.engine,
+        version=front.triton,
+        driver=driver,
+        serves=_serves(facts, device, setup),
     )
-    driver = f"driver {host.driver_version} runs its CUDA" if host.driver_version else "the driver is unknown"
-    text += f": {driver}, and it {_serves(facts, device, setup)}"
     return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"))
+
+
+def _short(cuda: str) -> str:
+    return dots(version(cuda)[:2])
 
 
 def _native_version(setup: Setup) -> str:
     """Version of the engine in its own environment: ``vLLM 0.31.0 (…)`` is 0.31.0."""
     return environment(setup.stack).engine.split()[1]
-
-
-def _engine_title(setup: Setup) -> str:
-    if setup.stack == "trtllm-engine":
-        return "TensorRT-LLM"
-    return (
-        f"{rules.TITLES[setup.stack]}'s PyTorch backend"
-        if setup.stack == "trtllm-llmapi"
-        else rules.TITLES[setup.stack]
-    )
-
-
-def _dots(parts: tuple[int, ...]) -> str:
-    return ".".join(map(str, parts))
-
-
-def _short(cuda: str) -> str:
-    return _dots(version(cuda)[:2])

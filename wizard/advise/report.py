@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from wizard.advise import cpu, rules
 from wizard.advise.advice import Choice, Memory, Rejection, Speed
+from wizard.advise.compatibility import OR
 from wizard.advise.fit import LONGEST
 from wizard.advise.formats import FORMATS, NONE
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
 
 LIMIT, BEHIND = "limit", "behind"
 """Codes of the reasons that say what limits a choice, and why it is not the first."""
-PROVIDERS = {"roofline": "the wizard's roofline"}
+PROVIDERS = {"roofline": mark("the wizard's roofline")}
 CONFIDENCE = {
-    "good": "good: GPUs of this kind were measured",
-    "fair": "fair: near to what was measured",
-    "rough": "rough: nothing like it was measured",
+    "good": mark("good: GPUs of this kind were measured"),
+    "fair": mark("fair: near to what was measured"),
+    "rough": mark("rough: nothing like it was measured"),
 }
 SPLIT = ("memory", "context", "users", "group", "split", "gpus", "mig", "max-gpus")
 """Codes of rejections that another split over GPUs may not have."""
@@ -56,10 +58,10 @@ def stack(name: str) -> str:
     return rules.TITLES.get(name, one_line(name))
 
 
-def format_title(name: str | None, dtype: str = "16 bits") -> str:
+def format_title(name: str | None, dtype: str | None = None) -> str:
     """A format of ``--quantization`` for people: ``FP8``, ``Q8_0``; ``dtype`` where nothing is quantised."""
     if name in (None, "", NONE):
-        return one_line(dtype)
+        return FORMATS[NONE].title if dtype is None else one_line(dtype)
     known = FORMATS.get(str(name))
     return known.title if known else one_line(str(name).removeprefix("gguf_").upper())
 
@@ -72,14 +74,14 @@ def weights(choice: Choice) -> str:
 def choice_title(choice: Choice) -> str:
     """One way to serve, in a list."""
     gpus = choice.tp * choice.pp
-    split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else f"{gpus} GPUs" if gpus > 1 else ""
-    cache = "FP8 KV cache" if choice.kv_cache_dtype == "fp8" else ""
+    split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else _gpus(choice) if gpus > 1 else ""
+    cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
     return " · ".join(part for part in (stack(choice.stack), weights(choice), split, cache) if part)
 
 
 def choice_room(choice: Choice) -> str:
     """How many people are served at a time, and how long their conversations may be."""
-    return f"{choice.max_batch_size:,} at a time, {choice.max_seq_len:,} tokens each"
+    return tr("{users:,} at a time, {tokens:,} tokens each", users=choice.max_batch_size, tokens=choice.max_seq_len)
 
 
 def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -102,21 +104,31 @@ def reason(choice: Choice, code: str) -> str:
 def bill_title(choice: Choice) -> str:
     """Whose memory the bill is, the sum, and of how much."""
     gpus = len(choice.devices)
-    where = f"Each of {gpus} GPUs" if gpus > 1 else "The GPU" if gpus else "Memory"
-    return f"{where}: {size(choice.memory.total_bytes)} of {size(choice.memory.budget_bytes)} that may be used"
+    used, budget = size(choice.memory.total_bytes), size(choice.memory.budget_bytes)
+    if not gpus:
+        return tr("Memory: {used} of {budget} that may be used", used=used, budget=budget)
+    return ntr(
+        "The GPU: {used} of {budget} that may be used",
+        "Each of {count} GPUs: {used} of {budget} that may be used",
+        gpus,
+        count=gpus,
+        used=used,
+        budget=budget,
+    )
 
 
 def bill(memory: Memory) -> tuple[Part, ...]:
     """The rows of a memory bill, in the order of the bar."""
     cache = memory.kv_bytes_per_token * memory.kv_capacity_tokens
     left = memory.budget_bytes - memory.total_bytes
-    each = f"{size(memory.kv_bytes_per_token)} × {memory.kv_capacity_tokens:,} tokens of conversation"
+    tokens = memory.kv_capacity_tokens
+    each = tr("{size} × {tokens:,} tokens of conversation", size=size(memory.kv_bytes_per_token), tokens=tokens)
     return (
-        Part("weights", "weights", memory.weights_bytes, "the model itself"),
-        Part("cache", "KV cache", cache, each),
-        Part("activations", "activations", memory.activation_bytes, "intermediate results of one step"),
-        Part("overhead", "overhead", memory.overhead_bytes, "the server, its libraries and buffers"),
-        Part("left", "left free", left) if left >= 0 else Part("excess", "too much", -left),
+        Part("weights", tr("weights"), memory.weights_bytes, tr("the model itself")),
+        Part("cache", tr("KV cache"), cache, each),
+        Part("activations", tr("activations"), memory.activation_bytes, tr("intermediate results of one step")),
+        Part("overhead", tr("overhead"), memory.overhead_bytes, tr("the server, its libraries and buffers")),
+        Part("left", tr("left free"), left) if left >= 0 else Part("excess", tr("too much"), -left),
     )
 
 
@@ -144,25 +156,32 @@ def _rate(per_s: float) -> str:
 
 def pace(speed: Speed | None) -> str:
     """Speed in a list: ``39 tokens/s each``; empty if it is unknown."""
-    return f"{_rate(1000 / speed.tpot_ms)} tokens/s each" if speed and speed.tpot_ms else ""
+    return tr("{rate} tokens/s each", rate=_rate(1000 / speed.tpot_ms)) if speed and speed.tpot_ms else ""
 
 
 def speed_sentence(speed: Speed | None) -> str:
     """How fast it answers, from where to where, how sure that is and who says so; empty if nothing is known."""
     if speed is None or not speed.tpot_ms:
         return ""
-    each = f"{_rate(1000 / speed.tpot_ms)} tokens/s for each person"
+    rate = _rate(1000 / speed.tpot_ms)
+    each = tr("{rate} tokens/s for each person", rate=rate)
     if speed.low and speed.high:
-        each += f" ({_rate(1000 / speed.high)} to {_rate(1000 / speed.low)})"
+        each = tr(
+            "{rate} tokens/s for each person ({low} to {high})",
+            rate=rate,
+            low=_rate(1000 / speed.high),
+            high=_rate(1000 / speed.low),
+        )
     parts = [each]
     if speed.throughput_tokens_per_s:
-        parts.append(f"{_rate(speed.throughput_tokens_per_s)} in all")
+        parts.append(tr("{rate} in all", rate=_rate(speed.throughput_tokens_per_s)))
     if first := speed.ttft_low_ms or speed.ttft_ms:
-        several = speed.ttft_high_ms and speed.served != 1
-        all_at_once = f", {_seconds(speed.ttft_high_ms or 0)} if all ask at once" if several else ""
-        parts.append(f"first token after {_seconds(first)}{all_at_once}")
-    who = PROVIDERS.get(speed.provider, one_line(speed.provider))
-    return f"{', '.join(parts)}. Confidence {CONFIDENCE.get(speed.confidence, speed.confidence)} (by {who})."
+        parts.append(tr("first token after {time}", time=_seconds(first)))
+        if speed.ttft_high_ms and speed.served != 1:
+            parts.append(tr("{time} if all ask at once", time=_seconds(speed.ttft_high_ms)))
+    who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
+    sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
+    return tr("{speed}. Confidence {confidence} (by {who}).", speed=", ".join(parts), confidence=sure, who=who)
 
 
 def _seconds(ms: float) -> str:
@@ -179,54 +198,86 @@ def limit(choice: Choice, facts: ModelFacts) -> str:
     if not choice.devices:  # the CPU's cache is as large as is asked for, and could take what is left
         tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
     if tokens // users < min(facts.max_context or LONGEST, LONGEST):
-        return (
-            f"Memory is the limit: beside {size(memory.weights_bytes)} of weights there is room for {tokens:,} tokens "
-            f"of conversation, {tokens // users:,} for each of {users:,}."
+        return tr(
+            "Memory is the limit: beside {weights} of weights there is room for {tokens:,} tokens of conversation, "
+            "{each:,} for each of {users:,}.",
+            weights=size(memory.weights_bytes),
+            tokens=tokens,
+            each=tokens // users,
+            users=users,
         )
     bound = choice.speed.bound if choice.speed else None
-    sentences = {
-        "memory": "Memory bandwidth is the limit: for every token the GPU reads all weights that work on it, and the "
-        "KV cache.",
-        "compute": "The tensor cores are the limit: they multiply longer than the weights take to be read.",
-        "launch": "Kernel launches are the limit: each layer does so little that starting it takes longest.",
-        "interconnect": "The links between the GPUs are the limit: twice in every layer they add up their results.",
-    }
-    if bound in sentences:
-        return sentences[bound]
+    if bound in BOUNDS:
+        return tr(BOUNDS[bound])
     if facts.max_context and choice.max_seq_len >= facts.max_context:
-        return f"The model is the limit: it was trained for {facts.max_context:,} tokens of context."
-    return f"Memory is no limit here: there is room for {tokens // users:,} tokens for each of {users:,}."
+        return tr("The model is the limit: it was trained for {tokens:,} tokens of context.", tokens=facts.max_context)
+    return tr(
+        "Memory is no limit here: there is room for {each:,} tokens for each of {users:,}.",
+        each=tokens // users,
+        users=users,
+    )
+
+
+BOUNDS = {
+    "memory": mark(
+        "Memory bandwidth is the limit: for every token the GPU reads all weights that work on it, and the KV cache."
+    ),
+    "compute": mark("The tensor cores are the limit: they multiply longer than the weights take to be read."),
+    "launch": mark("Kernel launches are the limit: each layer does so little that starting it takes longest."),
+    "interconnect": mark("The links between the GPUs are the limit: twice in every layer they add up their results."),
+}
+"""The binding constraint in a sentence, by `Speed.bound`."""
 
 
 def behind(criterion: str | None, one: Choice, first: Choice) -> str:
     """Why ``one`` comes after ``first``, of which ``criterion`` (see `wizard.advise.ranking`) decided."""
-    precision = f"It keeps less of the model's precision than {weights(first)}"
-    larger = f"{size(_stored(one))} instead of {size(_stored(first))}"
-    if _stored(one) >= _stored(first):
-        precision = f"Its weights take {larger} for little more precision than {weights(first)}"
-    why = {
-        "room": f"It has room for {choice_room(one)} only",
-        "pace": f"It is slower: {_paces(one, first)}",
-        "speed": f"It is slower: {_paces(one, first)}",
-        "simplicity": f"It is less simple to set up than {stack(first.stack)}",
-        "precision": precision,
-        "gpus": f"It takes {_gpus(one)} instead of {_gpus(first)}",
-        "links": "Its GPUs wait for one another over PCIe",
-        "tokens": f"It serves fewer tokens: {_tokens(one)} instead of {_tokens(first)}",
-        "size": f"Its weights take {larger}",
-    }.get(criterion or "", "It is as good in all that is compared")
-    return f"{why}{_though(criterion, one, first)}."
+    said = WHY.get(criterion or "")
+    why = said(one, first) if said else tr("It is as good in all that is compared")
+    though = _though(criterion, one, first)
+    return tr("{why}, though {though}.", why=why, though=though) if though else f"{why}."
+
+
+def _precision(one: Choice, first: Choice) -> str:
+    mine, theirs, title = _stored(one), _stored(first), weights(first)
+    if mine < theirs:
+        return tr("It keeps less of the model's precision than {format}", format=title)
+    sizes = {"mine": size(mine), "theirs": size(theirs)}
+    return tr(
+        "Its weights take {mine} instead of {theirs} for little more precision than {format}", **sizes, format=title
+    )
+
+
+def _slower(one: Choice, first: Choice) -> str:
+    return tr("It is slower: {paces}", paces=_paces(one, first))
+
+
+WHY: dict[str, Callable[[Choice, Choice], str]] = {
+    "room": lambda one, _: tr("It has room for {room} only", room=choice_room(one)),
+    "pace": _slower,
+    "speed": _slower,
+    "simplicity": lambda _, first: tr("It is less simple to set up than {stack}", stack=stack(first.stack)),
+    "precision": _precision,
+    "gpus": lambda one, first: tr("It takes {mine} instead of {theirs}", mine=_gpus(one), theirs=_gpus(first)),
+    "links": lambda _one, _first: tr("Its GPUs wait for one another over PCIe"),
+    "tokens": lambda one, first: tr(
+        "It serves fewer tokens: {mine} instead of {theirs}", mine=_tokens(one), theirs=_tokens(first)
+    ),
+    "size": lambda one, first: tr(
+        "Its weights take {mine} instead of {theirs}", mine=size(_stored(one)), theirs=size(_stored(first))
+    ),
+}
+"""Why a choice comes after the first, by what decided."""
 
 
 def _though(criterion: str | None, one: Choice, first: Choice) -> str:
-    """What speaks for ``one`` all the same."""
+    """What speaks for ``one`` all the same; empty if nothing does."""
     mine, theirs = (each.speed.tpot_ms if each.speed else None for each in (one, first))
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
-        return f", though it is faster: {_paces(one, first)}"
+        return tr("it is faster: {paces}", paces=_paces(one, first))
     if criterion != "gpus" and one.tp * one.pp < first.tp * first.pp:
-        return f", though it takes only {_gpus(one)}"
+        return tr("it takes only {gpus}", gpus=_gpus(one))
     if criterion != "room" and one.max_seq_len > first.max_seq_len:
-        return f", though it has room for {one.max_seq_len:,} tokens each"
+        return tr("it has room for {tokens:,} tokens each", tokens=one.max_seq_len)
     return ""
 
 
@@ -237,21 +288,25 @@ def _stored(choice: Choice) -> int:
 
 def _gpus(choice: Choice) -> str:
     gpus = choice.tp * choice.pp
-    return f"{gpus} GPU{'' if gpus == 1 else 's'}"
+    return ntr("{count} GPU", "{count} GPUs", gpus, count=gpus)
 
 
 def _paces(one: Choice, first: Choice) -> str:
     def each(choice: Choice) -> str:
         known = choice.speed.tpot_ms if choice.speed else None
-        return _rate(1000 / known) if known else "an unknown number of"
+        return _rate(1000 / known) if known else tr("an unknown number of")
 
-    return f"{each(one)} instead of {each(first)} tokens/s for each person"
+    return tr("{mine} instead of {theirs} tokens/s for each person", mine=each(one), theirs=each(first))
 
 
 def _tokens(choice: Choice) -> str:
     known = choice.speed.throughput_tokens_per_s if choice.speed else None
-    copies = f" with {choice.replicas} copies" if choice.replicas > 1 else ""
-    return f"{_rate(known * choice.replicas)} tokens/s{copies}" if known else "an unknown number"
+    if not known:
+        return tr("an unknown number")
+    rate = _rate(known * choice.replicas)
+    if choice.replicas > 1:
+        return tr("{rate} tokens/s with {copies} copies", rate=rate, copies=choice.replicas)
+    return tr("{rate} tokens/s", rate=rate)
 
 
 # -- what does not work ------------------------------------------------------------------------------------------------
@@ -267,7 +322,7 @@ def refusals(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
 
 def _ways(group: Sequence[Rejection]) -> str:
     splits = {
-        one: f" with tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "")
+        one: f"tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "")
         for one in group
         if one.code in SPLIT and one.stack != cpu.STACK
     }
@@ -275,25 +330,28 @@ def _ways(group: Sequence[Rejection]) -> str:
     formats: dict[str, list[str]] = {}
     for one in group:
         title = format_title(one.quantization) if one.quantization else ""
-        title += "" if common else splits.get(one, "")
+        if not common and one in splits:
+            title = tr("{ways} with {split}", ways=title, split=splits[one])
         names = formats.setdefault(stack(one.stack), [])
         if title and title not in names:
             names.append(title)
     stacks: dict[str, list[str]] = {}
     for name, titles in formats.items():
         stacks.setdefault(", ".join(titles), []).append(name)
-    ways = (f"{', '.join(names)} · {titles}" if titles else ", ".join(names) for titles, names in stacks.items())
-    return "; ".join(ways) + (next(iter(splits.values())) if common else "")
+    each = (f"{', '.join(names)} · {titles}" if titles else ", ".join(names) for titles, names in stacks.items())
+    ways = "; ".join(each)
+    return tr("{ways} with {split}", ways=ways, split=next(iter(splits.values()))) if common else ways
 
 
-_FLAG = re.compile(r"--([a-z-]+) ([^\s,]+)")
+_FLAG = re.compile(r"--([a-z-]+) ([\w.-]+)(?=[\s,]|$)", re.ASCII)
+"""A flag with its value, in a remedy of any language."""
 _WISHES = {"max_len": int, "users": int, "tp": int, "pp": int, "max_gpus": int, "gpu_memory_utilization": float}
 
 
 def remedy_wishes(remedy: str) -> dict[str, object]:
     """What the remedy's first way would change of the wishes; empty if it is not a matter of wishes."""
     found: dict[str, object] = {}
-    for flag, value in _FLAG.findall(remedy.split(", or ", maxsplit=1)[0]):
+    for flag, value in _FLAG.findall(remedy.split(tr(OR), maxsplit=1)[0]):
         name = flag.replace("-", "_")
         if name in _WISHES:
             found[name] = _WISHES[name](value)
@@ -302,20 +360,23 @@ def remedy_wishes(remedy: str) -> dict[str, object]:
     return found
 
 
+_WORDS = {
+    "max-len": mark("context {value}"),
+    "users": mark("{value} users"),
+    "max-gpus": mark("{value} GPUs"),
+    "kv-dtype": mark("KV cache {value}"),
+    "gpu-memory-utilization": mark("{value} of the GPU's memory"),
+}
+
+
 def remedy_words(remedy: str) -> str:
     """The remedy without the command line's flags, for doors that have none: ``INT4 AWQ · tp 4``."""
 
     def said(found: re.Match[str]) -> str:
         flag, value = found.groups()
         number = f"{int(value):,}" if value.isdecimal() else value
-        return {
-            "max-len": f"context {number}",
-            "users": f"{number} users",
-            "max-gpus": f"{number} GPUs",
-            "quantization": format_title(value),
-            "stack": stack(value),
-            "kv-dtype": f"KV cache {value}",
-            "gpu-memory-utilization": f"{value} of the GPU's memory",
-        }.get(flag, f"{flag} {value}")
+        if flag in ("quantization", "stack"):
+            return format_title(value) if flag == "quantization" else stack(value)
+        return tr(_WORDS[flag], value=number) if flag in _WORDS else f"{flag} {value}"
 
     return one_line(_FLAG.sub(said, re.sub(r"(--[a-z-]+ [^\s,]+) (?=--[a-z-]+ )", r"\1 · ", remedy)))

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise.advice import Note
-from wizard.advise.compatibility import Obstacle
+from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.formats import FORMATS, of
 from wizard.advise.setup import Setup
+from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
@@ -104,8 +105,8 @@ def not_multiplied(device: Device, setup: Setup) -> Obstacle:
     """Why another checkpoint in this format is not recommended where `weight_only` holds, unless it is asked for."""
     name = setup.quantization
     text = _too_old(FORMATS[name].title, MULTIPLIED[name], device)
-    remedy = f"a GPU of compute capability {_dotted(MULTIPLIED[name])} or newer, or --quantization {name} all the same"
-    return Obstacle("format", f"{text} vLLM would only unpack it.", remedy)
+    remedy = either(_newer_gpu(MULTIPLIED[name]), tr("{way} all the same", way=f"--quantization {name}"))
+    return Obstacle("format", " ".join((text, tr("vLLM would only unpack it."))), remedy)
 
 
 def _dotted(capability: Capability) -> str:
@@ -115,21 +116,40 @@ def _dotted(capability: Capability) -> str:
 def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, oldest = device.compute_capability, OLDEST[setup.stack]
     if have < oldest:
-        text = (
-            f"{TITLES[setup.stack]} needs compute capability {_dotted(oldest)}; the {device.name} has {_dotted(have)}."
+        text = tr(
+            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
+            what=TITLES[setup.stack],
+            wanted=_dotted(oldest),
+            gpu=device.name,
+            capability=_dotted(have),
         )
-        yield Obstacle("capability", text, f"a GPU of compute capability {_dotted(oldest)} or newer")
+        yield Obstacle("capability", text, _newer_gpu(oldest))
     if setup.gpus > 1 and device.mig:
-        text = "MIG slices reach each other neither by NVLink nor peer to peer, so a model cannot be split over them."
-        yield Obstacle("mig", text, "--tp 1 --pp 1, or a larger slice")
+        text = tr(
+            "MIG slices reach each other neither by NVLink nor peer to peer, so a model cannot be split over them."
+        )
+        yield Obstacle("mig", text, either("--tp 1 --pp 1", tr("a larger slice")))
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
-        where = f"{device.name} in one machine" if device.named else device.name
-        text = f"tp {setup.tp} × pp {setup.pp} needs {setup.gpus} like GPUs; here: {there} × {where}."
+        where = tr("{gpu} in one machine", gpu=device.name) if device.named else device.name
+        text = tr(
+            "tp {tp} × pp {pp} needs {gpus} like GPUs; here: {there} × {where}.",
+            tp=setup.tp,
+            pp=setup.pp,
+            gpus=setup.gpus,
+            there=there,
+            where=where,
+        )
         most = there // setup.pp
         yield Obstacle("gpus", text, f"--tp {1 << most.bit_length() - 1}" if most else f"--pp {there}")
     if setup.dtype == "bfloat16" and have < BF16:
-        text = f"bfloat16 needs compute capability 8.0; the {device.name} has {_dotted(have)}."
+        text = tr(
+            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
+            what="bfloat16",
+            wanted=_dotted(BF16),
+            gpu=device.name,
+            capability=_dotted(have),
+        )
         yield Obstacle("dtype", text, "float16")
 
 
@@ -138,28 +158,44 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
     title, stack = of(facts, name).title, TITLES[setup.stack]
     if setup.stack == "transformers":
         if name != "none":
-            text = f"The transformers baseline runs 16-bit weights, not {title}."
-            yield Obstacle("format", text, "the model's 16-bit repository, or another stack")
+            text = tr("The transformers baseline runs 16-bit weights, not {format}.", format=title)
+            yield Obstacle("format", text, either(tr("the model's 16-bit repository"), tr("another stack")))
     elif setup.stack == "vllm":
         oldest = VLLM_FORMATS.get(name)
         if oldest is None:
-            yield Obstacle("format", f"vLLM has no kernels for {title}.", "another checkpoint of the model")
+            yield Obstacle("format", tr("vLLM has no kernels for {format}.", format=title), tr(OTHER_CHECKPOINT))
         elif have < oldest:
-            text = (
-                f"vLLM runs {title} from compute capability {_dotted(oldest)} on; the {device.name} is {_dotted(have)}."
+            text = tr(
+                "vLLM runs {format} from compute capability {wanted} on; the {gpu} is {capability}.",
+                format=title,
+                wanted=_dotted(oldest),
+                gpu=device.name,
+                capability=_dotted(have),
             )
             yield Obstacle("format", text, _newer(oldest))
         elif name in ("fp8", "fp8_block") and have < MODELOPT_FP8 and _modelopt(facts):
-            text = f"vLLM loads ModelOpt's {title} from compute capability {_dotted(MODELOPT_FP8)} on only."
-            yield Obstacle("format", f"{text} The {device.name} has {_dotted(have)}.", _newer(MODELOPT_FP8))
+            text = tr(
+                "vLLM loads ModelOpt's {format} from compute capability {wanted} on only. The {gpu} has {capability}.",
+                format=title,
+                wanted=_dotted(MODELOPT_FP8),
+                gpu=device.name,
+                capability=_dotted(have),
+            )
+            yield Obstacle("format", text, _newer(MODELOPT_FP8))
     else:
         table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
         if not any(low <= have <= high for low, high in table.get(name, ())):
             if later := [low for low, _ in table.get(name, ()) if low > have]:
                 yield Obstacle("format", _too_old(title, min(later), device), _newer(min(later)))
             else:
-                text = f"{stack} does not list {title} for compute capability {_dotted(have)} ({device.name})."
-                yield Obstacle("format", text, "another checkpoint of the model")
+                text = tr(
+                    "{stack} does not list {format} for compute capability {capability} ({gpu}).",
+                    stack=stack,
+                    format=title,
+                    capability=_dotted(have),
+                    gpu=device.name,
+                )
+                yield Obstacle("format", text, tr(OTHER_CHECKPOINT))
         yield from _model_format(facts, anatomy, setup, title)
 
 
@@ -170,21 +206,39 @@ def _modelopt(facts: ModelFacts) -> bool:
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, stack = device.compute_capability, TITLES[setup.stack]
     if setup.kv_cache_dtype == "fp8" and setup.stack == "transformers":
-        yield Obstacle("kv-dtype", "The transformers baseline keeps its KV cache in 16 bits.", "--kv-dtype auto")
+        text = tr("The transformers baseline keeps its KV cache in 16 bits.")
+        yield Obstacle("kv-dtype", text, "--kv-dtype auto")
     elif setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
-        text = f"An FP8 KV cache in {stack} needs a newer GPU than compute capability {_dotted(have)}."
+        text = tr(
+            "An FP8 KV cache in {stack} needs a newer GPU than compute capability {capability}.",
+            stack=stack,
+            capability=_dotted(have),
+        )
         yield Obstacle("kv-dtype", text, "--kv-dtype auto")
     if setup.quantization == "int4_gptq" and setup.dtype != "float16":
-        yield Obstacle("dtype", "GPTQ checkpoints are made for float16.", "float16")
+        yield Obstacle("dtype", tr("GPTQ checkpoints are made for float16."), "float16")
 
 
 def _too_old(title: str, oldest: Capability, device: Device) -> str:
     have = _dotted(device.compute_capability)
-    return f"Tensor cores multiply {title} from compute capability {_dotted(oldest)} on; the {device.name} has {have}."
+    return tr(
+        "Tensor cores multiply {format} from compute capability {wanted} on; the {gpu} has {capability}.",
+        format=title,
+        wanted=_dotted(oldest),
+        gpu=device.name,
+        capability=have,
+    )
+
+
+OTHER_CHECKPOINT = mark("another checkpoint of the model")
+
+
+def _newer_gpu(oldest: Capability) -> str:
+    return tr("a GPU of compute capability {capability} or newer", capability=_dotted(oldest))
 
 
 def _newer(oldest: Capability) -> str:
-    return f"a GPU of compute capability {_dotted(oldest)} or newer, or another checkpoint of the model"
+    return either(_newer_gpu(oldest), tr(OTHER_CHECKPOINT))
 
 
 def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str) -> Iterator[Obstacle]:
@@ -194,25 +248,36 @@ def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str)
     # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
     mixtral = name in NO_INT4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
     if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
-        yield Obstacle("model", f"TensorRT-LLM's table has no {title} for Mixtral.", "--stack vllm")
+        yield Obstacle("model", tr("TensorRT-LLM's table has no {format} for Mixtral.", format=title), "--stack vllm")
     if name in SIXTEEN_ONLY:
-        yield Obstacle("model", f"TensorRT-LLM's table has Phi in 16 bits only, not {title}.", "--stack vllm")
+        yield Obstacle(
+            "model", tr("TensorRT-LLM's table has Phi in 16 bits only, not {format}.", format=title), "--stack vllm"
+        )
 
 
 def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
     if setup.pp > anatomy.layers:
-        yield Obstacle("split", f"{anatomy.layers} layers cannot be split into {setup.pp} stages.", "--pp 1")
+        text = tr("{layers} layers cannot be split into {stages} stages.", layers=anatomy.layers, stages=setup.pp)
+        yield Obstacle("split", text, "--pp 1")
     if setup.stack == "transformers" and setup.gpus > 1:
-        yield Obstacle("split", "The transformers baseline runs on one GPU.", "--tp 1 --pp 1")
+        yield Obstacle("split", tr("The transformers baseline runs on one GPU."), "--tp 1 --pp 1")
     if setup.stack == "trtllm-engine" and anatomy.layers % setup.pp:
-        text = f"Engines want like stages: {anatomy.layers} layers are not divisible by pp {setup.pp}."
+        text = tr(
+            "Engines want like stages: {layers} layers are not divisible by pp {pp}.",
+            layers=anatomy.layers,
+            pp=setup.pp,
+        )
         yield Obstacle("split", text, f"--pp {_divisor(anatomy.layers, setup.pp)}")
     for code, text in _uneven(facts, anatomy, device, setup):
         smaller = (one for one in (8, 4, 2) if one < setup.tp)
         even = next((one for one in smaller if not any(_uneven(facts, anatomy, device, replace(setup, tp=one)))), 1)
-        other = {"fp8_block": ", or a per-tensor FP8 repository", "int4_awq": ", or a repository padded for it"}
-        yield Obstacle(code, text, f"--tp {even}{other.get(setup.quantization, '') if code == 'group' else ''}")
+        other = OTHER_GROUPS.get(setup.quantization) if code == "group" else None
+        yield Obstacle(code, text, either(f"--tp {even}", tr(other)) if other else f"--tp {even}")
+
+
+OTHER_GROUPS = {"fp8_block": mark("a per-tensor FP8 repository"), "int4_awq": mark("a repository padded for it")}
+"""What else helps where groups or blocks do not come out even, by format."""
 
 
 def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, str]]:
@@ -221,23 +286,37 @@ def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
     if tp == 1:
         return
     if anatomy.heads % tp:
-        yield "split", f"{anatomy.heads} attention heads are not divisible by tp {tp}."
+        yield "split", tr("{heads} attention heads are not divisible by tp {tp}.", heads=anatomy.heads, tp=tp)
     latent = any(one.latent is not None for one in anatomy.attention)
     if anatomy.kv_heads and not latent and anatomy.kv_heads % tp and tp % anatomy.kv_heads:
-        yield "split", f"{anatomy.kv_heads} kv heads and tp {tp} do not divide each other."
+        yield "split", tr("{heads} kv heads and tp {tp} do not divide each other.", heads=anatomy.kv_heads, tp=tp)
     for what, width in _widths(anatomy):
         if width % tp:
-            yield "split", f"The {what}'s width {width} is not divisible by tp {tp}."
+            yield (
+                "split",
+                tr("The {part}'s width {width} is not divisible by tp {tp}.", part=tr(what), width=width, tp=tp),
+            )
         elif (unit := _unit(facts, device, setup)) > 1 and width // tp % unit:
             title = of(facts, setup.quantization).title
-            yield "group", f"{title}: {width} ÷ tp {tp} = {width // tp} of the {what} is not a multiple of {unit}."
+            yield (
+                "group",
+                tr(
+                    "{format}: {width} ÷ tp {tp} = {each} of the {part} is not a multiple of {unit}.",
+                    format=title,
+                    width=width,
+                    tp=tp,
+                    each=width // tp,
+                    part=tr(what),
+                    unit=unit,
+                ),
+            )
 
 
 def _widths(anatomy: Anatomy) -> list[tuple[str, int]]:
     widths = [
-        ("feed-forward", anatomy.intermediate),
-        ("experts", anatomy.expert_intermediate),
-        ("shared experts", anatomy.shared_intermediate),
+        (mark("feed-forward"), anatomy.intermediate),
+        (mark("experts"), anatomy.expert_intermediate),
+        (mark("shared experts"), anatomy.shared_intermediate),
     ]
     return [(what, width) for what, width in widths if width]
 
@@ -260,26 +339,33 @@ def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
     """What works but should be known."""
     found: list[Note] = []
     if setup.tp > 2 and device.link != "nvlink":
-        text = (
-            f"tp {setup.tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Many people "
-            f"at once are served better by pipeline stages (--tp {setup.tp // 2} --pp {2 * setup.pp}) or copies."
+        text = tr(
+            "tp {tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Many people at "
+            "once are served better by pipeline stages ({flags}) or copies.",
+            tp=setup.tp,
+            flags=f"--tp {setup.tp // 2} --pp {2 * setup.pp}",
         )
-        source = (
-            "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; "
-            "vLLM docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
+        source = tr(
+            "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; vLLM "
+            "docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
         )
         found.append(Note(PCIE, text, source))
     if weight_only(device, setup):
         title = of(facts, setup.quantization).title
-        text = (
-            f"Weight-only: the {device.name} does not multiply {title}, so vLLM unpacks the weights to 16 bits. That "
-            "saves memory and reads less for each token; long prompts are no faster than with 16 bits."
+        text = tr(
+            "Weight-only: the {gpu} does not multiply {format}, so vLLM unpacks the weights to 16 bits. That saves "
+            "memory and reads less for each token; long prompts are no faster than with 16 bits.",
+            gpu=device.name,
+            format=title,
         )
-        source = "vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression"
+        source = tr("vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression")
         found.append(Note(WEIGHT_ONLY, text, source))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
-        text = "GPTQ with desc_act: split over GPUs, each of them keeps all scales, which takes a little more memory."
+        text = tr(
+            "GPTQ with desc_act: split over GPUs, each of them keeps all scales, which takes a little more memory."
+        )
         found.append(Note("desc-act", text, "vLLM, marlin_utils.py: marlin_repeat_scales_on_all_ranks"))
     if device.compute_capability < BF16 and facts.dtype == "bfloat16":
-        found.append(Note("float16", "The weights are bfloat16 and this GPU is not: they run as float16 (dtype half)."))
+        text = tr("The weights are bfloat16 and this GPU is not: they run as float16 (dtype half).")
+        found.append(Note("float16", text))
     return found
