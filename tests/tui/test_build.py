@@ -138,7 +138,7 @@ async def test_never_mind_goes_on() -> None:
         await pilot.press("down", "enter")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
-        assert made.closed == []
+        assert "run" not in made.closed
 
 
 async def test_ctrl_c_twice_stops_and_leaves_with_the_status_of_an_interrupt() -> None:

@@ -61,7 +61,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         Binding("w", "wrap", mark("Wrap"), id="build.wrap"),
         Binding("c", "copy", mark("Copy"), id="build.copy"),
         Binding("l", "logs", mark("Log files"), id="build.logs"),
-        Binding("escape", "end_search", mark("End the search"), show=False, id="build.end_search"),
+        Binding("escape", "end_search", mark("End the search"), id="build.end_search"),
         Binding("escape", "stop", mark("Stop"), id="build.stop"),
         Binding("escape", "back", mark("Back to the plan"), id="build.back"),
         Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, show=False, id="build.page_up"),
@@ -78,7 +78,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def compose(self) -> ComposeResult:
         """Steps, how far it is, the output, and how it ended."""
-        left = Vertical(StepList(), ProgressLines(), DiagnosisCard(), Static(id="outcome"), id="left")
+        left = Vertical(
+            StepList(), ProgressLines(), DiagnosisCard(), Static(id="outcome"), id="left", classes="reading"
+        )
         output = Vertical(LiveLog(), Find(), id="output")
         yield from self.framed(Static(classes="heading"), Container(left, output, classes="master-detail"))
 
@@ -136,6 +138,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             "redo": phase not in (Phase.RUNNING, Phase.STOPPING) and self._state() in ("done", "skipped", "omitted"),
             "copy_diagnosis": phase is Phase.FAILED,
             "background": phase is Phase.RUNNING,
+            "find": not typing,
             "next": bool(log.sought),
             "follow": not log.follows,
             "end_search": bool(log.sought) and not typing,
@@ -286,7 +289,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(".heading", Static).update(Content.assemble((_heading(view, self.run), style)))
         self.query_one(StepList).show(view.steps)
         self.query_one(DiagnosisCard).show(diagnosis(view, self._logs))
-        self.query_one("#outcome", Static).update(_outcome(view, self._measured()))
+        outcome = self.query_one("#outcome", Static)
+        outcome.display = view.phase in (Phase.READY, Phase.CANCELLED)
+        outcome.update(_outcome(view, self._measured()))
         self._show_progress()
         self.refresh_bindings()
 
@@ -319,6 +324,4 @@ def _outcome(view: BuildView, measured: str) -> Content:
     if view.phase is Phase.CANCELLED:
         said = tr("What is done stays done; r goes on from there.")
         return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {said}")
-    if view.phase is Phase.FAILED:
-        return Content(tr("Mend the cause and press r: what is done is not done again."))
     return Content("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -213,9 +214,19 @@ class LiveLog(ScrollView, can_focus=True):
 
     def _jump(self) -> None:
         if self.here is not None:
-            self._show_row(self._text.row_of(self.here.line, self.here.start))
+            self.follows = False  # what was found stays in sight
+            row = self._text.row_of(self.here.line, self.here.start)
+            self._show_row(row)
+            self._show_columns(self._text.row(row), self.here)
         self.refresh()
         self.post_message(self.Looked())
+
+    def _show_columns(self, row: Row, match: Match) -> None:
+        """Bring the cells of ``match`` into sight."""
+        text, width = self._text.text(row), self.size.width
+        begin, end = (cell_len(text[: column - row.start]) for column in (match.start, match.end))
+        if not self.scroll_x <= begin or end > self.scroll_x + width:
+            self.scroll_to(x=max(0, end - width + SIDEWAYS) if end > width else 0, animate=False)
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 

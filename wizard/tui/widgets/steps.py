@@ -8,7 +8,9 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Region
 from textual.style import Style
+from textual.widget import Widget
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
@@ -33,6 +35,8 @@ WORDS = {
     "cancelled": mark("cancelled"),
 }
 POINTER = "▸"
+INDENT = 3
+"""Cells before a title."""
 
 
 class StepList(Lines, can_focus=True):
@@ -68,6 +72,15 @@ class StepList(Lines, can_focus=True):
             self._chosen = None  # another run begins
         self._steps = steps
         self.changed()
+        self.call_after_refresh(self._into_sight)
+
+    def _into_sight(self) -> None:
+        """Of a long list in a low terminal, at least the step that is pointed at."""
+        above = sum(
+            len(self._rows(number, step, self.size.width)) for number, step in enumerate(self._steps[: self.at])
+        )
+        if isinstance(self.parent, Widget) and self.parent.max_scroll_y:
+            self.parent.scroll_to_region(Region(0, above, 1, 1), animate=False)
 
     def action_point(self, by: int) -> None:
         """Point at the next step, or the one before."""
@@ -80,19 +93,20 @@ class StepList(Lines, can_focus=True):
     def _point(self, at: int) -> None:
         self._chosen = min(max(at, 0), len(self._steps) - 1)
         self.changed()
+        self._into_sight()
         self.screen.refresh_bindings()
 
     def lines(self, width: int) -> list[Content]:
         """The steps, each wrapped behind its mark."""
-        room = max(width, LEAST_WIDTH) - 4
-        lines: list[Content] = []
-        for number, step in enumerate(self._steps):
-            sign, style = MARKS[step.state]
-            said = duration(step.seconds) if step.state == "done" else tr(WORDS.get(step.state, ""))
-            title = Content.assemble((one_line(step.title), "bold" if step.state == "running" else ""))
-            first, *rest = Content.assemble(title, (f"  {said}" if said else "", "$text-muted")).wrap(room)
-            pointer = POINTER if number == self.at else " "
-            lead = Content.assemble((pointer, "bold $accent"), (f"{sign} ", style))
-            rows = [lead + first, *(Content("   ") + line for line in rest)]
-            lines += [row.stylize(Style.from_meta({"step": number})) for row in rows]
-        return lines
+        return [row for number, step in enumerate(self._steps) for row in self._rows(number, step, width)]
+
+    def _rows(self, number: int, step: StepView, width: int) -> list[Content]:
+        sign, style = MARKS[step.state]
+        said = duration(step.seconds) if step.state == "done" else tr(WORDS.get(step.state, ""))
+        title = Content.assemble((one_line(step.title), "bold" if step.state == "running" else ""))
+        whole = Content.assemble(title, (f"  {said}" if said else "", "$text-muted"))
+        first, *rest = whole.wrap(max(width, LEAST_WIDTH) - INDENT)
+        pointer = POINTER if number == self.at else " "
+        lead = Content.assemble((pointer, "bold $accent"), (f"{sign} ", style))
+        rows = [lead + first, *(Content(" " * INDENT) + line for line in rest)]
+        return [row.stylize(Style.from_meta({"step": number})) for row in rows]
