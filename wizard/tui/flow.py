@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.errors import WizardError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import one_line, plain
 from wizard.tui import background
 from wizard.tui.build_view import Phase
 from wizard.tui.port import JourneyPort
+from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.welcome_view import Server, WelcomeView, serves
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import Kept
+    from wizard.journey import Suggestion
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.plan.questions import Answers
@@ -49,7 +51,7 @@ class Flow:
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
         self._app, self._journey, self._workspace = app, journey, workspace
         self._text = str(app.answers.get("model", ""))
-        self._seen = WelcomeView(lessons=app.settings.explain)
+        self._seen = WelcomeView(without=app.guide.closed)
         """What the welcome has found out."""
         self._wishes: Wishes | None = None
         self._kept: Kept | None = None
@@ -63,12 +65,29 @@ class Flow:
 
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
+        await self._greet()
         stage: Stage | None = self.welcome if "model" not in self._app.answers else self.machine
         while stage is not None:
             stage = await stage()
 
+    async def _greet(self) -> None:
+        """A workshop's words of welcome."""
+        workshop = self._app.guide.workshop
+        if workshop.text:
+            await self._app.push_screen_wait(ReaderScreen(tr(workshop.title), tr(workshop.text)))
+
     async def _show(self, screen: StageScreen[T]) -> T | None:
+        screen.guide = self._app.guide
         return await self._app.push_screen_wait(screen)
+
+    async def _passed(self, stage: str, take: Callable[[], T | None]) -> T | None:
+        """What a stage that the workshop hides takes by itself; None if it is to be shown: if that fails, too."""
+        if stage not in self._app.guide.workshop.hide:
+            return None
+        try:
+            return await background.call(take)
+        except WizardError:
+            return None  # its screen meets the same error, and says what can be done about it
 
     async def welcome(self, conversation: Conversation | None = None) -> Stage:
         """Where everything begins: the machine, what runs already, and the ways on."""
@@ -79,7 +98,7 @@ class Flow:
             partial(self._journey.probe, self._workspace, hardware=self._app.hardware),
             lambda host: self._journey.suggestions(host, offline=offline),
             self._servers,
-            self._seen,
+            replace(self._seen, lessons=self._app.guide.shown),
         )
         way = await self._show(screen)
         self._seen = replace(screen.view, error=None, servers=None)
@@ -138,6 +157,8 @@ class Flow:
         from wizard.tui.screens.machine import MachineScreen
 
         probe = partial(self._journey.probe, self._workspace, hardware=self._app.hardware)
+        if passed := await self._passed("machine", lambda: _if(serves, host or probe())):
+            return partial(self.model, passed, take="model" in self._app.answers, back=back or self.welcome)
         monitor = self._journey.monitor() if self._app.hardware is None else None
         try:
             screen = MachineScreen(probe, host, first=back is None, read=monitor.read if monitor else None)
@@ -156,19 +177,20 @@ class Flow:
         from wizard.tui.screens.model import ModelScreen
 
         offline = self._app.offline
-        screen = ModelScreen(
-            partial(self._journey.suggestions, host, offline=offline),
-            lambda ref: self._journey.model(ref, offline=offline),
-            text=self._text,
-            take=take,
-        )
-        facts = await self._show(screen)
-        self._text = screen.view.text
+        suggestions = partial(self._journey.suggestions, host, offline=offline)
+        find = partial(self._journey.model, offline=offline)
+        again = back
+        facts = await self._passed("model", lambda: find(self._text or _first(suggestions())))
+        if facts is None:
+            screen = ModelScreen(suggestions, find, text=self._text, take=take)
+            facts = await self._show(screen)
+            self._text = screen.view.text
+            again = partial(self.model, host, back=back)
         if facts is None:
             return back
         known = await background.call(partial(self._known, facts.ref))
         self._wishes, self._settings = self._wishes or wishes(known), known
-        return partial(self.advice, host, facts, back=partial(self.model, host, back=back))
+        return partial(self.advice, host, facts, back=again)
 
     def _known(self, ref: str) -> Answers:
         """All answers for the model ``ref``: what was given goes before what its journey comes with."""
@@ -187,27 +209,34 @@ class Flow:
         def advise(wishes: Wishes) -> Advice:
             return self._journey.advise(host, facts, wishes, past)
 
+        wished = self._wishes or Wishes()
+        if passed := await self._passed("advice", lambda: next(iter(advise(wished).choices), None)):
+            return partial(self.review, host, facts, passed, back=back)
         explain = partial(figures, host, facts)
-        screen = AdviceScreen(facts, advise, explain, self._wishes or Wishes(), chosen)
+        screen = AdviceScreen(facts, advise, explain, wished, chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes
         if choice is None:
             return back
         return partial(self.review, host, facts, choice, back=partial(self.advice, host, facts, choice, back=back))
 
-    async def review(self, host: Host, facts: ModelFacts, choice: Choice, *, back: Stage) -> Stage:
-        """Stage 4."""
+    async def review(self, host: Host, facts: ModelFacts, choice: Choice, *, back: Stage, shown: bool = False) -> Stage:
+        """Stage 4; ``shown`` even if it is hidden: to somebody who comes back from the build."""
         from wizard.tui.screens.review import ReviewScreen
 
         def make(answers: Mapping[str, Any]) -> Plan:
             return self._journey.plan(host, facts, choice, self._workspace, **answers)
 
-        screen = ReviewScreen(make, self._server)
+        again = partial(self.review, host, facts, choice, back=back, shown=True)
+        server = self._server
+        if not shown and (passed := await self._passed("review", lambda: _if(_is_for_here, make(server)))):
+            return partial(self.build, passed, back=again)
+        screen = ReviewScreen(make, server)
         plan = await self._show(screen)
         self._server = screen.view.answers
         if plan is None:
             return back
-        return partial(self.build, plan, back=partial(self.review, host, facts, choice, back=back))
+        return partial(self.build, plan, back=again)
 
     async def build(self, plan: Plan, conversation: Conversation | None = None, *, back: Stage) -> Stage:
         """Stage 5; with a ``conversation`` it goes on after the server was started again."""
@@ -319,3 +348,17 @@ def _measured(past: Calibration, server: str) -> str:
 
     found = latest_of(past, server)
     return summary(found) if found else ""
+
+
+def _if(good: Callable[[T], bool], value: T) -> T | None:
+    """``value``, if it is ``good``."""
+    return value if good(value) else None
+
+
+def _is_for_here(plan: Plan) -> bool:
+    return plan.host == "this machine"
+
+
+def _first(suggestions: list[Suggestion]) -> str:
+    """The model that is recommended; empty, which no model is called, if there is none."""
+    return next((one.ref for one in suggestions if one.usable), "")

@@ -16,3 +16,11 @@ class Guide:
     def __init__(self, workshop: Workshop | None = None, *, shown: bool = False) -> None:
         self.workshop = workshop or Workshop()
         self.shown = shown
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """Ways of the welcome that lead to what the workshop hides, or to a model that it does not allow."""
+        decided = "model" in self.workshop.hide or "model" in self.workshop.pin
+        return frozenset(self.workshop.hide) & {"machine"} | (
+            frozenset({"model", "journeys"}) if decided else frozenset()
+        )

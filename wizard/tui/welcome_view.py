@@ -40,6 +40,8 @@ class WelcomeView:
     """None while they are being looked for."""
     lessons: bool = False
     """Whether the user has come to learn, and so to see every stage."""
+    without: frozenset[str] = frozenset()
+    """Ids of the ways that a facilitator has closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def rows(view: WelcomeView) -> list[Row]:
         Row("journeys", tr("Take a ready journey"), tr("the tutorials, with all answers given")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
-    return [*servers, *ways, *rest]
+    return [*servers, *(one for one in ways if one.id not in view.without), *rest]
 
 
 def right(view: WelcomeView) -> str:
@@ -90,7 +92,7 @@ def right(view: WelcomeView) -> str:
     if view.servers:
         return f"server:{view.servers[0].name}"
     lacking = view.error is not None or (view.host is not None and not serves(view.host))
-    return "machine" if lacking or view.lessons else "serve"
+    return "machine" if (lacking or view.lessons) and "machine" not in view.without else "serve"
 
 
 def running(ready: Iterable[Endpoint], builds: Mapping[str, float], measured: Callable[[str], str]) -> list[Server]:

@@ -23,6 +23,7 @@ from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import WISHES, wishes
 from wizard.plan.words import model_line
+from wizard.plan.workshop import wishes_of
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
@@ -129,7 +130,8 @@ class AdviceScreen(StageScreen[Choice]):
             self.view = replace(self.view, advice=None, choices=(), error=error)
 
     def _what_if(self, wishes: Wishes, like: Choice | None) -> None:
-        """Show what becomes of it at once: the advice is pure and takes a few milliseconds."""
+        """Show what becomes of it at once: the advice is pure and takes a few milliseconds. Pinned wishes stay."""
+        wishes = wishes_of(self.guide.workshop, wishes)
         try:
             self._answer(self._advise(wishes), wishes, like)
         except WizardError as error:
@@ -213,7 +215,9 @@ class AdviceScreen(StageScreen[Choice]):
     async def action_wishes(self) -> None:
         """Say what matters; the advice is made anew."""
         given = to_data(self.view.wishes)
-        answers = await self.app.push_screen_wait(FormScreen("What do you wish for?", WISHES, given))
+        answers = await self.app.push_screen_wait(
+            FormScreen("What do you wish for?", WISHES, given, self.guide.workshop.pin)
+        )
         if answers is not None:
             said = wishes(answers)
             changes = {"goal": said.goal, "users": said.users, "max_len": said.max_len}

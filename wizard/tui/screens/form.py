@@ -13,12 +13,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
 from wizard.plan.questions import Question
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.options import Options
 
 NO_EFFECT = "no effect now"
 """Said beside a question that does not matter, given the other answers."""
+PINNED = mark("pinned by your facilitator")
+"""Said beside a question whose answer cannot be changed."""
 
 
 class FormScreen(ModalScreen["dict[str, object] | None"]):
@@ -34,9 +37,17 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         Binding("escape", "close", "Leave as it was"),
     ]
 
-    def __init__(self, title: str, questions: Sequence[Question], answers: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        title: str,
+        questions: Sequence[Question],
+        answers: Mapping[str, object],
+        pinned: Mapping[str, object] | None = None,
+    ) -> None:
+        """``pinned``: answers that a facilitator gave, which cannot be changed."""
         super().__init__()
-        self._title, self._questions = title, questions
+        self._title, self._questions, self._pinned = title, questions, pinned or {}
+        answers = {**answers, **self._pinned}
         self._fields = {one.name: _field(one, answers.get(one.name)) for one in questions}
         self._texts = {one.name: Static(Content(one.text), classes="text") for one in questions}
 
@@ -117,9 +128,10 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         answers, _wrong = self._given()
         for question in self._questions:
             field, matters = self._fields[question.name], question.when(answers)
-            if field.disabled == matters:
-                field.disabled = not matters
-                note = "" if matters else f" · {NO_EFFECT}"
+            fixed = question.name in self._pinned
+            if field.disabled == (matters and not fixed):
+                field.disabled = not field.disabled
+                note = f" · {tr(PINNED)}" if fixed else "" if matters else f" · {NO_EFFECT}"
                 self._texts[question.name].update(Content.assemble(question.text, (note, "$text-muted")))
         self.refresh_bindings()
 

@@ -14,9 +14,11 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
+from wizard.catalog.lessons import Part
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
+from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers
 from wizard.plan.words import cost, sums
@@ -104,13 +106,23 @@ class ReviewScreen(StageScreen[Plan]):
     @work(exclusive=True, group="form")
     async def action_server(self) -> None:
         """Choose the server's name and port; the plan is made anew."""
-        answers = await self.app.push_screen_wait(FormScreen("Name and port", SERVER, self.view.answers))
+        answers = await self.app.push_screen_wait(
+            FormScreen("Name and port", SERVER, self.view.answers, self.guide.workshop.pin)
+        )
         if answers is not None:
             self.view = replace(self.view, answers=answers)
             self._ask()
 
+    def lesson(self) -> tuple[Part, ...]:
+        """What is to be known of the step under the cursor; the reason for it is shown anyway."""
+        view = self.view
+        if view.plan is None or not view.at:
+            return super().lesson()
+        return of_step(view.plan, view.plan.steps[view.at - 1], self.guide.workshop, why=False)
+
     def watch_view(self, view: ReviewView) -> None:
         """Show the state."""
+        self.explain()
         plan = view.plan
         self.query_one(ErrorPanel).show(view.error)
         self.query_one(".master-detail").display = plan is not None
