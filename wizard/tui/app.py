@@ -24,6 +24,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui.flow import Flow
+from wizard.tui.guide import Guide
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.worker import Worker
 
+    from wizard.catalog.workshops import Workshop
     from wizard.plan.questions import Answers
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.run import Run
@@ -49,6 +51,8 @@ class WizardApp(App[int]):
         hardware: Plan for this machine instead of the present one (see `wizard.journey.probe`).
         offline: Ask no hub.
         clock: Seconds that only go forward.
+        workshop: What a facilitator decided.
+        explain: Let every stage show its lesson.
     """
 
     TITLE = "triton-wizard"
@@ -74,6 +78,8 @@ class WizardApp(App[int]):
         hardware: str | None = None,
         offline: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        workshop: Workshop | None = None,
+        explain: bool = False,
     ) -> None:
         super().__init__()
         if journey is None:
@@ -97,6 +103,8 @@ class WizardApp(App[int]):
             self.settings = load()
         except WizardError as error:
             self._damaged = error
+        self.guide = Guide(workshop, shown=explain or self.settings.explain)
+        """What all stages teach, and the workshop."""
 
     def compose(self) -> ComposeResult:
         """What is seen until the first screen comes."""
@@ -130,6 +138,7 @@ class WizardApp(App[int]):
             if aside is not None:
                 text = tr("Your settings could not be read. They are kept as {path}.", path=aside)
                 self.notify(text, severity="warning", markup=False)
+        self.guide.shown = changes.get("explain", self.guide.shown)
         if "language" in changes:
             language.use(self.settings.language or language.preferred())
         self._apply()
@@ -244,10 +253,8 @@ class WizardApp(App[int]):
             self.notify(clash(one), severity="warning", markup=False)
 
 
-def run_tui(
-    workspace: Workspace, *, hardware: str | None = None, offline: bool = False, answers: Answers | None = None
-) -> int:
-    """Run the full-screen wizard and return the exit status."""
-    app = WizardApp(workspace, answers=answers, hardware=hardware, offline=offline)
+def run_tui(workspace: Workspace, **options: Any) -> int:
+    """Run the full-screen wizard, with the options of `WizardApp`, and return the exit status."""
+    app = WizardApp(workspace, **options)
     result = app.run()
     return (app.return_code or 0) if result is None else result
