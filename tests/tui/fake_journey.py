@@ -16,7 +16,8 @@ from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measureme
 from wizard.advise.ranking import advise as real_advice
 from wizard.catalog.journeys import Journey
 from wizard.catalog.presets import Preset
-from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.ask import lost
+from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
 from wizard.chat.template import ServedModel
@@ -407,12 +408,19 @@ class FakeJourney:
     script: Callable[[Plan], list[Event]] = events
     run_error: WizardError | None = None
     hold_run: bool = False
-    """Whether a run stays in its last event until it is stopped."""
+    """Whether a run stays in its last event until it is stopped, or `held` is set."""
+    held: asyncio.Event | None = None
     running: tuple[Endpoint, ...] = ()
     answer: str = ANSWER
     hold_chat: bool = False
     """Whether an answer never ends by itself."""
     chat_error: WizardError | None = None
+    chat_stats: dict[str, Stats] = field(default_factory=dict)
+    """Name of a server → what its answers are measured at, if not as all others'."""
+    vanishes: str = ""
+    """Name of a server that dies in the middle of its answers."""
+    logprobs: tuple[TokenLogprob, ...] = ()
+    """Given with the first piece of an answer, if they are asked for."""
     stop_error: WizardError | None = None
     gate: threading.Event | None = None
     """If set, probing and reading a model wait for it."""
@@ -489,10 +497,11 @@ class FakeJourney:
         try:
             for event in self.script(plan):
                 yield event
+            if self.hold_run:
+                self.held = asyncio.Event()
+                await self.held.wait()
             if self.run_error is not None:
                 raise self.run_error
-            if self.hold_run:
-                await asyncio.Event().wait()
         except (GeneratorExit, asyncio.CancelledError):
             self.closed.append("run")
             raise
@@ -527,10 +536,13 @@ class FakeJourney:
             if self.chat_error is not None:
                 raise self.chat_error
             for start in range(0, len(self.answer), 7):
-                yield Chunk(self.answer[start : start + 7], tokens=start // 7 + 1)
+                given = self.logprobs if start == 0 and conversation.sampling.logprobs is not None else ()
+                yield Chunk(self.answer[start : start + 7], tokens=start // 7 + 1, logprobs=given)
+                if endpoint.name == self.vanishes and start:
+                    raise lost(endpoint.http, "connection reset")
             if self.hold_chat:
                 await asyncio.Event().wait()
-            yield Chunk("", Stats(48, 0.031, 0.531, "stop"))
+            yield Chunk("", self.chat_stats.get(endpoint.name, Stats(48, 0.031, 0.531, "stop")))
         except (GeneratorExit, asyncio.CancelledError):
             self.closed.append("chat")
             raise

@@ -10,6 +10,7 @@ from tests.tui.fake_journey import ENDPOINT, GPU_HOST, NO_PYTHON, FakeJourney, c
 from tests.tui.walking import (
     StillApp,
     answered,
+    choose,
     screen,
     to_advice,
     to_build,
@@ -17,6 +18,7 @@ from tests.tui.walking import (
     to_machine,
     to_model,
     to_review,
+    to_welcome,
     wait_for,
 )
 from wizard import journey
@@ -54,10 +56,7 @@ async def test_accepting_everything_takes_at_most_twelve_keys_to_the_first_token
         await pilot.press(key)
 
     async with app.run_test(size=(80, 24)) as pilot:
-        await to_machine(pilot)
-        await press("enter")
-        model = await screen(pilot, ModelScreen)
-        await wait_for(pilot, lambda: model.view.suggestions)
+        await to_welcome(pilot)
         await press("enter")
         advice = await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: advice.view.advice)
@@ -107,7 +106,7 @@ async def test_escape_goes_back_to_the_machine_and_nothing_is_lost() -> None:
 async def test_a_running_server_is_offered_first_and_can_be_chatted_with_at_once() -> None:
     made = FakeJourney(running=(ENDPOINT,))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
-        await screen(pilot, WelcomeScreen)
+        await to_welcome(pilot)
         await pilot.press("enter")
         chat = await screen(pilot, ChatScreen)
         await pilot.press(*"Hi", "enter")
@@ -118,9 +117,9 @@ async def test_a_running_server_is_offered_first_and_can_be_chatted_with_at_once
 
 async def test_another_model_can_be_set_up_while_a_server_runs_and_escape_comes_back() -> None:
     async with StillApp(FakeJourney(running=(ENDPOINT,))).run_test(size=(80, 24)) as pilot:
-        await screen(pilot, WelcomeScreen)
-        await pilot.press("down", "enter")
-        await to_machine(pilot)
+        await to_welcome(pilot)
+        await choose(pilot, "model")
+        await screen(pilot, ModelScreen)
         await pilot.press("escape")
         await screen(pilot, WelcomeScreen)
 
@@ -133,8 +132,9 @@ async def test_servers_that_cannot_be_looked_for_do_not_hold_the_journey_up(monk
 
     monkeypatch.setattr(made, "statuses", fail)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
-        await to_machine(pilot)
+        await to_welcome(pilot)
         assert [note.title for note in pilot.app._notifications] == ["TW-S01"]
+        await to_machine(pilot)
 
 
 async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> None:
