@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -81,6 +82,7 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
             await self._call(f"{domain}.enable")
+        await self._call("Emulation.setFocusEmulationEnabled", enabled=True)  # as a window in front has it
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -118,6 +120,9 @@ class Browser:
             size = dict(part.split("=") for part in urlsplit(data["url"]).query.split("&"))
             self.screen.resize(int(size["height"]), int(size["width"]))
             self.screen.reset()
+        elif method == "Network.webSocketFrameSent" and data["response"]["payloadData"].startswith('["resize"'):
+            size = json.loads(data["response"]["payloadData"])[1]
+            self.screen.resize(int(size["height"]), int(size["width"]))
         elif method == "Network.responseReceived":
             self.statuses[urlsplit(data["response"]["url"]).path] = data["response"]["status"]
         elif method == "Network.webSocketFrameReceived" and data["response"]["opcode"] == 2:
@@ -140,7 +145,7 @@ class Browser:
 
     async def presses(self, key: str) -> None:
         """Press Enter, Escape, or a letter."""
-        code = {"Enter": 13, "Escape": 27}.get(key, ord(key[0]))
+        code = {"Enter": 13, "Escape": 27}.get(key, ord(key[0].upper()))
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         about = {"key": key, "windowsVirtualKeyCode": code}
         await self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
@@ -155,7 +160,7 @@ class Browser:
         """What the page's terminal shows."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
-    async def sees(self, *texts: str, seconds: float = 60) -> None:
+    async def sees(self, *texts: str, seconds: float = 30) -> None:
         """Wait until the terminal shows all of ``texts``; ``seconds`` only bounds a wait in vain."""
 
         async def wait() -> None:

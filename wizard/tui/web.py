@@ -165,6 +165,7 @@ class WebWizard(Server):  # type: ignore[misc]
         app.add_routes(
             [
                 web.get("/", self.handle_index),
+                web.get("/web.js", self._script),
                 web.get("/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
                 web.static("/static", self.statics_path),
@@ -216,6 +217,9 @@ class WebWizard(Server):  # type: ignore[misc]
         return web.Response(
             text=page.substitute({name: escape(text) for name, text in words.items()}), content_type="text/html"
         )
+
+    async def _script(self, _: web.Request) -> web.FileResponse:
+        return web.FileResponse(PAGE.with_suffix(".js"))
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A tab: a wizard for as long as it is open."""
