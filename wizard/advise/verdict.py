@@ -1,0 +1,76 @@
+"""Whether a model fits a machine, in one word and a few more: for lists in which many models stand side by side. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Rejection
+from wizard.kernel.language import ntr, tr
+from wizard.kernel.units import size
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+
+COMFORTABLE = 4096
+"""Tokens of prompt and answer for each person that a chat wants: a long conversation (llama.cpp's own default here)."""
+_OF_ROOM = ("memory", "context", "users")
+"""Codes of rejections that say: too little memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``fits``, ``tight`` or ``no``, and why.
+
+    The rule: a model *fits* if it can be served here as it is published, to `DEFAULT_USERS` people at the same time,
+    each with `COMFORTABLE` tokens (or all that the model was made for, if that is less). It is *tight* if it can be
+    served, but only to fewer people, with less context, or in another format than the one that it is published in. Of
+    what is free the advice leaves a part to others itself, so a model that fits does not fill the machine. Else: *no*.
+    """
+
+    word: Literal["fits", "tight", "no"]
+    why: str
+
+
+def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
+    """What `advice` means for `facts` on `host`."""
+    if not advice.feasible:
+        return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else "")
+    published = [one for one in advice.choices if _as_published(one, facts)]
+    good = next((one for one in published if _roomy(one, facts)), None)
+    if good is not None:
+        return Verdict("fits", _said(good))
+    if not published:
+        best = advice.choices[0]
+        return Verdict("tight", tr("only as {format}: another checkpoint, less precise", format=best.quantization))
+    most = max(published, key=lambda one: (one.max_batch_size, one.max_seq_len))
+    people = ntr("{count} person", "{count} people", most.max_batch_size, count=most.max_batch_size)
+    return Verdict("tight", tr("{people} with {tokens:,} tokens at most", people=people, tokens=most.max_seq_len))
+
+
+def _as_published(one: Choice, facts: ModelFacts) -> bool:
+    own = facts.quantization.format if facts.quantization else None
+    return one.quantization in (None, "none", own) or facts.quantization is not None
+
+
+def _roomy(one: Choice, facts: ModelFacts) -> bool:
+    wanted = min(COMFORTABLE, facts.max_context or COMFORTABLE)
+    return one.max_batch_size >= DEFAULT_USERS and one.max_seq_len >= wanted
+
+
+def _said(one: Choice) -> str:
+    gpus = one.tp * one.pp
+    where = ntr("on {count} GPU", "on {count} GPUs", gpus, count=gpus) if one.devices else tr("on the CPU")
+    if one.speed is None or not one.speed.tpot_ms:
+        return where
+    rate = 1000 / one.speed.tpot_ms
+    return tr("{where}, about {rate} tokens/s", where=where, rate=f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}")
+
+
+def _refused(host: Host, facts: ModelFacts, why: Rejection) -> str:
+    """Why not, in a few words: of memory the two figures, of anything else the first sentence."""
+    if why.code not in _OF_ROOM or facts.weight_bytes is None:
+        return why.text.partition(". ")[0].rstrip(".")
+    free = sum(gpu.memory_free_bytes or 0 for gpu in host.gpus) if host.gpus else host.memory_available_bytes
+    if host.gpus:
+        return tr("{weights} of weights; {free} of GPU memory free", weights=size(facts.weight_bytes), free=size(free))
+    return tr("{weights} of weights; {free} of memory free", weights=size(facts.weight_bytes), free=size(free))
