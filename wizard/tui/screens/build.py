@@ -14,8 +14,10 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
+from wizard.catalog.lessons import Part
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
+from wizard.plan.lesson import of_step
 from wizard.plan.plan import Step
 from wizard.plan.words import cost
 from wizard.run.again import followers, needed
@@ -283,11 +285,20 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     # -- showing -------------------------------------------------------------------------------------------------------
 
+    def lesson(self) -> tuple[Part, ...]:
+        """What is to be known of the step that is pointed at, which is the running one if none was chosen."""
+        return of_step(self.run.plan, self._pointed(), self.guide.workshop)
+
+    def on_step_list_pointed(self) -> None:
+        """Explain that step."""
+        self.explain()
+
     def watch_view(self, view: BuildView) -> None:
         """Show the state."""
         style = "$error" if view.phase is Phase.FAILED else ""
         self.query_one(".heading", Static).update(Content.assemble((_heading(view, self.run), style)))
         self.query_one(StepList).show(view.steps)
+        self.explain()
         self.query_one(DiagnosisCard).show(diagnosis(view, self._logs))
         outcome = self.query_one("#outcome", Static)
         outcome.display = view.phase in (Phase.READY, Phase.CANCELLED)

@@ -1,4 +1,4 @@
-"""The lesson of a stage or a step, below it: all of it where there is room, its first sentence where there is little."""
+"""The lesson of a stage or a step, below it: all of it where there is room, else its first sentence."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class LessonPanel(Pane):
 
     def __init__(self) -> None:
         super().__init__(classes="reading", can_focus=False)
+        self._shown: tuple[tuple[Part, ...], Size, str] | None = None
 
     def compose(self) -> ComposeResult:
         """What is said, and what a tutorial has one type."""
@@ -61,6 +62,9 @@ class LessonPanel(Pane):
     def show(self, lesson: Sequence[Part], *, title: str) -> None:
         """Show ``lesson`` if there is one and the terminal has room for it."""
         size = self.app.size
+        if self._shown == (tuple(lesson), size, title):
+            return  # a build shows its progress many times a second; what is scrolled stays scrolled
+        self._shown = tuple(lesson), size, title
         full = roomy(size)
         self.display = bool(lesson) and size.height >= ROWS_FOR_ONE
         self.set_class(not full, "-brief")

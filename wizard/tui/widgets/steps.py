@@ -9,6 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Region
+from textual.message import Message
 from textual.style import Style
 from textual.widget import Widget
 
@@ -50,6 +51,9 @@ class StepList(Lines, can_focus=True):
         Binding("up", "point(-1)", mark("Choose a step"), key_display="↑↓", id="steps.up"),
         Binding("down", "point(1)", mark("Choose a step"), show=False, id="steps.down"),
     ]
+
+    class Pointed(Message):
+        """A key or the mouse points at another step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,6 +99,7 @@ class StepList(Lines, can_focus=True):
         self.changed()
         self._into_sight()
         self.screen.refresh_bindings()
+        self.post_message(self.Pointed())
 
     def lines(self, width: int) -> list[Content]:
         """The steps, each wrapped behind its mark."""
