@@ -1,6 +1,7 @@
 """A hub on the loopback interface: the endpoints that huggingface_hub 2.4 uses for facts and small downloads.
 
-``/api/models/ID[/revision/REV]`` and ``/ID/resolve/REV/FILE`` with HEAD, Range, ETag, X-Repo-Commit and, for files that
+``/api/models?search=``, ``/api/models/ID[/revision/REV]``
+and ``/ID/resolve/REV/FILE`` with HEAD, Range, ETag, X-Repo-Commit and, for files that
 the real hub keeps in LFS, a redirect with X-Linked-Size to another path; and the ways in which a hub can fail.
 """
 
@@ -13,7 +14,7 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -95,6 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(200, b"<html>Please log in to the airport's network</html>", {"Content-Type": "text/html"})
         elif trouble is not None:
             self.send(int(trouble), b"{}")
+        elif path == "/api/models":
+            self.search(parse_qs(urlsplit(self.path).query))
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             self.repository(match[1], match[2])
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/(.+)", path):
@@ -116,6 +119,16 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.flush()
             except OSError:
                 return
+
+    def search(self, asked: dict[str, list[str]]) -> None:
+        """All repositories whose names hold the word, those that are downloaded most first."""
+        found = [
+            {"id": name, "tags": [], "gated": False, **repo.info}
+            for name, repo in self.fake.repos.items()
+            if asked["search"][0].lower() in name.lower()
+        ]
+        found.sort(key=lambda one: -one.get("downloads", 0))
+        self.send(200, json.dumps(found[: int(asked["limit"][0])]).encode(), {"Content-Type": "application/json"})
 
     def repository(self, name: str, revision: str | None) -> None:
         repo = self.known(name, revision)

@@ -1,4 +1,4 @@
-"""Whether a model fits a machine, in one word and a few more: for lists in which many models stand side by side. Pure."""
+"""Whether a model fits a machine, in one word and a few more, for lists of many models. Pure."""
 
 from __future__ import annotations
 

@@ -12,11 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError
+from wizard.kernel.language import tr
 from wizard.model import cache, chat_format, gguf, local, weights
 from wizard.model.cache import endpoint
 from wizard.model.checked import LARGEST_JSON, label, read_object
@@ -82,6 +83,63 @@ def reachable(timeout: float = 3.0) -> bool:
         return _within(timeout, ask, None)
     except WizardError:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A repository that a search found, with what the hub says of it; None where it says nothing."""
+
+    repo: str
+    downloads: int | None
+    """In the last 30 days."""
+    licence: str | None
+    gated: bool
+    parameters: int | None
+    gguf: bool
+    """Whether it holds GGUF files, which the CPU can serve."""
+
+
+def search(text: str, *, limit: int = 20) -> list[Hit]:
+    """Models for text generation whose name holds ``text``, those first that are downloaded most.
+
+    Raises:
+        NetworkError: TW-M13 the hub does not answer in time; TW-M14 it answers with an error.
+    """
+    if _told_to_be_offline():
+        raise silent(tr("the hub is not asked, being offline"))
+    return _within(DEADLINE, lambda: _search(text, limit), None)
+
+
+def _search(text: str, limit: int) -> list[Hit]:
+    """One request: the client's own ``list_models`` tries again for half a minute and says so on the terminal."""
+    from huggingface_hub.hf_api import ModelInfo
+    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+
+    asked: dict[str, Any] = {
+        "search": text,
+        "pipeline_tag": "text-generation",
+        "sort": "downloads",
+        "limit": limit,
+        "expand": ["downloads", "gated", "gguf", "safetensors", "tags"],
+    }
+    response = get_session().get(
+        f"{endpoint()}/api/models", params=asked, headers=build_hf_headers(), timeout=REQUEST, follow_redirects=True
+    )
+    hf_raise_for_status(response)
+    return [_hit(ModelInfo(**{"siblings": None, **item})) for item in response.json()[:limit]]
+
+
+def _hit(info: ModelInfo) -> Hit:
+    said: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
+    total = info.safetensors.total if info.safetensors else said.get("total")
+    return Hit(
+        repo=label(info.id, 200) or "",
+        downloads=info.downloads if isinstance(info.downloads, int) else None,
+        licence=_licence(info),
+        gated=bool(info.gated),
+        parameters=total if isinstance(total, int) and total > 0 else None,
+        gguf="gguf" in (info.tags or ()),
+    )
 
 
 def has_token() -> bool:
