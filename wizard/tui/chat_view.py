@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
+import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,13 +12,18 @@ from textual.content import Content
 
 from wizard.chat import report
 from wizard.chat.conversation import Conversation, Sampling, Stats
+from wizard.chat.history import Kept
+from wizard.chat.meter import Usage
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line
+from wizard.kernel.units import duration
 from wizard.serve.endpoint import Endpoint
 
-_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHORTEST_S = 0.2
+"""Seconds of an answer from which a rate is said while it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,31 @@ class ChatEnd:
 
     next: Literal["restart", "another"]
     conversation: Conversation
+    kept: Kept | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """An answer that comes, as it is measured here meanwhile; times are seconds of one clock.
+
+    Attributes:
+        began: When the question was sent.
+        first: When the first piece of text came; None while none has.
+        now: When it was looked at last.
+        tokens: So far, as the server counts them; None where it does not say.
+    """
+
+    began: float
+    first: float | None = None
+    now: float = 0.0
+    tokens: int | None = None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """The rate so far; None while the time is too short to mean anything."""
+        if self.first is None or self.tokens is None or self.now - self.first < SHORTEST_S:
+            return None
+        return (self.tokens - 1) / (self.now - self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +67,8 @@ class ChatView:
     served: ServedModel | None = None
     """None while the server has not said yet what it serves."""
     busy: Literal["", "answering", "stopping"] = ""
-    tokens: int | None = None
-    """Of the answer under way, as the server counts them."""
+    live: Live | None = None
+    """Of the answer under way."""
     stats: Stats | None = None
     """Of the last answer."""
     stopped: bool = False
@@ -52,30 +82,44 @@ class ChatView:
         """All that ``role`` said."""
         return [message.content for message in self.conversation.messages if message.role == role]
 
-
-def code(view: ChatView) -> str:
-    """The last block of code in the answers, or nothing."""
-    blocks = [block for answer in view.said("assistant") for block in _FENCE.findall(answer)]
-    return str(blocks[-1]) if blocks else ""
+    @property
+    def tokens(self) -> int:
+        """Of the answer under way, as the server counts them."""
+        return (self.live.tokens if self.live else None) or 0
 
 
 def figures(view: ChatView) -> Content:
     """One line: what is going on, or what the last answer was measured at, and the settings."""
     if view.busy == "answering":
-        tokens = f" · {view.tokens:,} tokens" if view.tokens else ""
-        return Content.assemble(("◌ answering …", "$warning"), f"{tokens} · Esc stops it")
+        parts = [tr("◌ answering …"), *_live(view.live), tr("Esc stops it")]
+        return Content(" · ".join(parts)).stylize("$warning", 0, len(parts[0]))
     if view.busy == "stopping":
-        return Content.assemble(("◌ stopping the server …", "$warning"))
+        return Content.assemble((tr("◌ stopping the server …"), "$warning"))
     if view.error is not None:
-        return Content.assemble(
-            ("^R", "bold $accent"), " asks again, ", ("F5", "bold $accent"), " starts the server again"
-        )
+        return Content(tr("^R asks again, F5 starts the server again"))
     how = (_settings(view.conversation.sampling, view.served), "$text-muted")
     if view.stats is not None:
         return Content.assemble((report.figures(view.stats), "$accent"))
     if view.stopped:
-        return Content.assemble(("■ stopped", "$warning"), ("  ", ""), how)
+        return Content.assemble((tr("■ stopped"), "$warning"), ("  ", ""), how)
     return Content.assemble(how)
+
+
+def _live(live: Live | None) -> list[str]:
+    if live is None:
+        return []
+    parts: list[str] = []
+    if live.tokens_per_s is not None:
+        parts.append(tr("{rate:.1f} tokens/s", rate=live.tokens_per_s))
+    if live.first is not None and live.first > live.began:
+        parts.append(tr("first token after {time}", time=_short(live.first - live.began)))
+    if live.tokens:
+        parts.append(ntr("{count:,} token", "{count:,} tokens", live.tokens, count=live.tokens))
+    return parts
+
+
+def _short(seconds: float) -> str:
+    return duration(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
 def _settings(sampling: Sampling, served: ServedModel | None) -> str:
@@ -83,7 +127,10 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
     if temperature is None and served is not None:
         temperature = served.default_temperature
     parts = [f"temperature {temperature:g}" if temperature is not None else "", f"top-p {sampling.top_p:g}"]
-    parts += [f"≤ {sampling.max_tokens:,} tokens", f"seed {sampling.seed}" if sampling.seed is not None else ""]
+    parts += [
+        tr("≤ {count:,} tokens", count=sampling.max_tokens),
+        f"seed {sampling.seed}" if sampling.seed is not None else "",
+    ]
     return " · ".join(part for part in parts if part)
 
 
@@ -93,22 +140,71 @@ def still_running(endpoint: Endpoint, workspace: Workspace) -> str:
     wizard = "triton-wizard"
     if workspace != Workspace.at(None):
         wizard += f" --workspace {shlex.quote(str(workspace.root))}"
-    return f"{name} goes on running at {endpoint.http}. Chat: {wizard} chat {name} · stop: {wizard} down {name}"
+    return tr(
+        "{name} goes on running at {address}. Chat: {chat} · stop: {stop}",
+        name=name,
+        address=endpoint.http,
+        chat=f"{wizard} chat {name}",
+        stop=f"{wizard} down {name}",
+    )
 
 
-def elsewhere(endpoint: Endpoint, question: str) -> str:
-    """How to ask the server from a shell, as lines to copy, and its other addresses."""
-    url = f"{endpoint.http}/v2/models/{endpoint.model}/generate_stream"
-    body = json.dumps({"text_input": question, "max_tokens": 256}, ensure_ascii=False)
-    lines = [
-        f"curl -N {shlex.quote(url)} \\",
-        f"  -d {shlex.quote(body)}",
-        "",
-        shlex.join(["triton-wizard", "chat", endpoint.name, "-m", question]),
-        "",
-        f"HTTP     {endpoint.http}",
-        f"gRPC     {endpoint.grpc}",
-        f"Metrics  http://{endpoint.host}:{endpoint.ports.metrics}/metrics",
-        f"Log      {endpoint.log}",
+WARNS = 0.8
+"""Share of the context from which on it is said that it gets full."""
+GAUGE = 12
+"""Cells of the gauge's bar."""
+
+
+def gauge(usage: Usage, width: int) -> Content:
+    """How full the context is; an estimate says that it is one. Short in a terminal of less than 60 columns."""
+    about = "" if usage.counted else "≈ "
+    if usage.share is None or usage.context is None:
+        return Content(" " + tr("{count} tokens", count=f"{about}{usage.tokens:,}") + " ")
+    style = "$error" if usage.share >= 1 else "$warning" if usage.share >= WARNS else "$text-muted"
+    numbers = f"{about}{usage.tokens:,} / {usage.context:,}"
+    if width < 60:
+        return Content.assemble((f" {numbers} ", style))
+    full = round(GAUGE * min(usage.share, 1))
+    words = ""
+    if usage.share >= 1:
+        words = tr("full: the oldest turns are left out")
+    elif usage.share >= WARNS:
+        words = tr("nearly full")
+    bar = "█" * full + "░" * (GAUGE - full)
+    said = tr("context {bar} {numbers} tokens", bar=bar, numbers=numbers)
+    return Content.assemble((f" {said}{' · ' if words else ''}{words} ", style))
+
+
+def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Content:
+    """Two answers to the same question in one line: which came faster, and which began sooner."""
+    rates = [view.stats.tokens_per_s if view.stats else None for _name, view in (one, other)]
+    if rates[0] is None or rates[1] is None:
+        said = tr("The same question goes to both; what is measured is compared here.")
+        return Content.assemble((said, "$text-muted"))
+    (fast, rate), (slow, least) = sorted(
+        ((one_line(one[0]), rates[0]), (one_line(other[0]), rates[1])), key=lambda each: each[1], reverse=True
+    )
+    if rate < 1.05 * least:
+        said = tr("Both are about as fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
+    else:
+        said = tr(
+            "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
+            fast=fast,
+            slow=slow,
+            times=rate / least,
+            rate=rate,
+            least=least,
+        )
+    words = [
+        tr("{name} begins after {time}", name=one_line(name), time=_short(view.stats.ttft_s))
+        for name, view in (one, other)
+        if view.stats and view.stats.ttft_s is not None
     ]
-    return plain("\n".join(lines))
+    return Content(" · ".join([said, *words])).stylize("bold $accent", 0, len(said))
+
+
+def refuses_clipboard(environ: Mapping[str, str] = os.environ) -> str:
+    """Why nothing comes into the clipboard, in words; empty as far as that is known (a terminal does not say it)."""
+    if environ.get("TERM") in ("linux", "dumb") or environ.get("TERM_PROGRAM") == "Apple_Terminal":
+        return tr("This terminal takes nothing for the clipboard (OSC 52). ^S saves the conversation to a file.")
+    return ""

@@ -1,129 +1,183 @@
-"""Stage 6: talk to the model that is served now."""
+"""Stage 6: talk to the model that is served now. Wiring: what is shown is in the widgets."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.reactive import reactive
-from textual.widget import Widget
-from textual.widgets import OptionList, Static
+from textual.widgets import Input, OptionList, Static
 
-from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
-from wizard.chat.saving import FILE, save, target
-from wizard.chat.template import ServedModel
+from wizard.chat.conversation import Conversation
+from wizard.chat.meter import Meter
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
-from wizard.kernel.values import to_data
-from wizard.plan.questions import CHAT
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.status import Status
 from wizard.tui import background
-from wizard.tui.chat_view import ChatEnd, ChatView, code, elsewhere, figures
-from wizard.tui.screens.form import FormScreen
-from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.screens.stage import StageScreen
-from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.chat_calls import Calls
+from wizard.tui.chat_view import ChatEnd, ChatView, comparison, gauge, refuses_clipboard
+from wizard.tui.keeping import Keeping
+from wizard.tui.screens.chat_windows import ChatWindows, ConversationsScreen
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.tail import Tail
+from wizard.tui.widgets.conversations import Conversations
+from wizard.tui.widgets.find import Find
+from wizard.tui.widgets.find_here import FindHere
+from wizard.tui.widgets.live_log import LiveLog
+from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
-from wizard.tui.widgets.turn import Answer, Question
+from wizard.tui.widgets.talk import Talk
+from wizard.tui.widgets.turn import Turn
+
+TINY = 12
+"""Lines of a terminal below which everything that can go goes."""
+ROOM_FOR_LIST = 120
+"""Columns from which on the list of conversations stands beside the chat."""
 
 
-class ChatScreen(StageScreen[ChatEnd]):
+class ChatScreen(ChatWindows):
     """Dismissed with how it goes on; quitting leaves the wizard from here."""
 
     STAGE = 5
-    HELP = (
+    HELP = mark(
         "You talk to Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, the settings decide "
         "how the model answers. Figures are measured here: tokens per second, and the time to the first token."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop", priority=True),
-        Binding("escape", "write", "Write"),
-        Binding("escape", "back", "Back"),
-        Binding("ctrl+r", "again", "Again", priority=True),
-        Binding("f5", "restart", "Restart the server"),
-        Binding("ctrl+l", "clear", "Clear", priority=True),
-        Binding("ctrl+t", "settings", "Settings", priority=True),
-        Binding("ctrl+s", "save", "Save", priority=True),
-        Binding("ctrl+y", "copy", "Copy", priority=True),
-        Binding("ctrl+b", "copy_code", "Code", priority=True),
-        Binding("ctrl+o", "elsewhere", "Endpoint", priority=True),
-        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
-        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
+        Binding("escape", "stop", mark("Stop"), priority=True, id="chat.stop"),
+        Binding("escape", "write", mark("Write"), id="chat.write"),
+        Binding("escape", "unedit", mark("Leave it as it was"), id="chat.unedit"),
+        Binding("escape", "back", mark("Back"), id="chat.back"),
+        Binding("ctrl+r", "again", mark("Again"), priority=True, id="chat.again"),
+        Binding("ctrl+e", "edit", mark("Edit"), priority=True, id="chat.edit"),
+        Binding("f5", "restart", mark("Restart the server"), id="chat.restart"),
+        Binding("ctrl+y", "copy", mark("Copy"), priority=True, id="chat.copy"),
+        Binding("ctrl+b", "copy_code", mark("Code"), priority=True, id="chat.copy_code"),
+        Binding("ctrl+n,ctrl+l", "new", mark("New"), priority=True, key_display="^N", id="chat.new"),
+        Binding("f4", "conversations", mark("Conversations"), priority=True, id="chat.conversations"),
+        Binding("f6", "compare", mark("Compare"), priority=True, id="chat.compare"),
+        Binding("ctrl+t", "tune", mark("Answering"), priority=True, id="chat.tune"),
+        Binding("f9", "presets", mark("Presets"), priority=True, show=False, id="chat.presets"),
+        Binding("ctrl+f", "find", mark("Find"), priority=True, show=False, id="chat.find"),
+        Binding("ctrl+s", "save", mark("Save"), priority=True, show=False, id="chat.save"),
+        Binding("ctrl+o", "elsewhere", mark("As curl or Python"), priority=True, show=False, id="chat.elsewhere"),
+        Binding("f7", "log", mark("Server's log"), priority=True, show=False, id="chat.log"),
+        Binding("f8", "logprobs", mark("Probabilities"), priority=True, show=False, id="chat.logprobs"),
+        Binding("ctrl+g", "private", mark("Private"), priority=True, show=False, id="chat.private"),
+        Binding("ctrl+up", "step(-1)", mark("Turn before"), priority=True, show=False, id="chat.turn_before"),
+        Binding("ctrl+down", "step(1)", mark("Turn after"), priority=True, show=False, id="chat.turn_after"),
+        Binding("alt+left", "version(-1)", mark("Answer before"), priority=True, show=False, id="chat.version_before"),
+        Binding("alt+right", "version(1)", mark("Answer after"), priority=True, show=False, id="chat.version_after"),
+        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="chat.page_up"),
+        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="chat.page_down"),
     ]
-    view: reactive[ChatView] = reactive(ChatView(Conversation()))
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        send: Callable[[Conversation], AsyncGenerator[Chunk, None]],
-        stop: Callable[[], Status],
-        served: Callable[[], ServedModel],
-        conversation: Conversation | None = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:
         super().__init__()
-        self._endpoint, self._send, self._stop, self._served = endpoint, send, stop, served
+        self.endpoint, self.calls = endpoint, calls
+        self.talk = self._talk_with(endpoint, conversation or Conversation(), "first")
+        self.rival: Talk | None = None
+        """The model that answers beside this one."""
+        self.keeping = Keeping(calls.history, endpoint, private=calls.private, kept=calls.kept)
         self._file = f"{endpoint.name}.md"
         """Where the conversation is saved; what the user typed last time is offered again."""
-        self.set_reactive(ChatScreen.view, ChatView(conversation or Conversation()))
+        self._edits = False
+        """Whether what is written takes the place of the last question."""
+        self._meter: Meter | None = None
+        self._code: tuple[Turn, int] | None = None
+        """The block of code that was copied last."""
+
+    def _talk_with(self, endpoint: Endpoint, conversation: Conversation, name: str) -> Talk:
+        return Talk(endpoint, partial(self.calls.send, endpoint), conversation, clock=self.calls.clock, id=name)
+
+    @property
+    def view(self) -> ChatView:
+        """The state of the conversation with this server's model."""
+        return self.talk.view
+
+    @view.setter
+    def view(self, view: ChatView) -> None:
+        self.talk.view = view
+
+    @property
+    def talks(self) -> list[Talk]:
+        """Everyone who answers."""
+        return [self.talk, self.rival] if self.rival else [self.talk]
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody answers, or the server is stopped."""
+        return any(talk.view.busy for talk in self.talks)
 
     def compose(self) -> ComposeResult:
         """Transcript, offered questions, the field to write in, and figures."""
-        name = f"{one_line(self._endpoint.name)} on {self._endpoint.http}"
-        welcome = "This is your own model: Triton serves it on this machine, and nothing that you write leaves it."
         yield from self.framed(
-            Static(Content(f"Chat with {name}"), classes="heading"),
-            VerticalScroll(Static(welcome, id="welcome"), id="transcript", classes="reading", can_focus=False),
-            ErrorPanel(),
-            Picker(id="questions"),
-            Prompt(),
-            Static(id="figures"),
+            Static(classes="heading"),
+            Static(
+                tr("This is your own model: Triton serves it on this machine, and nothing that you write leaves it."),
+                id="welcome",
+            ),
+            Container(Container(self.talk, id="talks"), id="talk-row"),
+            Static(id="comparison"),
+            Vertical(FindHere(), Picker(id="questions"), Prompt(), id="below"),
         )
 
-    async def on_mount(self) -> None:
-        """Show what was said before; be ready to write; find out what is served."""
-        self.mutate_reactive(ChatScreen.view)  # it was set before anything was there to show it
-        self.query_one("#transcript", VerticalScroll).anchor()
+    def on_mount(self) -> None:
+        """Be ready to write; find out what is served."""
+        self.query_one("#sought", Input).placeholder = tr("Find in this conversation")
         self.query_one(Prompt).focus()
+        self._show()
         self._meet()
-        for message in self.view.conversation.messages:
-            await self._say(message)
 
     @work(exclusive=True, group="served")
     async def _meet(self) -> None:
         try:
-            served = await background.call(self._served)
+            served = await background.call(partial(self.calls.served, self.endpoint))
         except WizardError as error:
             self.view = replace(self.view, error=error)
             return
         picker = self.query_one("#questions", Picker)
-        picker.border_title = f"{len(served.questions)} questions that it knows"
+        count = len(served.questions)
+        picker.border_title = ntr(
+            "{count} question that it knows", "{count} questions that it knows", count, count=count
+        )
         picker.show([Content(plain(text)) for text in served.questions], None)
         self.view = replace(self.view, served=served)
+        self._meter = await background.call(partial(self.calls.meter, served))
+        self._count()
 
-    # What the user does
+    # What the user writes
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
         """Send what was written, unless an answer is under way."""
-        if not self.view.busy:
+        if not self.busy:
             self.query_one(Prompt).text = ""
             self._ask(message.text)
 
+    def _ask(self, text: str) -> None:
+        again, self._edits = self._edits, False
+        for talk in self.talks:
+            if again and talk.view.said("user"):
+                talk.ask_again(text)
+            else:
+                talk.ask(text)
+
     def on_prompt_previous(self) -> None:
-        """Bring the last question back to be changed."""
+        """Bring the last question back to be changed and asked anew."""
         if asked := self.view.said("user"):
-            prompt = self.query_one(Prompt)
-            prompt.text = asked[-1]
-            prompt.move_cursor(prompt.document.end)
+            self.query_one(Prompt).write(asked[-1])
+
+    def on_prompt_written(self) -> None:
+        """Count it."""
+        self._count()
 
     def on_prompt_offered(self) -> None:
         """Go to the offered questions."""
@@ -136,24 +190,36 @@ class ChatScreen(StageScreen[ChatEnd]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Ask the chosen question."""
         self.query_one(Prompt).focus()
-        if not self.view.busy and self.view.served:
+        if not self.busy and self.view.served:
             self._ask(self.view.served.questions[event.option_index])
+
+    # What the keys do
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Each key only while it makes sense."""
-        view, idle = self.view, not self.view.busy
-        in_list = isinstance(self.focused, Picker)
+        view, idle, prompt = self.view, not self.busy, self.query_one(Prompt)
+        away = self.focused is not None and self.focused is not prompt
+        asked = any(message.role == "user" for message in view.conversation.messages)
+        answered = any(message.role == "assistant" for message in view.conversation.messages)
         return {
-            "stop": view.busy == "answering",
-            "write": in_list and idle,
-            "back": idle and not in_list,
-            "again": idle and bool(view.said("user")),
-            "clear": idle and bool(view.said("user")),
-            "settings": idle,
-            "save": idle and bool(view.said("user")),
-            "copy": bool(view.said("assistant")),
-            "copy_code": bool(code(view)),
+            "stop": any(talk.view.busy == "answering" for talk in self.talks),
+            "write": away and idle,
+            "unedit": self._edits and not away,
+            "back": idle and not away,
+            "again": idle and asked,
+            "edit": idle and asked and not prompt.text,
+            "new": idle and asked,
+            "tune": idle,
+            "presets": idle,
+            "private": idle,
+            "compare": idle,
+            "save": idle and asked,
+            "copy": answered,
+            "copy_code": answered and any("```" in turn.text for turn in self.talk.transcript.turns),
             "restart": idle and view.error is not None,
+            "find": asked,
+            "step": asked,
+            "version": idle and asked and self.rival is None and len(view.conversation.versions()[0]) > 1,
             "scroll": bool(view.conversation.messages) or self.hides_something,
         }.get(action, True)
 
@@ -166,80 +232,190 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.leave()
 
     def action_stop(self) -> None:
-        """Stop the answer; closing the stream cancels it in the server."""
-        self.workers.cancel_group(self, "answer")
+        """Stop the answer."""
+        for talk in self.talks:
+            talk.stop()
 
-    async def action_again(self) -> None:
+    def action_again(self) -> None:
         """Answer the last question once more."""
-        messages = self.view.conversation.messages
-        last = max(index for index, message in enumerate(messages) if message.role == "user")
-        self.view = replace(self.view, conversation=replace(self.view.conversation, messages=messages[:last]))
-        await self._show_all()
-        self._ask(messages[last].content)
+        for talk in self.talks:
+            if talk.view.said("user"):
+                talk.ask_again()
 
-    async def action_clear(self) -> None:
-        """Forget the conversation; settings and system prompt stay."""
-        kept = tuple(message for message in self.view.conversation.messages if message.role == "system")
-        self.view = ChatView(replace(self.view.conversation, messages=kept), self.view.served)
-        await self._show_all()
+    def action_edit(self) -> None:
+        """Bring the last question back; what is sent then takes its place."""
+        self._edits = True
+        self.query_one(Prompt).write(self.view.said("user")[-1])
+        self._show()
 
-    @work(exclusive=True, group="form")
-    async def action_settings(self) -> None:
-        """Change how the model answers."""
-        old = self.view.conversation
-        system = next((message.content for message in old.messages if message.role == "system"), None)
-        answers = await self.app.push_screen_wait(
-            FormScreen("How the model answers", CHAT, {**to_data(old.sampling), "system": system})
-        )
-        if answers is None:
+    def action_unedit(self) -> None:
+        """Leave the last question as it was."""
+        self._edits = False
+        self.query_one(Prompt).text = ""
+        self._show()
+
+    def action_version(self, by: int) -> None:
+        """Show another way in which the last turn went."""
+        every, now = self.view.conversation.versions()
+        if 0 <= now + by < len(every):
+            self.talk.choose(now + by)
+            self._keep()
+
+    def action_new(self) -> None:
+        """Begin another conversation; settings and system prompt stay."""
+        self._begin(private=self.keeping.private)
+
+    def action_private(self) -> None:
+        """Begin another conversation that is not kept, or that is kept again."""
+        self._begin(private=not self.keeping.private)
+
+    def _begin(self, *, private: bool) -> None:
+        self.keeping.begin(private=private)
+        for talk in self.talks:
+            old = talk.view.conversation
+            talk.show(replace(old, messages=tuple(each for each in old.messages if each.role == "system")))
+        self._show()
+
+    def change(self, conversation: Conversation) -> None:
+        """Answer in another way from here on."""
+        self.talk.change(conversation)
+        if self.rival is not None:
+            old = self.rival.view.conversation.with_system(conversation.system)
+            self.rival.change(replace(old, sampling=conversation.sampling))
+        self._show()
+
+    @work(exclusive=True, group="list")
+    async def action_conversations(self) -> None:
+        """Show the kept conversations, or hide them: beside the chat where there is room, else in a window."""
+        if self.query(Conversations):
+            await self.query_one(Conversations).remove()
+            self.action_write()
+        elif self.size.width >= ROOM_FOR_LIST:
+            await self.query_one("#talk-row").mount(Conversations(self.keeping), before=0)
+            self.query_one("#search").focus()
+        elif (number := await self.app.push_screen_wait(ConversationsScreen(self.keeping))) is not None:
+            await self._open(number)
+
+    async def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
+        """Go on with it."""
+        await self._open(message.number)
+        self.action_write()
+
+    async def _open(self, number: int) -> None:
+        if self.busy:
+            self.notify(tr("An answer is coming: stop it first."), severity="warning")
             return
-        first = answers.pop("system", None)
-        rest = tuple(message for message in old.messages if message.role != "system")
-        messages = (Message("system", str(first)), *rest) if first else rest
-        self.view = replace(self.view, conversation=Conversation(messages, Sampling(**answers)))  # type: ignore[arg-type]
-        await self._show_all()
-
-    @work(exclusive=True, group="form")
-    async def action_save(self) -> None:
-        """Write the conversation to a file; one that is there is written over only after a question."""
-        answers = await self.app.push_screen_wait(FormScreen("Save the conversation", [FILE], {"file": self._file}))
-        if not answers:
-            return
-        self._file = str(answers[FILE.name])
-        path, there = target(self._file)
-        if there:
-            choices = [("keep", "Keep it"), ("overwrite", "Write over it")]
-            question = AskScreen(f"{path} is there already. Write over it?", choices)
-            if await self.app.push_screen_wait(question) != "overwrite":
-                return
-        saving = partial(save, path, self._endpoint.model, self.view.conversation, overwrite=there)
         try:
-            await background.call(saving)
+            conversation = await self.keeping.open(number)
         except WizardError as error:
-            self.app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
+            self.tell(error)
+            return
+        self.talk.show(conversation)
+        if self.rival is not None:
+            self.rival.show(replace(conversation, messages=conversation.messages[: bool(conversation.system)]))
+        self._show()
+
+    @work(group="keep")
+    async def _keep(self) -> None:
+        """Keep the conversation; if that fails, say so and keep on chatting."""
+        try:
+            await self.keeping.save(self.view.conversation)
+        except WizardError as error:
+            self.tell(error)
+        for one in self.query(Conversations):
+            one.find()
+
+    @work(exclusive=True, group="form")
+    async def action_compare(self) -> None:
+        """Let a second model answer the same questions beside this one; pressed again, it leaves."""
+        if self.rival is not None:
+            rival, self.rival = self.rival, None
+            await rival.remove()
+        elif (endpoint := await self.choose_server()) is not None:
+            old = self.view.conversation
+            same = replace(old, messages=old.messages[: bool(old.system)])
+            self.rival = self._talk_with(endpoint, same, "second")
+            await self.query_one("#talks").mount(self.rival)
+        self.set_class(self.rival is not None, "-compares")
+        self._show()
+
+    async def action_log(self) -> None:
+        """Show the server's log beside the chat, or hide it."""
+        if self.query(LogPanel):
+            await self.query_one(LogPanel).remove()
         else:
-            self.notify(f"Saved to {plain(str(path))}", markup=False)
+            await self.query_one("#talk-row").mount(LogPanel(self.endpoint.log, Tail(self.endpoint.log).read))
+
+    def action_find(self) -> None:
+        """Find in this conversation."""
+        self.query_one(Find).open()
+
+    def on_find_sought(self, message: Find.Sought) -> None:
+        """Show the last place."""
+        self.query_one(Find).show(*self.talk.transcript.seek(message.text, 0))
+
+    def on_find_step(self, message: Find.Step) -> None:
+        """Show another place."""
+        self._step_find(message.by)
+
+    def on_find_done(self, message: Find.Done) -> None:
+        """Enter goes to the place before; closed, nothing is sought any more."""
+        if message.closed:
+            self.query_one(Find).display = False
+            self.talk.transcript.seek("", 0)
+            self.action_write()
+        else:
+            self._step_find(-1)
+
+    def _step_find(self, by: int) -> None:
+        text = self.query_one("#sought", Input).value
+        self.query_one(Find).show(*self.talk.transcript.seek(text, by))
+
+    def action_step(self, by: int) -> None:
+        """Go to the turn before or after; copying means that one then."""
+        self.talk.transcript.step(by)
 
     def action_copy(self) -> None:
-        """Copy the last answer."""
-        self._copy(self.view.said("assistant")[-1], "answer")
+        """Copy the turn that was gone to, or the last answer."""
+        here = self.talk.transcript.current
+        text = here.text if here else self.view.said("assistant")[-1]
+        self._copy(
+            text, tr("The last answer is in the clipboard") if here is None else tr("The turn is in the clipboard")
+        )
 
     def action_copy_code(self) -> None:
-        """Copy the last block of code."""
-        self._copy(code(self.view), "code")
+        """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
+        blocks = list(self._blocks())
+        if not blocks:
+            return
+        at = blocks.index(self._code) + 1 if self._code in blocks else 0
+        self._code = turn, number = blocks[at % len(blocks)]
+        self.talk.transcript.mark_code(turn, number)
+        said = tr(
+            "Code {number} of {count} is in the clipboard", number=len(blocks) - at % len(blocks), count=len(blocks)
+        )
+        self._copy(turn.code()[number], said)
+
+    def _blocks(self) -> Iterator[tuple[Turn, int]]:
+        """Blocks of code, the last one first."""
+        here = self.talk.transcript.current
+        for turn in [here] if here else reversed(self.talk.transcript.turns):
+            for number in reversed(range(len(turn.code()))):
+                yield turn, number
 
     def _copy(self, text: str, what: str) -> None:
         self.app.copy_to_clipboard(text)
-        self.notify(f"The last {what} is in the clipboard", timeout=2)
-
-    def action_elsewhere(self) -> None:
-        """Show how other programs reach this server."""
-        text = elsewhere(self._endpoint, (self.view.said("user") or ["What is Triton?"])[-1])
-        self.app.push_screen(ReaderScreen("Use it from elsewhere", text))
+        if why := refuses_clipboard():
+            self.notify(why, severity="warning", timeout=6)
+        else:
+            self.notify(what, timeout=2)
 
     def action_restart(self) -> None:
         """Start the server again and come back."""
-        self.dismiss(ChatEnd("restart", self.view.conversation))
+        self.dismiss(self._end("restart"))
+
+    def _end(self, how: str) -> ChatEnd:
+        return ChatEnd("restart" if how == "restart" else "another", self.view.conversation, self.keeping.kept)
 
     def leave(self) -> None:
         """Ask what becomes of the server."""
@@ -248,100 +424,66 @@ class ChatScreen(StageScreen[ChatEnd]):
     @work(exclusive=True, group="form")
     async def _leave(self) -> None:
         answers = [
-            ("leave", "Quit; the server goes on running"),
-            ("stop", "Quit and stop the server"),
-            ("another", "Set up another model; the server goes on running"),
-            ("stay", "Stay here"),
+            ("leave", tr("Quit; the server goes on running")),
+            ("stop", tr("Quit and stop the server")),
+            ("another", tr("Set up another model; the server goes on running")),
+            ("stay", tr("Stay here")),
         ]
-        question = f"What becomes of the server {one_line(self._endpoint.name)}?"
+        question = tr("What becomes of the server {name}?", name=one_line(self.endpoint.name))
         answer = await self.app.push_screen_wait(AskScreen(question, answers))
         if answer == "leave":
             self.app.exit(0)
         elif answer == "another":
-            self.dismiss(ChatEnd("another", self.view.conversation))
+            self.dismiss(self._end("another"))
         elif answer == "stop":
-            self.workers.cancel_group(self, "answer")
+            self.action_stop()
             self.view = replace(self.view, busy="stopping", error=None)
             try:
-                await background.call(self._stop)
+                await background.call(self.calls.stop)
             except WizardError as error:
                 self.view = replace(self.view, busy="", error=error)
             else:
                 self.app.exit(0)
 
-    # What the model does
+    # What is shown
 
-    @work(exclusive=True, group="answer")
-    async def _ask(self, text: str) -> None:
-        """Send one more question and show the answer while it comes."""
-        alternating = self.view.conversation.without_open_question()
-        if alternating != self.view.conversation:
-            self.view = replace(self.view, conversation=alternating)
-            await self._show_all()
-        asked = alternating.said("user", text)
-        self.view = ChatView(asked, self.view.served, busy="answering", questions=False)
-        transcript = self.query_one("#transcript", VerticalScroll)
-        answer = Answer()
-        await transcript.mount_all([Question(text), answer])
-        transcript.anchor()
-        stats: Stats | None = None
-        error: WizardError | None = None
-        try:
-            async with aclosing(self._send(asked)) as chunks:
-                async for chunk in chunks:
-                    await answer.add(chunk.text)
-                    stats = chunk.stats or stats
-                    self.view = replace(self.view, tokens=chunk.tokens, note=chunk.note or self.view.note)
-        except WizardError as failed:
-            error = failed
-        finally:
-            # Esc cancels this task: what is left to do is done by the screen's own.
-            self.call_later(self._answered, answer, stats, error)
-
-    async def _answered(self, answer: Answer, stats: Stats | None, error: WizardError | None) -> None:
-        text = await answer.finish()
-        if not text:
-            await answer.remove()
-        view = self.view
-        self.view = replace(
-            view,
-            conversation=view.conversation.said("assistant", text) if text else view.conversation,
-            busy="" if view.busy == "answering" else view.busy,
-            stats=stats,
-            stopped=stats is None and error is None,
-            error=error,
-        )
-
-    async def _say(self, message: Message) -> None:
-        turn: Widget
-        if message.role == "user":
-            turn = Question(message.content)
-        elif message.role == "assistant":
-            turn = Answer(message.content)
-        else:
-            turn = Static(Content(f"System: {plain(message.content)}"), classes="system")
-        await self.query_one("#transcript").mount(turn)
-
-    async def _show_all(self) -> None:
-        await self.query_one("#transcript").remove_children("Question, Answer, .system")
-        for message in self.view.conversation.messages:
-            await self._say(message)
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there is hardly any room, the field has no frame."""
+        self.set_class(event.size.height < TINY, "-tiny")
+        self._count()
 
     def on_descendant_focus(self) -> None:
         """Some keys depend on where the focus is."""
         self.refresh_bindings()
 
-    def watch_view(self, old: ChatView, view: ChatView) -> None:
-        """Show the state."""
-        self.query_one("#figures", Static).update(figures(view))
-        if replace(old, tokens=view.tokens) == view and old != view:
-            return  # a token came: nothing else changed
-        self.query_one(ErrorPanel).show(view.error)
-        self.query_one("#welcome").display = not view.conversation.messages
-        self.query_one("#questions").display = view.questions and bool(view.served and view.served.questions)
-        self.query_one(Prompt).set_arrows(
-            back=bool(view.said("user")), offered=bool(view.served and view.served.questions)
-        )
-        if view.note and view.note != old.note:
-            self.notify(view.note, markup=False)
+    def on_talk_changed(self, message: Talk.Changed) -> None:
+        """Show the state; keep what was said."""
+        if message.new.note and message.new.note != message.old.note:
+            self.notify(message.new.note, markup=False)
+        if message.talk is self.talk and message.old.busy == "answering" and not message.new.busy:
+            self._keep()
+        self._show()
+
+    def _show(self) -> None:
+        view, prompt = self.view, self.query_one(Prompt)
+        name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
+        private = ("  " + tr("◉ private: nothing is kept"), "$warning") if self.keeping.private else ""
+        self.query_one(".heading", Static).update(Content.assemble(name, private))
+        self.query_one("#welcome").display = not view.conversation.messages and self.rival is None
+        offered = bool(view.served and view.served.questions)
+        self.query_one("#questions").display = view.questions and offered
+        prompt.set_arrows(back=bool(view.said("user")), offered=offered)
+        prompt.border_title = tr("Edit the last question") if self._edits else ""
+        line = self.query_one("#comparison", Static)
+        line.display = self.rival is not None
+        if self.rival is not None:
+            line.update(comparison((self.endpoint.name, view), (self.rival.endpoint.name, self.rival.view)))
+        self._count()
         self.refresh_bindings()
+
+    def _count(self) -> None:
+        """How full the context is."""
+        if self._meter is not None and not self.busy:
+            prompt = self.query_one(Prompt)
+            usage = self._meter.usage(self.view.conversation, prompt.written)
+            prompt.border_subtitle = gauge(usage, self.size.width)

@@ -1,12 +1,19 @@
-"""Where the user writes: Enter sends, Ctrl+J begins a new line."""
+"""Where the user writes: Enter sends, Ctrl+J begins a new line. A long text that is pasted is one short word there."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
+
+from wizard.kernel.language import mark, tr
+
+LONG = 2_000
+"""Characters of a pasted text from which on a word stands for it: wrapping a book at every key would be felt."""
+LONG_LINES = 12
 
 
 class Prompt(TextArea):
@@ -17,11 +24,11 @@ class Prompt(TextArea):
     Prompt:focus { border: heavy $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", priority=True, key_display="⏎"),
-        Binding("ctrl+j", "newline", "Newline", priority=True),
-        Binding("up", "previous", "Last", key_display="↑"),
+        Binding("enter", "send", mark("Send"), priority=True, key_display="⏎", id="chat.send"),
+        Binding("ctrl+j,shift+enter", "newline", mark("Newline"), priority=True, key_display="^J", id="chat.newline"),
+        Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
         Binding("up", "cursor_up", show=False),
-        Binding("down", "offered", "Questions", key_display="↓"),
+        Binding("down", "offered", mark("Questions"), key_display="↓", id="chat.offered"),
         Binding("down", "cursor_down", show=False),
     ]
 
@@ -38,13 +45,47 @@ class Prompt(TextArea):
     class Offered(Message):
         """The offered questions are wanted."""
 
+    class Written(Message):
+        """There is another text."""
+
     def __init__(self) -> None:
-        super().__init__(placeholder="Ask something …", highlight_cursor_line=False, id="prompt")
+        super().__init__(placeholder=tr("Ask something …"), highlight_cursor_line=False, id="prompt")
         self._arrows = {"previous": False, "offered": False}
+        self._pasted: dict[str, str] = {}
+        """The word that stands for it → what was pasted."""
 
     def set_arrows(self, *, back: bool, offered: bool) -> None:
         """Say whether there is a last question to bring ``back``, and whether questions are ``offered``."""
         self._arrows = {"previous": back, "offered": offered}
+
+    @property
+    def written(self) -> str:
+        """What is written, with all that was pasted."""
+        text = self.text
+        for word, pasted in self._pasted.items():
+            text = text.replace(word, pasted)
+        return text
+
+    def write(self, text: str) -> None:
+        """Write this instead, with the cursor behind it; a long text is shown as a word."""
+        self._pasted.clear()
+        self.text = ""
+        self._insert(text)
+        self.move_cursor(self.document.end)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take a long text in whole, and show a word for it."""
+        if _long(event.text):
+            event.prevent_default()
+            event.stop()
+            self._insert(event.text)
+
+    def _insert(self, text: str) -> None:
+        if _long(text):
+            word = tr("[pasted text {number}: {count:,} characters]", number=len(self._pasted) + 1, count=len(text))
+            self._pasted[word] = text
+            text = word
+        self.insert(text)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """The arrows have their own meaning only in an empty field."""
@@ -52,16 +93,29 @@ class Prompt(TextArea):
 
     def on_text_area_changed(self) -> None:
         """What the arrows do may have changed."""
+        if not self.text:
+            self._pasted.clear()
+        self.post_message(self.Written())
         self.refresh_bindings()
 
     def action_send(self) -> None:
         """Send what is written, unless that is nothing."""
-        if self.text.strip():
-            self.post_message(self.Sent(self.text.strip()))
+        if text := self.written.strip():
+            self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:
         """Begin a new line."""
         self.insert("\n")
+
+    def action_delete_left(self) -> None:
+        """Delete a character; a word that stands for a pasted text goes as a whole."""
+        row, column = self.cursor_location
+        before = self.document.get_line(row)[:column]
+        word = next((each for each in self._pasted if before.endswith(each)), None)
+        if word is not None and not self.selected_text:
+            self.delete((row, column - len(word)), (row, column))
+        else:
+            super().action_delete_left()
 
     def action_previous(self) -> None:
         """Ask for the last question."""
@@ -70,3 +124,7 @@ class Prompt(TextArea):
     def action_offered(self) -> None:
         """Ask for the offered questions."""
         self.post_message(self.Offered())
+
+
+def _long(text: str) -> bool:
+    return len(text) >= LONG or text.count("\n") >= LONG_LINES

@@ -1,55 +1,143 @@
-"""The two kinds of turns in a transcript."""
+"""One turn of a conversation as lines: laid out when it is seen, and while it grows only where it grows."""
 
 from __future__ import annotations
 
-from markdown_it import MarkdownIt
 from textual.content import Content
-from textual.widgets import Markdown, Static
-from textual.widgets.markdown import MarkdownStream
 
+from wizard.chat.conversation import Role
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
+from wizard.tui.widgets.markdown_lines import Block, blocks, growing
+
+BAR = 2
+"""Cells in front of each line: a bar in the colour of who speaks."""
+BARS: dict[Role, str] = {"user": "$secondary", "assistant": "$primary", "system": "$text-muted"}
+LONGEST = 2_000
+"""Characters of a question that are shown; what was pasted may be a book."""
+PARTS = 2
+"""What is shown of a longer one: its beginning and its end, in equal parts."""
 
 
-def parser() -> MarkdownIt:
-    """Markdown without HTML: tags in an answer are shown as they were written, not dropped."""
-    return MarkdownIt("gfm-like", {"html": False})
+class Turn:
+    """What somebody said. `lines` is cheap when asked again for the same width.
 
-
-class Question(Static):
-    """What the user said; never markup."""
-
-    DEFAULT_CSS = """
-    Question { margin: 1 0 0 0; padding: 0 1; border-left: outer $secondary; background: $surface; height: auto; }
+    Attributes:
+        role: Who.
+        text: All that was said, as it came.
+        marked: Number of the block of code that is marked; None if none is.
+        current: Whether it is the one that the keys for copying mean.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(Content(plain(text)), markup=False)
+    def __init__(self, role: Role, text: str = "", *, grows: bool = False) -> None:
+        self.role = role
+        self.marked: int | None = None
+        self.current = False
+        self._pieces = [text]
+        self._width = 0
+        self._lines: list[Content] | None = None
+        self._blocks: list[Block] | None = None
+        self._grows = grows
+        self._open = ""
+        """The end of a text that grows, from its last block on."""
+        self._done: list[Block] = []
+        self._closed: list[Content] = []
+        """Lines of the blocks that grow no more."""
 
+    @property
+    def text(self) -> str:
+        """All that was said."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
 
-class Answer(Markdown):
-    """What the model says, as Markdown, while it comes."""
+    def add(self, piece: str) -> None:
+        """Say more; what was laid out counts no more."""
+        self._pieces.append(piece)
+        self._open += plain(piece)
+        self._lines = None
 
-    DEFAULT_CSS = """
-    Answer { margin: 1 0 0 0; padding: 0 1; border-left: outer $primary; background: $background; height: auto; }
-    Answer > MarkdownParagraph:last-child { margin: 0; }
-    """
+    def finish(self) -> None:
+        """No more will come: lay the whole text out once more, as it is now."""
+        self._grows, self._open, self._done, self._closed = False, "", [], []
+        self.changed()
 
-    def __init__(self, text: str = "") -> None:
-        super().__init__(plain(text), parser_factory=parser, open_links=False)
-        self._text: list[str] = []
-        self._stream: MarkdownStream | None = None
+    def changed(self) -> None:
+        """Lay it out again when it is seen."""
+        self._lines = self._blocks = None
 
-    async def add(self, piece: str) -> None:
-        """Show one more piece."""
-        if piece:
-            self._text.append(piece)
-            self._stream = self._stream or Markdown.get_stream(self)
-            await self._stream.write(plain(piece))
+    @property
+    def known(self) -> bool:
+        """Whether it is laid out."""
+        return self._lines is not None
 
-    async def finish(self) -> str:
-        """End the stream, lay the whole text out once more, and return it."""
-        if self._stream is not None:
-            await self._stream.stop()
-        text = plain("".join(self._text))
-        await self.update(text)
-        return text
+    def height(self, width: int) -> int:
+        """Lines in ``width`` cells with the empty one before it; a guess while it is not laid out."""
+        if self._lines is not None and width == self._width:
+            return len(self._lines)
+        shown = self.text if self.role == "assistant" else self.text[:LONGEST]
+        return 1 + sum(1 + len(line) // max(width - BAR, 1) for line in shown.splitlines() or [""])
+
+    def lines(self, width: int) -> list[Content]:
+        """Its lines in ``width`` cells, bar and empty line included."""
+        if self._lines is None or width != self._width:
+            if width != self._width:
+                self._closed, self._width = [], width
+            self._lines = self._grown(width) if self._grows else self._laid_out(width)
+        return self._lines
+
+    def code(self) -> list[str]:
+        """Its blocks of code, as they are copied."""
+        return [one.code for one in blocks(plain(self.text)) if one.kind == "code"] if self.role == "assistant" else []
+
+    def code_line(self, number: int, width: int) -> int:
+        """The line where block ``number`` of code begins in ``width`` cells."""
+        line = seen = 0
+        for block in self._read():
+            line += block.gap
+            if block.kind == "code":
+                if seen == number:
+                    break
+                seen += 1
+            line += len(block.lines(width - BAR))
+        return line
+
+    def _read(self) -> list[Block]:
+        if self._blocks is None:
+            self._blocks = blocks(plain(self.text)) if self.role == "assistant" else [Block("text", self._said())]
+        return self._blocks
+
+    def _said(self) -> Content:
+        text = plain(self.text).strip("\n")
+        if len(text) > LONGEST:
+            half = LONGEST // PARTS
+            left = tr("… {count:,} characters more …", count=len(text) - 2 * half)
+            return Content.assemble(text[:half], "\n", (left, "$text-muted"), "\n", text[-half:])
+        return Content.assemble((tr("System: "), "bold"), text) if self.role == "system" else Content(text)
+
+    def _laid_out(self, width: int) -> list[Content]:
+        return [Content(""), *self._barred(self._read(), width, 0)]
+
+    def _grown(self, width: int) -> list[Content]:
+        done, offset, rest = growing(self._open)
+        if not self._closed:
+            self._closed = [Content(""), *self._barred(self._done, width, 0)]
+        if done:
+            self._closed += self._barred(done, width, len(self._done))
+            self._done += done
+            self._open = self._open[offset:]
+        return self._closed + self._barred(rest, width, len(self._done))
+
+    def _barred(self, some: list[Block], width: int, before: int) -> list[Content]:
+        """Lines of ``some`` blocks of which ``before`` others stand before."""
+        bar = Content.styled("┃ " if self.current else "▌ ", BARS[self.role])
+        lines: list[Content] = []
+        code = 0
+        for at, block in enumerate(some, before):
+            body = block.lines(width - BAR)
+            if block.kind == "code":
+                body = [line.stylize("reverse") for line in body[:1]] + body[1:] if code == self.marked else body
+                code += 1
+            lines += [bar + line for line in ([Content("")] if block.gap and at else []) + body]
+        if self.role == "user":
+            return [line.pad_right(max(width - line.cell_length, 0)).stylize_before("on $surface") for line in lines]
+        return [line.stylize("$text-muted", BAR) for line in lines] if self.role == "system" else lines

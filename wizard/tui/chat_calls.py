@@ -1,0 +1,46 @@
+"""What the chat screen may call, as values: it knows neither the journey nor the workspace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+
+from wizard.catalog.presets import Preset
+from wizard.chat.conversation import Chunk, Conversation
+from wizard.chat.history import History, Kept
+from wizard.chat.meter import Meter
+from wizard.chat.template import ServedModel
+from wizard.serve.endpoint import Endpoint
+from wizard.serve.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Functions; all but ``send`` block and are called in threads.
+
+    Attributes:
+        send: Stream the answer of a server to a conversation.
+        served: What a server says of its model.
+        stop: Stop the server that is chatted with.
+        others: Servers of the workspace that are ready.
+        at: The server at a URL, and one of its models.
+        meter: What counts the context's tokens.
+        presets: System prompts with settings.
+        history: Where conversations are kept.
+        private: Whether nothing is kept from the beginning.
+        kept: The conversation that is gone on with, if it is kept.
+        clock: Seconds that only go forward.
+    """
+
+    send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
+    served: Callable[[Endpoint], ServedModel]
+    stop: Callable[[], Status]
+    others: Callable[[], list[Endpoint]]
+    at: Callable[[str, str | None], Endpoint]
+    meter: Callable[[ServedModel], Meter]
+    presets: Callable[[], list[Preset]]
+    history: History
+    private: bool = False
+    kept: Kept | None = None
+    clock: Callable[[], float] = time.monotonic

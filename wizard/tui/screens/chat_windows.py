@@ -1,0 +1,224 @@
+"""What the chat asks in windows: settings, presets, a file's name, another server, a conversation."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from wizard.catalog.presets import Preset, remove
+from wizard.catalog.presets import save as keep_preset
+from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.conversation import conversation as begun
+from wizard.chat.saving import FILE, save, target
+from wizard.chat.snippet import KINDS, elsewhere, snippet
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line, plain
+from wizard.kernel.values import to_data
+from wizard.plan.questions import CHAT, Question
+from wizard.serve.endpoint import Endpoint
+from wizard.tui import background
+from wizard.tui.chat_calls import Calls
+from wizard.tui.chat_view import ChatEnd
+from wizard.tui.keeping import Keeping
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.logprobs import LogprobsScreen
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.conversations import Conversations
+from wizard.tui.widgets.talk import Talk
+
+URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
+MODEL = Question(
+    "model", "text", mark("Model"), "", otherwise=mark("the only one there"), help=mark("Its name on that server.")
+)
+NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
+ALTERNATIVES = 5
+"""Tokens beside the chosen one whose probabilities are asked for."""
+SET = tuple(one.name for one in fields(Sampling) if any(one.name == question.name for question in CHAT))
+"""Settings that the form asks for; the others stay as they are."""
+
+
+class ConversationsScreen(ModalScreen["int | None"]):
+    """Kept conversations in a window; dismissed with the one to go on with."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", mark("Close"), id="chat.close_list")]
+
+    def __init__(self, keeping: Keeping) -> None:
+        super().__init__()
+        self._list = Conversations(keeping)
+
+    def compose(self) -> ComposeResult:
+        """The list and its keys."""
+        with Vertical(classes="window") as window:
+            window.border_title = tr("Conversations on this machine")
+            yield self._list
+            yield KeyBar()
+
+    def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
+        """Go on with it."""
+        self.dismiss(message.number)
+
+    def action_close(self) -> None:
+        """Go on with the present one."""
+        self.dismiss(None)
+
+
+class ChatWindows(StageScreen[ChatEnd]):
+    """The part of the chat that asks in windows."""
+
+    talk: Talk
+    calls: Calls
+    keeping: Keeping
+    endpoint: Endpoint
+    _file: str
+
+    def tell(self, error: WizardError) -> None:
+        """Say what went wrong; the chat goes on."""
+        self.app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
+
+    def change(self, conversation: Conversation) -> None:
+        """Answer in another way from here on: settings, system prompt."""
+        raise NotImplementedError
+
+    @work(exclusive=True, group="form")
+    async def action_tune(self) -> None:
+        """Change how the model answers."""
+        old = self.talk.view.conversation
+        present = {**to_data(old.sampling), "system": old.system or None}
+        answers = await self.app.push_screen_wait(FormScreen(tr("How the model answers"), CHAT, present))
+        if answers is None:
+            return
+        first = str(answers.pop("system", ""))
+        defaults = Sampling()
+        wanted = {name: answers.get(name, getattr(defaults, name)) for name in SET}
+        self.change(replace(old.with_system(first), sampling=replace(old.sampling, **wanted)))
+
+    @work(exclusive=True, group="form")
+    async def action_presets(self) -> None:
+        """Choose a system prompt with settings, or keep the present ones under a name."""
+        try:
+            found = await background.call(self.calls.presets)
+        except WizardError as error:
+            self.tell(error)
+            return
+        choices = [(one.name, ": ".join(filter(None, (one.name, one.about)))) for one in found]
+        choices.append(("+", tr("Keep the present system prompt and settings as a preset")))
+        own = [one.name for one in found if one.own]
+        if own:
+            choices.append(("-", tr("Remove a preset of yours")))
+        answer = await self.app.push_screen_wait(AskScreen(tr("How shall the model answer?"), choices))
+        if answer == "+":
+            await self._keep_preset()
+        elif answer == "-":
+            await self._remove_preset(own)
+        elif answer is not None:
+            self._take(next(one for one in found if one.name == answer))
+
+    def _take(self, preset: Preset) -> None:
+        made = begun({**preset.sampling, "system": preset.system})
+        old = self.talk.view.conversation
+        logprobs = old.sampling.logprobs if made.sampling.logprobs is None else made.sampling.logprobs
+        self.change(replace(old.with_system(preset.system), sampling=replace(made.sampling, logprobs=logprobs)))
+        self.notify(tr("Answers are “{name}” from here on", name=preset.name), markup=False)
+
+    async def _keep_preset(self) -> None:
+        answers = await self.app.push_screen_wait(FormScreen(tr("Keep as a preset"), [NAME], {}))
+        if not answers:
+            return
+        now = self.talk.view.conversation
+        defaults = to_data(Sampling())
+        others = {name: value for name, value in to_data(now.sampling).items() if value != defaults[name]}
+        preset = Preset(str(answers["name"]), one_line(now.system)[:60], now.system, others)
+        try:
+            path: Path = await background.call(partial(keep_preset, preset))
+        except WizardError as error:
+            self.tell(error)
+        else:
+            self.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
+
+    async def _remove_preset(self, own: list[str]) -> None:
+        name = await self.app.push_screen_wait(AskScreen(tr("Which one?"), [(one, one) for one in own]))
+        if name is not None:
+            try:
+                await background.call(partial(remove, name))
+            except WizardError as error:
+                self.tell(error)
+
+    @work(exclusive=True, group="form")
+    async def action_save(self) -> None:
+        """Write the conversation to a file; one that is there is written over only after a question."""
+        answers = await self.app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {"file": self._file}))
+        if not answers:
+            return
+        self._file = str(answers[FILE.name])
+        path, there = target(self._file)
+        if there:
+            choices = [("keep", tr("Keep it")), ("overwrite", tr("Write over it"))]
+            question = AskScreen(tr("{path} is there already. Write over it?", path=path), choices)
+            if await self.app.push_screen_wait(question) != "overwrite":
+                return
+        saving = partial(save, path, self.endpoint.model, self.talk.view.conversation, overwrite=there)
+        try:
+            await background.call(saving)
+        except WizardError as error:
+            self.tell(error)
+        else:
+            self.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
+
+    def action_elsewhere(self) -> None:
+        """Show how other programs reach this server: the last request as commands."""
+        request = self.talk.request
+        text = elsewhere(self.endpoint, request)
+        if request is not None:
+            others = [f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl"]
+            text = "\n\n".join([text, *others])
+        self.app.push_screen(ReaderScreen(tr("Use it from elsewhere"), text))
+
+    def action_logprobs(self) -> None:
+        """Show how probable the last answer's tokens were; ask for that from here on if nobody has."""
+        if self.talk.logprobs:
+            self.app.push_screen(LogprobsScreen(self.talk.logprobs))
+        elif self.talk.view.conversation.sampling.logprobs is None:
+            old = self.talk.view.conversation
+            self.change(replace(old, sampling=replace(old.sampling, logprobs=ALTERNATIVES)))
+            self.notify(tr("From the next answer on, the server is asked how probable each token was"))
+        elif self.talk.view.stats is None:
+            self.notify(tr("They come with the next answer"))
+        else:
+            self.notify(tr("This server says nothing of probabilities"), severity="warning")
+
+    async def choose_server(self) -> Endpoint | None:
+        """Ask which model answers beside this one; None if none does."""
+        try:
+            found = await background.call(self.calls.others)
+        except WizardError as error:
+            self.tell(error)
+            found = []
+        others = [one for one in found if one.name != self.endpoint.name]
+        choices = [(one.name, tr("{name} on {address}", name=one.name, address=one.http)) for one in others]
+        choices.append(("/", tr("Another server, by its address")))
+        answer = await self.app.push_screen_wait(AskScreen(tr("Which model answers beside this one?"), choices))
+        if answer != "/":
+            return next((one for one in others if one.name == answer), None)
+        given: dict[str, object] | None = {}
+        while given is not None:
+            given = await self.app.push_screen_wait(FormScreen(tr("A server elsewhere"), [URL, MODEL], given))
+            if given:
+                model = given.get("model")
+                try:
+                    return await background.call(
+                        partial(self.calls.at, str(given["url"]), str(model) if model else None)
+                    )
+                except WizardError as error:
+                    self.tell(error)
+        return None

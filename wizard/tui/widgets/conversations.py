@@ -1,0 +1,149 @@
+"""Kept conversations: search in all of them, open, rename, delete."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+
+from wizard.chat.history import Entry
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import one_line
+from wizard.plan.questions import Question
+from wizard.tui.keeping import Keeping
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.widgets.picker import Picker
+
+TITLE = Question("title", "text", mark("Title"), "", required=True)
+
+
+class Conversations(Vertical):
+    """A field to search in and the list; the arrows move in the list while one writes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", mark("Open"), priority=True, key_display="⏎", id="chat.list_open"),
+        Binding("up", "move(-1)", mark("Move"), priority=True, key_display="↑↓", id="chat.list_up"),
+        Binding("down", "move(1)", mark("Move"), priority=True, show=False, id="chat.list_down"),
+        Binding("f2", "rename", mark("Rename"), priority=True, id="chat.list_rename"),
+        Binding("f8,ctrl+d", "delete", mark("Delete"), priority=True, key_display="^D", id="chat.list_delete"),
+    ]
+
+    class Chosen(Message):
+        """A conversation is to be gone on with."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    class Deleted(Message):
+        """A conversation is there no more."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    def __init__(self, keeping: Keeping) -> None:
+        super().__init__(id="conversations")
+        self._keeping = keeping
+        self._entries: list[Entry] = []
+
+    def compose(self) -> ComposeResult:
+        """Search, list, and what there is to say."""
+        yield Input(placeholder=tr("Search in all conversations …"), id="search", compact=True)
+        yield Picker(id="entries")
+        yield Static(id="none")
+
+    def on_mount(self) -> None:
+        """Show all."""
+        self.find()
+
+    def on_input_changed(self) -> None:
+        """Search on."""
+        self.find()
+
+    @work(exclusive=True, group="find")
+    async def find(self) -> None:
+        """Look again, with what is written in the field."""
+        text = self.query_one("#search", Input).value
+        try:
+            self._entries = await self._keeping.search(text)
+        except WizardError as error:
+            self._entries = []
+            self.query_one("#none", Static).update(Content(f"✗ {error.code} {error.what}\n{error.todo}"))
+        else:
+            said = "" if self._entries else tr("Nothing has these words.") if text else tr("Nothing is kept yet.")
+            self.query_one("#none", Static).update(said)
+        self.query_one("#none").display = not self._entries
+        self.query_one("#entries", Picker).show([_row(one, one.id == self._keeping.kept.id) for one in self._entries])
+        self.refresh_bindings()
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """There must be one to do it with."""
+        least = {"open": 1, "move": 2, "rename": 1, "delete": 1}
+        return len(self._entries) >= least.get(action, 0)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A click opens."""
+        event.stop()
+        self.action_open()
+
+    def action_move(self, by: int) -> None:
+        """Move in the list."""
+        picker = self.query_one("#entries", Picker)
+        picker.highlighted = min(max((picker.highlighted or 0) + by, 0), len(self._entries) - 1)
+
+    def action_open(self) -> None:
+        """Go on with the one under the cursor."""
+        self.post_message(self.Chosen(self._entry.id))
+
+    @property
+    def _entry(self) -> Entry:
+        return self._entries[self.query_one("#entries", Picker).highlighted or 0]
+
+    @work(exclusive=True, group="form")
+    async def action_rename(self) -> None:
+        """Ask for another title."""
+        entry = self._entry
+        answers = await self.app.push_screen_wait(
+            FormScreen(tr("Rename the conversation"), [TITLE], {"title": entry.title})
+        )
+        if answers:
+            await self._do(self._keeping.rename(entry.id, str(answers["title"])))
+
+    @work(exclusive=True, group="form")
+    async def action_delete(self) -> None:
+        """Delete the one under the cursor after a question."""
+        entry = self._entry
+        question = tr("Delete “{title}”? It cannot be brought back.", title=one_line(entry.title))
+        choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
+        if await self.app.push_screen_wait(AskScreen(question, choices)) == "delete":
+            await self._do(self._keeping.delete(entry.id))
+            self.post_message(self.Deleted(entry.id))
+
+    async def _do(self, doing: object) -> None:
+        try:
+            await doing  # type: ignore[misc]
+        except WizardError as error:
+            self.app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
+        self.find()
+
+
+def _row(entry: Entry, present: bool) -> Content:
+    """Title, what was found, when and with what; the present one is marked."""
+    count = ntr("{count} message", "{count} messages", entry.messages, count=entry.messages)
+    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
+    parts: list[Content | str | tuple[str, str]] = [(one_line(entry.title), "bold")]
+    if present:
+        parts.append((tr("  ● open now"), "$accent"))
+    if entry.found:
+        parts += ["\n", one_line(entry.found)]
+    return Content.assemble(*parts, "\n", (f"{day} · {one_line(entry.endpoint)} · {count}", "$text-muted"))

@@ -1,0 +1,61 @@
+"""The server's log beside the chat, while it is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from wizard.kernel.language import tr
+from wizard.kernel.text import plain
+from wizard.tui import background
+from wizard.tui.widgets.live_log import LiveLog
+
+LOOK_S = 0.25
+"""Seconds between two looks at the file."""
+
+
+class LogPanel(Vertical):
+    """Reads only while it is shown.
+
+    Args:
+        path: Of the log; empty where there is none on this machine.
+        read: New lines since the last time; called in a thread.
+    """
+
+    def __init__(self, path: str, read: Callable[[], list[str]]) -> None:
+        super().__init__(id="beside")
+        self._path, self._read = path, read
+
+    def compose(self) -> ComposeResult:
+        """Where it is, and what it says."""
+        yield Static(Content(plain(self._path) or tr("no log on this machine")), classes="name")
+        yield LiveLog()
+
+    def on_mount(self) -> None:
+        """Not part of what PgUp scrolls: that is the conversation."""
+        self.query_one(LiveLog).remove_class("reading")
+        self._follow()
+
+    @work(exclusive=True)
+    async def _follow(self) -> None:
+        log, wrong = self.query_one(LiveLog), ""
+        if not self._path:
+            log.write_line(tr("This server runs elsewhere: its log is there."))
+            return
+        while True:
+            try:
+                lines = await background.call(self._read)
+            except OSError as error:
+                lines, why = [], tr("The log cannot be read: {why}", why=error.strerror or error)
+                if why != wrong:
+                    lines, wrong = [why], why
+            if lines:
+                log.write_lines(lines)
+            else:
+                await asyncio.sleep(LOOK_S)

@@ -1,0 +1,190 @@
+"""One conversation with one model: its turns, the answer that comes, and what is measured of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message as Posted
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widgets import Static
+
+from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
+from wizard.chat.snippet import Request
+from wizard.kernel.errors import WizardError
+from wizard.kernel.text import plain
+from wizard.serve.endpoint import Endpoint
+from wizard.tui.chat_view import ChatView, Live, figures
+from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.transcript import Transcript
+from wizard.tui.widgets.turn import Turn
+
+LOOK_S = 0.1
+"""Seconds between two looks at the figures of an answer that comes."""
+Send = Callable[[Conversation], AsyncGenerator[Chunk, None]]
+
+
+class Talk(Vertical):
+    """Asks, shows, measures. What it says of itself is its ``view``."""
+
+    view: reactive[ChatView] = reactive(ChatView(Conversation()), init=False)
+
+    class Changed(Posted):
+        """Something is other than it was, beyond the figures of an answer that comes."""
+
+        def __init__(self, talk: Talk, old: ChatView, new: ChatView) -> None:
+            super().__init__()
+            self.talk, self.old, self.new = talk, old, new
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        send: Send,
+        conversation: Conversation,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        id: str,
+    ) -> None:
+        super().__init__(id=id)
+        self.endpoint = endpoint
+        self._send, self._clock = send, clock
+        self.logprobs: list[TokenLogprob] = []
+        """Of the last answer's tokens, where the server gave them."""
+        self.request: Request | None = None
+        """What was sent last."""
+        self._looks: Timer | None = None
+        self.set_reactive(Talk.view, ChatView(conversation))
+
+    def compose(self) -> ComposeResult:
+        """Name, turns, error, figures."""
+        yield Static(Content(plain(self.endpoint.name)), classes="name")
+        yield Transcript()
+        yield ErrorPanel()
+        yield Static(classes="figures")
+
+    @property
+    def transcript(self) -> Transcript:
+        """The turns."""
+        return self.query_one(Transcript)
+
+    def on_mount(self) -> None:
+        """Show what was said before."""
+        self.transcript.show(self.view.conversation.messages)
+        self._show()
+
+    # What the user does
+
+    def show(self, conversation: Conversation) -> None:
+        """Go on with this conversation instead."""
+        self.stop()
+        self.view = ChatView(conversation, self.view.served)
+        self.transcript.show(conversation.messages)
+
+    def change(self, conversation: Conversation) -> None:
+        """The same turns, answered in another way: settings, system prompt."""
+        self.view = replace(self.view, conversation=conversation)
+        self.transcript.show(conversation.messages)
+
+    def stop(self) -> None:
+        """Stop the answer; closing the stream cancels it in the server."""
+        self.workers.cancel_group(self, "answer")
+
+    def ask(self, text: str) -> None:
+        """Send one more question."""
+        alternating = self.view.conversation.without_open_question()
+        if alternating != self.view.conversation:
+            self.transcript.show(alternating.messages)
+        self.transcript.say(Turn("user", text))
+        self._answer(alternating.said("user", text, at=time.time()))
+
+    def ask_again(self, text: str | None = None) -> None:
+        """Send the last question again, as it was or edited; how the turn went is kept as a version."""
+        again = self.view.conversation.asked_again(text)
+        self.transcript.show(again.messages)
+        self._answer(again)
+
+    def choose(self, version: int) -> None:
+        """Take another way in which the last turn went."""
+        chosen = self.view.conversation.chosen(version)
+        self.view = replace(self.view, conversation=chosen, stats=chosen.messages[-1].stats, stopped=False, error=None)
+        self.transcript.show(chosen.messages)
+
+    # What the model does
+
+    @work(exclusive=True, group="answer")
+    async def _answer(self, asked: Conversation) -> None:
+        """Stream the answer to ``asked``."""
+        live = Live(self._clock(), now=self._clock())
+        self.view = ChatView(asked, self.view.served, busy="answering", live=live, questions=False)
+        turn = self.transcript.say(Turn("assistant", grows=True))
+        self._looks = self.set_interval(LOOK_S, lambda: self._look(live))
+        stats: Stats | None = None
+        error: WizardError | None = None
+        self.logprobs = []
+        try:
+            async with aclosing(self._send(asked)) as chunks:
+                async for chunk in chunks:
+                    live = self._take(chunk, turn, live)
+                    stats = chunk.stats or stats
+                    if chunk.note:
+                        self.view = replace(self.view, note=chunk.note)
+        except WizardError as failed:
+            error = failed
+        finally:
+            # Esc cancels this task: what is left to do is done by the widget's own.
+            self.call_later(self._answered, turn, stats, error)
+
+    def _take(self, chunk: Chunk, turn: Turn, live: Live) -> Live:
+        """Show a piece with the next picture."""
+        if chunk.text:
+            turn.add(chunk.text)
+            self.transcript.grown()
+        self.logprobs += chunk.logprobs
+        self.request = chunk.request or self.request
+        first = self._clock() if live.first is None and chunk.text else live.first
+        return replace(live, first=first, tokens=chunk.tokens or live.tokens)
+
+    def _look(self, live: Live) -> None:
+        self.view = replace(self.view, live=replace(live, now=self._clock()))
+
+    def _answered(self, turn: Turn, stats: Stats | None, error: WizardError | None) -> None:
+        if self._looks is not None:
+            self._looks.stop()
+        text = plain(turn.text)
+        turn.finish()
+        if text:
+            self.transcript.grown()
+        else:
+            self.transcript.drop(turn)
+        view = self.view
+        said = view.conversation.said("assistant", text, stats=stats, at=time.time()) if text else view.conversation
+        self.view = replace(
+            view,
+            conversation=said,
+            busy="" if view.busy == "answering" else view.busy,
+            live=None,
+            stats=stats,
+            stopped=stats is None and error is None,
+            error=error,
+        )
+
+    def watch_view(self, old: ChatView, view: ChatView) -> None:
+        """Show the state, and tell the screen."""
+        if not self.is_mounted:
+            return
+        if replace(old, live=view.live) == view and old != view:
+            self.query_one(".figures", Static).update(figures(view))
+            return  # a token came: nothing else changed
+        self._show()
+        self.post_message(self.Changed(self, old, view))
+
+    def _show(self) -> None:
+        self.query_one(".figures", Static).update(figures(self.view))
+        self.query_one(ErrorPanel).show(self.view.error)

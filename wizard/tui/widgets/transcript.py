@@ -1,0 +1,293 @@
+"""The turns of a conversation, as long as it may be: only what is near the lines in sight is laid out.
+
+The height of a turn that nobody has seen is guessed. When it comes into sight it is laid out, and what is in sight
+already stays where it is. One line is drawn at a time, so that scrolling costs what the screen holds and no more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import accumulate
+
+from rich.segment import Segment
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style
+
+from wizard.chat.conversation import Message
+from wizard.tui.widgets.turn import BAR, Turn
+
+FRAME_S = 1 / 30
+"""Seconds between two pictures of an answer that comes."""
+SHARE = 4
+"""A picture that took long is followed by a pause this many times as long."""
+
+
+class Transcript(ScrollView, can_focus=False):
+    """Follows the end until the user scrolls up, and again when he is back at the end."""
+
+    DEFAULT_CSS = """
+    Transcript { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, classes="reading")
+        self.turns: list[Turn] = []
+        self._tops: list[int] = [0]
+        """The first line of each turn, and behind the last the number of lines."""
+        self._follows = True
+        self._waits = False
+        """A picture of what has come is due."""
+        self._cost = 0.0
+        """Seconds that the last one took."""
+        self._sought = ""
+        self._place: tuple[int, int] | None = None
+        """Turn and line of the place that was found last."""
+
+    # What is said
+
+    def show(self, messages: Iterable[Message]) -> None:
+        """Show these instead, from their end."""
+        self.turns = [Turn(one.role, one.content) for one in messages]
+        self._follows = True
+        self._measure()
+
+    def say(self, turn: Turn) -> Turn:
+        """Show one more turn, and the end."""
+        self.turns.append(turn)
+        self._follows = True
+        self._measure()
+        return turn
+
+    @property
+    def current(self) -> Turn | None:
+        """The turn that the user has gone to; None at the end."""
+        return next((turn for turn in self.turns if turn.current), None)
+
+    def drop(self, turn: Turn) -> None:
+        """Show ``turn`` no more."""
+        self.turns.remove(turn)
+        self._measure()
+
+    def grown(self) -> None:
+        """The last turn has got more: it is shown with the next picture."""
+        if not self._waits:
+            self._waits = True
+            self.set_timer(max(FRAME_S, SHARE * self._cost), self._draw)
+
+    def _draw(self) -> None:
+        self._waits = False
+        began = time.perf_counter()
+        self._measure()
+        self._cost = time.perf_counter() - began
+
+    # Where it is
+
+    def top(self, turn: Turn) -> int:
+        """The first line of ``turn``."""
+        return self._tops[self.turns.index(turn)]
+
+    def go(self, line: int) -> None:
+        """Bring ``line`` to the top, as far as there are lines below it."""
+        self._follows = False
+        self.scroll_to(y=line, animate=False)
+        self._look()
+
+    def go_to(self, turn: Turn, line: int = 0) -> None:
+        """Bring a line of ``turn`` to the top; everything from there on is laid out, so that it is exact."""
+        turn.lines(self._width)
+        self._measure()
+        self.go(self.top(turn) + line)
+
+    def step(self, by: int) -> None:
+        """Go to the turn before or after; behind the last is the end."""
+        here = self.current
+        at = self.turns.index(here) if here else len(self.turns)
+        self._point(None)
+        at = max(at + by, 0)
+        if at < len(self.turns):
+            self._point(self.turns[at])
+            self.go_to(self.turns[at])
+        else:
+            self._follows = True
+        self._measure()
+
+    def mark_code(self, turn: Turn, number: int | None) -> None:
+        """Mark a block of code in ``turn`` and bring it into sight; None marks none."""
+        for each in self.turns:
+            if each.marked is not None:
+                each.marked = None
+                each.changed()
+        if number is not None:
+            turn.marked = number
+            turn.changed()
+            self.go_to(turn, turn.code_line(number, self._width))
+        self._measure()
+
+    def _point(self, turn: Turn | None) -> None:
+        for each in self.turns:
+            if each.current != (each is turn):
+                each.current = each is turn
+                each.changed()
+
+    def seek(self, text: str, by: int) -> tuple[int, int]:
+        """Go to the next place with ``text``, later (1) or earlier (-1), or to the last (0).
+
+        Returns:
+            Which place it is, counted from 1 (0: none), and how many there are.
+        """
+        self._sought = text.lower()
+        counts = [turn.text.lower().count(self._sought) if text else 0 for turn in self.turns]
+        if by == 0 or self._place is None:
+            self._place, by = (len(self.turns), 0), -1
+        here, line = self._place
+        ahead = [at for at, count in enumerate(counts) if count and (at - here) * by >= 0]
+        for at in sorted(ahead, key=lambda at: abs(at - here)):
+            lines = [each for each in self._lines_with(self.turns[at]) if at != here or (each - line) * by > 0]
+            if lines:
+                self._place = (at, lines[0] if by > 0 else lines[-1])
+                self.go_to(self.turns[at], self._place[1] - self.size.height // 2)
+                break
+        self.refresh()
+        at, line = self._place
+        if at >= len(self.turns) or not counts[at]:
+            return 0, sum(counts)
+        return sum(counts[:at]) + self._lines_with(self.turns[at]).index(line) + 1, sum(counts)
+
+    def _lines_with(self, turn: Turn) -> list[int]:
+        """Lines of ``turn`` with what is sought, one for each place; the first where it goes over a line's end."""
+        lines = enumerate(turn.lines(self._width))
+        return [number for number, line in lines for _ in range(line.plain.lower().count(self._sought))] or [1]
+
+    @property
+    def _width(self) -> int:
+        return max(self.scrollable_content_region.width, BAR + 1)
+
+    def _measure(self) -> None:
+        """Lay out what is in sight, and say how high everything is."""
+        if not self.size:
+            return
+        width, page = self._width, self.size.height
+        if self._follows:
+            room = page + 1
+            for turn in reversed(self.turns):
+                room -= len(turn.lines(width))
+                if room <= 0:
+                    break
+        self._tops = [0, *accumulate(turn.height(width) for turn in self.turns)]
+        self.virtual_size = Size(width, self._tops[-1])
+        if self._follows:
+            self.scroll_end(animate=False, immediate=True, x_axis=False)
+        self.refresh()
+
+    def _look(self) -> None:
+        """Lay out the turns that have come into sight; what was seen stays where it is."""
+        width, height = self._width, self.size.height
+        top = self.scroll_offset.y
+        at = self._at(top)
+        moved = False
+        shift = 0
+        while at < len(self.turns) and self._tops[at] < top + shift + height:
+            turn = self.turns[at]
+            if not turn.known:
+                before = turn.height(width)
+                after = len(turn.lines(width))
+                moved = True
+                if self._tops[at] < top and after != before:
+                    shift += after - before
+                self._tops = [0, *accumulate(each.height(width) for each in self.turns)]
+            at += 1
+        if moved:
+            self.virtual_size = Size(width, self._tops[-1])
+            if shift:
+                self.scroll_to(y=max(top + shift, 0), animate=False, force=True)
+            self.refresh()
+
+    def _at(self, line: int) -> int:
+        """The number of the turn that has ``line``."""
+        from bisect import bisect_right
+
+        return min(max(bisect_right(self._tops, line) - 1, 0), max(len(self.turns) - 1, 0))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Note whether the end is in sight; lay out what has come into sight."""
+        super().watch_scroll_y(old_value, new_value)
+        self._follows = new_value >= self.max_scroll_y
+        self._look()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Everything has other lines now."""
+        follows, turn, inside = self._follows, None, 0
+        if not follows and self.turns:
+            at = self._at(self.scroll_offset.y)
+            turn, inside = self.turns[at], self.scroll_offset.y - self._tops[at]
+        self._measure()
+        if turn is not None:
+            self.go_to(turn, inside)
+
+    # What is seen
+
+    def render_line(self, y: int) -> Strip:
+        """One line, wrapped already."""
+        number = self.scroll_offset.y + y
+        style = self.visual_style
+        width = self.size.width
+        if number >= self._tops[-1] or not self.turns:
+            return Strip.blank(width, style.rich_style)
+        line = self._with_places(self.line(number), number)
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            start, end = span
+            start, end = start + BAR, len(line) if end == -1 else end + BAR
+            selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+            line = line.stylize(selected, start, end)
+        segments: list[Segment] = []
+        x = 0
+        for text, each in line.render(style, end="", parse_style=self._get_style):
+            # Offsets are for selecting with the mouse; the bar is no part of the text.
+            shown = each.rich_style_with_offset(x - BAR, number) if x >= BAR else each.rich_style
+            segments.append(Segment(text, shown))
+            x += len(text)
+        return Strip(segments).adjust_cell_length(width, style.rich_style)
+
+    def _with_places(self, line: Content, number: int) -> Content:
+        """``line`` with what is sought in it marked; the place that was gone to most."""
+        if not self._sought:
+            return line
+        here = (
+            self._place and self._place[0] < len(self.turns) and number == self._tops[self._place[0]] + self._place[1]
+        )
+        text, start = line.plain.lower(), 0
+        while (start := text.find(self._sought, start)) >= 0:
+            end = start + len(self._sought)
+            line = line.stylize("reverse bold" if here else "reverse", start, end)
+            start = end
+        return line
+
+    def line(self, number: int) -> Content:
+        """The line ``number``."""
+        at = self._at(number)
+        lines = self.turns[at].lines(self._width)
+        inside = number - self._tops[at]
+        return lines[inside] if inside < len(lines) else Content("")
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that the mouse has selected, without bars."""
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self._tops[-1] - 1
+        found: list[str] = []
+        for number in range(first, min(last, self._tops[-1] - 1) + 1):
+            text = self.line(number).plain[BAR:]
+            span = selection.get_span(number)
+            start, end = span or (0, -1)
+            found.append(text[start:].rstrip() if end == -1 else text[start:end])
+        return "\n".join(found), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show it."""
+        self.refresh()
