@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_json
 from wizard.model import local
 from wizard.model.facts import ModelFacts
@@ -65,9 +66,13 @@ def kept(ref: HubRef, why: str) -> ModelFacts | None:
     """
     if noted := _noted(ref):
         day = time.strftime("%Y-%m-%d", time.gmtime(_note(ref).stat().st_mtime))
-        return replace(noted, unknown={**noted.unknown, "hub": f"{why}; this is what it said on {day}"})
+        return replace(
+            noted, unknown={**noted.unknown, "hub": tr("{why}; this is what it said on {day}", why=why, day=day)}
+        )
     if facts := _of_snapshot(ref):
-        return replace(facts, unknown={**facts.unknown, "hub": f"{why}; this is from the files in the cache"})
+        return replace(
+            facts, unknown={**facts.unknown, "hub": tr("{why}; this is from the files in the cache", why=why)}
+        )
     return known(ref, why)
 
 

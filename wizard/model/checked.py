@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import ModelError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 
 LARGEST_JSON = 10_000_000
@@ -25,7 +26,7 @@ class _DuplicateKeyError(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _DuplicateKeyError("a key is there twice, so it has no one meaning")
+        raise _DuplicateKeyError(tr("a key is there twice, so it has no one meaning"))
     return found
 
 
@@ -38,18 +39,17 @@ def parse_object(raw: bytes, where: str) -> dict[str, Any]:
     try:
         data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
     except RecursionError as error:
-        raise _not_json(where, "it nests too deep") from error
+        raise _not_json(where, tr("it nests too deep")) from error
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise _not_json(where, str(error)) from error
     if not isinstance(data, dict):
-        raise _not_json(where, f"it holds {_kind(data)} where an object is expected")
+        raise _not_json(where, tr("it holds {what} where an object is expected", what=_kind(data)))
     return data
 
 
 def _not_json(where: str, why: str) -> ModelError:
-    return ModelError(
-        "TW-M04", f"{where} cannot be read as JSON: {plain(why)[:200]}", "Fetch the file again, or mend it."
-    )
+    text = tr("{where} cannot be read as JSON: {why}", where=where, why=plain(why)[:200])
+    return ModelError("TW-M04", text, tr("Fetch the file again, or mend it."))
 
 
 def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
@@ -66,15 +66,16 @@ def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
     if len(raw) > limit:
         raise ModelError(
             "TW-M04",
-            f"{path} is larger than {limit // 1_000_000} MB",
-            "No model needs such a file: check where the folder is from.",
+            tr("{path} is larger than {size} MB", path=path, size=limit // 1_000_000),
+            tr("No model needs such a file: check where the folder is from."),
         )
     return raw
 
 
 def unreadable(path: Path, error: OSError) -> ModelError:
     """The error for a file that the system does not let us read."""
-    return ModelError("TW-M17", f"{path} cannot be read: {error.strerror or error}", "Mend its rights, then try again.")
+    text = tr("{path} cannot be read: {error}", path=path, error=error.strerror or error)
+    return ModelError("TW-M17", text, tr("Mend its rights, then try again."))
 
 
 def read_object(path: Path, limit: int = LARGEST_JSON) -> dict[str, Any]:
@@ -101,10 +102,11 @@ def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int
     numbers = [_integer(item) for item in value] if isinstance(value, (list, tuple)) else [_integer(value)]
     sane = [number for number in numbers if number is not None]
     if not sane or len(sane) < len(numbers):
-        raise _impossible(where, name, f"{_kind(value)}, where a whole number is expected")
+        raise _impossible(where, name, tr("{what}, where a whole number is expected", what=_kind(value)))
     largest = max(sane)
     if min(sane) < min(low, 0 if len(sane) > 1 else low) or not low <= largest <= high:
-        raise _impossible(where, name, f"{_digits(largest if largest > high else min(sane))}, not in {low} … {high:,}")
+        said = _digits(largest if largest > high else min(sane))
+        raise _impossible(where, name, tr("{number}, not in {low} … {high:,}", number=said, low=low, high=high))
     return largest
 
 
@@ -118,27 +120,27 @@ def _integer(value: object) -> int | None:
 
 def _digits(number: int) -> str:
     """A number that may be absurdly long; Python refuses to print more than 4300 digits."""
-    return str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
+    return str(number) if number.bit_length() <= 128 else tr("a number of {bits} bits", bits=number.bit_length())
 
 
 def _impossible(where: str, name: str, what: str) -> ModelError:
     return ModelError(
         "TW-M05",
-        f"{where} says that {name} is {what}",
-        "The file is damaged or made up: fetch the model again, or correct that value.",
+        tr("{where} says that {field} is {what}", where=where, field=name, what=what),
+        tr("The file is damaged or made up: fetch the model again, or correct that value."),
     )
 
 
 def _kind(value: object) -> str:
     names = {
-        dict: "an object",
-        list: "a list",
-        tuple: "a list",
-        str: "text",
-        bool: "true or false",
-        float: "a fraction",
+        dict: mark("an object"),
+        list: mark("a list"),
+        tuple: mark("a list"),
+        str: mark("text"),
+        bool: mark("true or false"),
+        float: mark("a fraction"),
     }
-    return "null" if value is None else names.get(type(value), "a number")
+    return "null" if value is None else tr(names.get(type(value), mark("a number")))
 
 
 def label(value: object, limit: int = 100) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from wizard.kernel.language import tr
 from wizard.model import families, parameters, quantization
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.checked import label, whole
@@ -52,16 +53,19 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         family, text = families.completed(name, text, nested=nested)
     numbers, unknown = _numbers(text, where)
     if architecture is None:
-        unknown["architecture"] = "config.json names no architecture"
+        unknown["architecture"] = tr("config.json names no architecture")
     anatomy = parameters.anatomy(family, numbers, text, where) if family else None
     if anatomy is None:
         unknown["parameters"] = unknown["anatomy"] = (
-            "config.json lacks a field that is needed to count them"
+            tr("config.json lacks a field that is needed to count them")
             if family
-            else f"the wizard cannot count {architecture or 'an unnamed architecture'} from its config.json alone"
+            else tr(
+                "the wizard cannot count {architecture} from its config.json alone",
+                architecture=architecture or tr("an unnamed architecture"),
+            )
         )
     elif nested or isinstance(config.get("vision_config"), dict):
-        unknown["vision"] = "config.json does not say how many parameters the vision part has: they are not counted"
+        unknown["vision"] = tr("config.json does not say how many parameters the vision part has: they are not counted")
     return replace(
         facts,
         architecture=architecture,
@@ -139,7 +143,7 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
     if found["head_dim"] is None and heads and hidden and hidden % heads == 0:
         found["head_dim"] = hidden // heads
     unknown = {
-        field: f"config.json does not say {_FIELDS[field][0][0]}"
+        field: tr("config.json does not say {field}", field=_FIELDS[field][0][0])
         for field, value in found.items()
         if value is None and field not in _OPTIONAL
     }

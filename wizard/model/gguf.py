@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wizard.kernel.errors import ModelError
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.checked import unreadable
@@ -185,10 +186,10 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count > self.total - self.position:
-            raise _TooShortError(f"it has {self.total} bytes and its header goes on after them")
+            raise _TooShortError(tr("it has {total} bytes and its header goes on after them", total=self.total))
         raw = self.file.read(count)
         if len(raw) < count:
-            raise _TooShortError("its header goes on after the bytes that are there")
+            raise _TooShortError(tr("its header goes on after the bytes that are there"))
         self.position += count
         return raw
 
@@ -198,7 +199,7 @@ class _Reader:
     def text(self, limit: int = _LONGEST_TEXT) -> str:
         length = self.number("Q")
         if length > limit:
-            raise refused(self.where, f"a text in its header claims {length} bytes")
+            raise refused(self.where, tr("a text in its header claims {length} bytes", length=length))
         return self.take(length).decode("utf-8", "replace")
 
     def value(self, kind: int, *, keep_texts: bool = False) -> Any:
@@ -207,7 +208,7 @@ class _Reader:
         if kind == _ARRAY:
             return self.array(keep_texts)
         if kind not in _SCALARS:
-            raise refused(self.where, f"its header has a value of unknown type {kind}")
+            raise refused(self.where, tr("its header has a value of unknown type {kind}", kind=kind))
         return self.number(_SCALARS[kind])
 
     def array(self, keep_texts: bool) -> tuple[Any, ...] | None:
@@ -217,7 +218,7 @@ class _Reader:
             self.expect(count, 8)
             return self.texts(count, keep_texts)
         if kind not in _SCALARS:
-            raise refused(self.where, f"its header has an array of unknown type {kind}")
+            raise refused(self.where, tr("its header has an array of unknown type {kind}", kind=kind))
         each = struct.calcsize(_SCALARS[kind])
         self.expect(count, each)
         if count > _KEPT_ITEMS:
@@ -236,9 +237,9 @@ class _Reader:
     def expect(self, count: int, least_bytes: int) -> None:
         """Refuse a count of things that cannot all be in the rest of the file, or that nobody needs."""
         if count > _MOST_ENTRIES:
-            raise refused(self.where, f"its header speaks of {count} entries in one list")
+            raise refused(self.where, tr("its header speaks of {count} entries in one list", count=count))
         if count * least_bytes > self.total - self.position:
-            raise _TooShortError(f"its header speaks of {count} entries, more than the file can hold")
+            raise _TooShortError(tr("its header speaks of {count} entries, more than the file can hold", count=count))
 
     def skip(self, count: int) -> None:
         while count:
@@ -263,13 +264,17 @@ class _Tensors:
             name = reader.text(_LONGEST_KEY)
             dimensions = reader.number("I")
             if dimensions > 8:  # GGML_MAX_DIMS is 4 today
-                raise refused(reader.where, f"tensor {name!r} has {dimensions} dimensions")
+                raise refused(
+                    reader.where, tr("tensor {name!r} has {dimensions} dimensions", name=name, dimensions=dimensions)
+                )
             shape = struct.unpack(f"<{dimensions}Q", reader.take(8 * dimensions))
             elements = math.prod(shape)
             kind, offset = reader.number("I"), reader.number("Q")
             type_name, block, block_bytes = _TYPES.get(kind, (f"type {kind}", 1, 0))
             if elements % block:
-                raise refused(reader.where, f"tensor {name!r} does not fill its {type_name} blocks")
+                raise refused(
+                    reader.where, tr("tensor {name!r} does not fill its {type} blocks", name=name, type=type_name)
+                )
             weights[type_name] += elements
             spans.append((offset, offset + elements // block * block_bytes))
             tensors.append(Tensor(name, type_name, shape, elements // block * block_bytes))
@@ -282,25 +287,26 @@ class _Tensors:
 
 def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: object) -> None:
     if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
-        raise refused(reader.where, "its alignment is nonsense")
+        raise refused(reader.where, tr("its alignment is nonsense"))
     start = -(-reader.position // alignment) * alignment
     end = 0
     for begin, stop in sorted(spans):
         if begin < end:
-            raise refused(reader.where, "its tensors overlap")
+            raise refused(reader.where, tr("its tensors overlap"))
         end = stop
     if spans and start + end > reader.total:
-        raise _TooShortError(f"{size(start + end - reader.total)} of weights are missing at its end")
+        raise _TooShortError(tr("{size} of weights are missing at its end", size=size(start + end - reader.total)))
 
 
 def _counts(reader: _Reader) -> tuple[int, int]:
     """Check magic and version; return the numbers of tensors and of metadata pairs."""
     if reader.take(4) != b"GGUF":
-        raise refused(reader.where, "it does not begin with GGUF")
+        raise refused(reader.where, tr("it does not begin with GGUF"))
     version = reader.number("I")
     if version not in (2, 3):
-        turned = "it is for big-endian machines" if version >> 16 else f"its version is {version}, not 2 or 3"
-        raise refused(reader.where, turned)
+        if version >> 16:
+            raise refused(reader.where, tr("it is for big-endian machines"))
+        raise refused(reader.where, tr("its version is {version}, not 2 or 3", version=version))
     tensors, pairs = reader.number("Q"), reader.number("Q")
     reader.expect(pairs, 13)
     return tensors, pairs
@@ -310,10 +316,10 @@ def _refuse_parts(metadata: dict[str, Any], where: str) -> None:
     """Adapters, projectors and parts of split files are GGUF too, but no model that can be served alone."""
     kind = metadata.get("general.type", "model")
     if kind != "model":
-        raise refused(where, f"it holds {plain(str(kind))[:40]!r}, not a model")
+        raise refused(where, tr("it holds {kind!r}, not a model", kind=plain(str(kind))[:40]))
     parts = metadata.get("split.count", 0)
     if isinstance(parts, int) and parts > 1:
-        raise refused(where, f"it is one of {parts} parts; join them with `llama-gguf-split --merge`")
+        raise refused(where, tr("it is one of {parts} parts; join them with `llama-gguf-split --merge`", parts=parts))
 
 
 def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) -> dict[str, str]:
@@ -327,14 +333,13 @@ def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) 
 
 def refused(where: str, why: str) -> ModelError:
     """The error for a file that is not a usable GGUF model."""
-    return ModelError(
-        "TW-M09", f"{where} is not a GGUF model that can be used: {plain(why)[:300]}", "Choose another .gguf file."
-    )
+    text = tr("{where} is not a GGUF model that can be used: {why}", where=where, why=plain(why)[:300])
+    return ModelError("TW-M09", text, tr("Choose another .gguf file."))
 
 
 def _truncated(where: str, why: str) -> ModelError:
     return ModelError(
         "TW-M10",
-        f"{where} is truncated: {why}",
-        "Delete it and fetch it again; an interrupted download is the usual cause.",
+        tr("{where} is truncated: {why}", where=where, why=why),
+        tr("Delete it and fetch it again; an interrupted download is the usual cause."),
     )

@@ -57,13 +57,13 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
     if facts := cache.complete(ref):
         return facts
     if offline or _told_to_be_offline():
-        if facts := cache.kept(ref, "the hub was not asked, being offline"):
+        if facts := cache.kept(ref, tr("the hub was not asked, being offline")):
             return facts
         raise offline_error(ref)
     try:
         facts = _within(DEADLINE, lambda: _ask(ref), ref)
     except NetworkError as error:
-        if facts := cache.kept(ref, "the hub does not answer"):
+        if facts := cache.kept(ref, tr("the hub does not answer")):
             return facts
         raise error
     cache.keep(ref, facts)
@@ -191,7 +191,7 @@ def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:
     thread.join(seconds)
     if done:
         return done[0]
-    raise failed[0] if failed else silent(f"it did not answer within {seconds:.0f} s")
+    raise failed[0] if failed else silent(tr("it did not answer within {seconds:.0f} s", seconds=seconds))
 
 
 def _ask(ref: HubRef) -> ModelFacts:
@@ -229,7 +229,7 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
     """
     if ref.file:
         if ref.file not in sizes:
-            raise _nothing(ref, f"has no file {ref.file}", sizes)
+            raise _nothing(ref, tr("{repo} has no file {file}", repo=ref.repo, file=ref.file), sizes)
         return ref.file
     if "config.json" in sizes and local.loaded_files(list(sizes)):
         return None
@@ -238,13 +238,16 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
         return chosen
     if not files and any(local.weight_format(name) == "pickle" for name in sizes):
         raise local.only_pickle(str(ref))
-    raise _nothing(ref, f"holds {len(files)} .gguf files" if files else "holds no weights that can be used", sizes)
+    if files:
+        raise _nothing(ref, tr("{repo} holds {count} .gguf files", repo=ref.repo, count=len(files)), sizes)
+    raise _nothing(ref, tr("{repo} holds no weights that can be used", repo=ref.repo), sizes)
 
 
 def _nothing(ref: HubRef, what: str, sizes: dict[str, int | None]) -> ModelError:
     names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
-    named = f"Name one of its files: {', '.join(f'{ref.repo}:{n}' for n in names)}." if names else "Choose another one."
-    return ModelError("TW-M16", f"{ref.repo} {what}", named)
+    refs = ", ".join(f"{ref.repo}:{name}" for name in names)
+    todo = tr("Name one of its files: {names}.", names=refs) if names else tr("Choose another one.")
+    return ModelError("TW-M16", what, todo)
 
 
 def _safetensors_facts(
@@ -266,9 +269,15 @@ def _safetensors_facts(
         return weights.with_elements(facts, elements)  # the headers could say nothing new
     tensors = _headers(api, ref, names)
     if tensors is None:
-        why = f"the headers of the {len(names)} files did not come within {HEADER_SECONDS:.0f} s"
+        why = tr(
+            "the headers of the {count} files did not come within {seconds:.0f} s",
+            count=len(names),
+            seconds=HEADER_SECONDS,
+        )
         return replace(weights.with_elements(facts, elements), unknown={**facts.unknown, "stored": why})
-    told = weights.with_tensors(facts, tensors, read_object(folder / "config.json"), f"config.json of {ref}")
+    told = weights.with_tensors(
+        facts, tensors, read_object(folder / "config.json"), tr("config.json of {ref}", ref=ref)
+    )
     unused = sum(tensor.bytes for tensor in tensors) - (told.weight_bytes or 0)
     return replace(told, weight_bytes=None if facts.weight_bytes is None else max(facts.weight_bytes - unused, 0))
 
@@ -276,7 +285,8 @@ def _safetensors_facts(
 def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) -> Path:
     """Get config.json and what lies beside it into the Hugging Face cache; return the snapshot's folder."""
     if (sizes["config.json"] or 0) > LARGEST_JSON:
-        raise ModelError("TW-M04", f"config.json of {ref} is larger than 10 MB", "Choose another repository.")
+        text = tr("config.json of {ref} is larger than 10 MB", ref=ref)
+        raise ModelError("TW-M04", text, tr("Choose another repository."))
     wanted = [name for name in chat_format.FILES if name in sizes and (sizes[name] or 0) <= LARGEST_JSON]
     paths = [
         api.hf_hub_download(

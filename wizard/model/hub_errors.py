@@ -8,12 +8,13 @@ from __future__ import annotations
 import errno
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.model.cache import endpoint, hub_cache
 from wizard.model.refs import HubRef
 
-_OFFLINE = "To work without it, give a folder or .gguf file on this disk (./PATH) or run `triton-wizard up demo`."
+_OFFLINE = mark("To work without it, give a folder or .gguf file on this disk (./PATH) or run `triton-wizard up demo`.")
 
 
 def translated(error: BaseException, ref: HubRef | None) -> WizardError:
@@ -32,32 +33,39 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
         return silent(str(error) or type(error).__name__)
     return NetworkError(
         "TW-M14",
-        f"{endpoint()} answers, but not as the hub does: {_short(error)}",
-        f"Check HF_ENDPOINT and any proxy between. {_OFFLINE}",
+        tr("{address} answers, but not as the hub does: {error}", address=endpoint(), error=_short(error)),
+        _or_offline(tr("Check HF_ENDPOINT and any proxy between.")),
     )
 
 
 def silent(why: str) -> NetworkError:
     """The hub cannot be reached or does not answer."""
-    return NetworkError(
-        "TW-M13", f"the hub at {endpoint()} does not answer: {_short(why)}", f"Check the network. {_OFFLINE}"
-    )
+    text = tr("the hub at {address} does not answer: {why}", address=endpoint(), why=_short(why))
+    return NetworkError("TW-M13", text, _or_offline(tr("Check the network.")))
 
 
 def offline_error(ref: HubRef) -> ModelError:
     """Offline was asked for and the model is not here."""
     return ModelError(
         "TW-M15",
-        f"{ref} is not on this disk, and the hub may not be asked (offline)",
-        f"Go online once to fetch it (unset HF_HUB_OFFLINE). {_OFFLINE}",
+        tr("{ref} is not on this disk, and the hub may not be asked (offline)", ref=ref),
+        _or_offline(tr("Go online once to fetch it (unset HF_HUB_OFFLINE).")),
     )
+
+
+def _or_offline(todo: str) -> str:
+    return " ".join((todo, tr(_OFFLINE)))
 
 
 def _no_cache(error: OSError) -> WorkspaceError:
     return WorkspaceError(
         "TW-M18",
-        f"the cache of the hub's files in {hub_cache()} cannot be written: {_short(error.strerror or error)}",
-        "Free some space or mend its rights, or name another folder with HF_HOME.",
+        tr(
+            "the cache of the hub's files in {folder} cannot be written: {error}",
+            folder=hub_cache(),
+            error=_short(error.strerror or error),
+        ),
+        tr("Free some space or mend its rights, or name another folder with HF_HOME."),
     )
 
 
@@ -71,38 +79,48 @@ def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, w
     """Errors that are about the repository and not about the way to it."""
     if "GatedRepoError" in names:
         page = f"{endpoint()}/{ref.repo if ref else ''}"
+        if with_token:
+            return ModelError(
+                "TW-M12",
+                tr(
+                    "{ref} is gated: its owner lets only people in who accepted its licence, and the token that is set "
+                    "does not belong to one of them",
+                    ref=ref,
+                ),
+                tr(
+                    "Accept it at {page} with the account of the token (`hf auth whoami`), or log in with another one.",
+                    page=page,
+                ),
+            )
         return ModelError(
             "TW-M12",
-            f"{ref} is gated: its owner lets only people in who accepted its licence"
-            + (", and the token that is set does not belong to one of them" if with_token else ""),
-            f"Accept it at {page} with the account of the token (`hf auth whoami`), or log in with another one."
-            if with_token
-            else f"Accept it at {page}, then log in with `hf auth login` or set HF_TOKEN.",
+            tr("{ref} is gated: its owner lets only people in who accepted its licence", ref=ref),
+            tr("Accept it at {page}, then log in with `hf auth login` or set HF_TOKEN.", page=page),
         )
     if names & {"RepositoryNotFoundError", "RevisionNotFoundError"}:
         return ModelError(
             "TW-M11",
-            f"the hub has no {ref}, or it is private",
-            "Check the spelling; for a private one log in with `hf auth login`; for a folder on disk write ./PATH.",
+            tr("the hub has no {ref}, or it is private", ref=ref),
+            tr("Check the spelling; for a private one log in with `hf auth login`; for a folder on disk write ./PATH."),
         )
     if "EntryNotFoundError" in names:
-        return ModelError("TW-M16", f"{ref} lacks a file that it lists itself", "Try again, or choose another one.")
+        text = tr("{ref} lacks a file that it lists itself", ref=ref)
+        return ModelError("TW-M16", text, tr("Try again, or choose another one."))
     if status in (401, 403):
         return ModelError(
             "TW-M12",
-            f"the hub does not let you read {ref} (HTTP {status})",
-            "Your token may be wrong, expired or too narrow: see `hf auth whoami`, then `hf auth login`.",
+            tr("the hub does not let you read {ref} (HTTP {status})", ref=ref, status=status),
+            tr("Your token may be wrong, expired or too narrow: see `hf auth whoami`, then `hf auth login`."),
         )
     return None
 
 
 def _http(status: int) -> NetworkError:
-    why = "too many requests; logging in raises the limit" if status == 429 else "its own trouble"
-    return NetworkError(
-        "TW-M14",
-        f"the hub at {endpoint()} answers with HTTP {status}" + (f" ({why})" if status >= 429 else ""),
-        f"Try again in a minute. {_OFFLINE}",
-    )
+    text = tr("the hub at {address} answers with HTTP {status}", address=endpoint(), status=status)
+    if status >= 429:
+        limited = tr("too many requests; logging in raises the limit")
+        text += f" ({limited if status == 429 else tr('its own trouble')})"
+    return NetworkError("TW-M14", text, _or_offline(tr("Try again in a minute.")))
 
 
 def _short(text: object) -> str:

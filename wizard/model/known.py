@@ -7,6 +7,7 @@ from typing import Any
 
 from wizard.catalog import profiles
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.values import from_json
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -50,7 +51,7 @@ def known(ref: HubRef, why: str) -> ModelFacts | None:
         licence=one.licence,
         gated=one.gated,
     )
-    shipped = f"{why}; architecture and sizes are from the configuration that is shipped with the wizard"
+    shipped = tr("{why}; architecture and sizes are from the configuration that is shipped with the wizard", why=why)
     found = describe(replace(facts, unknown={"hub": shipped}), one.config, str(path))
     return replace(found, weight_bytes=_bytes(found))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import ModelError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
 from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, weights
 from wizard.model.checked import label, optional_object, read_bytes, read_object, unreadable, whole
@@ -19,7 +20,7 @@ _SUFFIXES = {
     ".gguf": "gguf",
 }
 _FRONT_MATTER = 20_000  # bytes of a model card in which its fields are looked for
-_NO_WEIGHTS = "there are no weights beside config.json"
+_NO_WEIGHTS = mark("there are no weights beside config.json")
 _UNQUANTISED = ("F32", "F16", "BF16", "F64")
 _GGUF_FIELDS = {
     "layers": ("block_count", 10_000),
@@ -56,15 +57,16 @@ def of_path(path: Path, ref: str) -> ModelFacts:
     if is_folder:
         return of_folder(path, ref)
     if not is_file:
-        raise ModelError("TW-M02", f"there is no file or folder {path}", "Check the path; `ls` shows what is there.")
+        text = tr("there is no file or folder {path}", path=path)
+        raise ModelError("TW-M02", text, tr("Check the path; `ls` shows what is there."))
     if path.suffix.lower() == ".gguf":
         return of_gguf(path, ref)
     if weight_format(path.name) == "pickle":
         raise only_pickle(str(path))
     raise ModelError(
         "TW-M03",
-        f"{path} is neither a model folder nor a .gguf file",
-        "Name the folder that holds config.json, or a file whose name ends with .gguf.",
+        tr("{path} is neither a model folder nor a .gguf file", path=path),
+        tr("Name the folder that holds config.json, or a file whose name ends with .gguf."),
     )
 
 
@@ -93,7 +95,7 @@ def described(facts: ModelFacts, folder: Path) -> ModelFacts:
     """
     facts = config.describe(facts, read_object(folder / "config.json"), str(folder / "config.json"))
     chat = chat_format.of_folder(folder)
-    unknown = {} if chat else {"chat": "there is no chat template beside config.json"}
+    unknown = {} if chat else {"chat": tr("there is no chat template beside config.json")}
     stored_as = facts.quantization or quantization.of_modelopt(optional_object(folder / "hf_quant_config.json"))
     return replace(facts, chat=chat, quantization=stored_as, unknown={**facts.unknown, **unknown})
 
@@ -139,18 +141,18 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         found["head_dim"] = found["hidden_size"] // found["heads"] or None
     found["vocabulary"] = header.vocabulary or found["vocabulary"]
     unknown = {
-        name: f"the file's header does not say {_GGUF_FIELDS[name][0]}"
+        name: tr("the file's header does not say {field}", field=_GGUF_FIELDS[name][0])
         for name, value in found.items()
         if value is None and not name.startswith("experts")
     }
     chat = chat_format.of_gguf(header)
     if chat is None:
-        unknown["chat"] = "the file has no chat template"
+        unknown["chat"] = tr("the file has no chat template")
     if header.parameters is None:
-        unknown["parameters"] = "only the beginning of the file was read"
+        unknown["parameters"] = tr("only the beginning of the file was read")
     anatomy = gguf_anatomy.anatomy(header, found, where)
     if anatomy is None:
-        unknown["anatomy"] = unknown.get("parameters", "the file's header lacks a size that is needed for it")
+        unknown["anatomy"] = unknown.get("parameters") or tr("the file's header lacks a size that is needed for it")
     return replace(
         facts,
         anatomy=anatomy,
@@ -172,8 +174,11 @@ def only_pickle(where: str) -> ModelError:
     """The refusal of weights that run code when they are opened."""
     return ModelError(
         "TW-M06",
-        f"{where} has its weights only as pickle files (.bin, .pt), which can run any code when they are opened",
-        "Choose a repository or revision with .safetensors or .gguf files, or convert the weights in a sandbox.",
+        tr(
+            "{where} has its weights only as pickle files (.bin, .pt), which can run any code when they are opened",
+            where=where,
+        ),
+        tr("Choose a repository or revision with .safetensors or .gguf files, or convert the weights in a sandbox."),
     )
 
 
@@ -191,13 +196,14 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
     if chosen := gguf.preferred(files):
         return of_gguf(folder / chosen, ref)
     if files:
-        raise ModelError("TW-M03", f"{folder} holds {len(files)} .gguf files", f"Name one of them: {folder / files[0]}")
+        text = tr("{folder} holds {count} .gguf files", folder=folder, count=len(files))
+        raise ModelError("TW-M03", text, tr("Name one of them: {file}", file=folder / files[0]))
     if any(weight_format(name) == "pickle" for name in names):
         raise only_pickle(str(folder))
     raise ModelError(
         "TW-M03",
-        f"{folder} holds no model: it has neither config.json nor a .gguf file",
-        "Name the folder that `hf download` or `save_pretrained` wrote; config.json lies in it.",
+        tr("{folder} holds no model: it has neither config.json nor a .gguf file", folder=folder),
+        tr("Name the folder that `hf download` or `save_pretrained` wrote; config.json lies in it."),
     )
 
 
@@ -209,7 +215,7 @@ def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFac
     if not found:
         if any(weight_format(name) == "pickle" for name in names):
             raise only_pickle(str(folder))
-        return replace(facts, unknown={**facts.unknown, "weight_bytes": _NO_WEIGHTS})
+        return replace(facts, unknown={**facts.unknown, "weight_bytes": tr(_NO_WEIGHTS)})
     tensors = [tensor for name in found for tensor in safetensors.read(folder / name)]
     facts = replace(
         facts,
@@ -234,14 +240,19 @@ def _shards(index: Path) -> list[str]:
     values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
     names = sorted(values)
     if not names or any(Path(name).name != name for name in names):
-        raise safetensors.damaged(index, "its weight_map does not name files beside it")
+        raise safetensors.damaged(index, tr("its weight_map does not name files beside it"))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise ModelError(
             "TW-M08",
-            f"{len(missing)} of {len(names)} weight files are missing in {index.parent}: {', '.join(missing[:3])}"
-            + (" …" if len(missing) > 3 else ""),
-            "Run the download again; `hf download` goes on where it stopped.",
+            tr(
+                "{missing} of {all} weight files are missing in {folder}: {names}",
+                missing=len(missing),
+                all=len(names),
+                folder=index.parent,
+                names=", ".join(missing[:3]) + (" …" if len(missing) > 3 else ""),
+            ),
+            tr("Run the download again; `hf download` goes on where it stopped."),
         )
     return names
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from wizard.kernel.language import tr
 from wizard.model.checked import label
 from wizard.model.facts import Quantization
 
@@ -68,7 +69,7 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     return Quantization(
         method,
         bits,
-        f"group size {group}" if group and method in ("awq", "gptq") else _detail(found, algorithm),
+        tr("group size {size}", size=group) if group and method in ("awq", "gptq") else _detail(found, algorithm),
         format=name,
         group_size=group,
         desc_act=found.get("desc_act") is True,
@@ -157,7 +158,7 @@ def _compressed(method: str, found: Mapping[str, Any]) -> Quantization:
         _bits(weights.get("num_bits"))
         if len({_bits(each["weights"].get("num_bits")) for each in groups}) == 1
         else None,
-        "mixed precision" if names else label(found.get("format")) or label(found.get("quant_algo")),
+        tr("mixed precision") if names else label(found.get("format")) or label(found.get("quant_algo")),
         format=name,
         group_size=group,
         desc_act=weights.get("actorder") in ("group", "dynamic", True),

@@ -6,8 +6,11 @@ import re
 from dataclasses import dataclass
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
 
-FORMS = "Give a journey (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a hub id such as ORG/NAME."
+FORMS = mark(
+    "Give a journey (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a hub id such as ORG/NAME."
+)
 """What names a model, in one sentence for error messages."""
 
 _REF = re.compile(
@@ -39,5 +42,6 @@ def parse_ref(ref: str) -> HubRef:
     """
     match = _REF.fullmatch(ref)
     if match is None or ".." in ref or "--" in match["repo"] or match["repo"].endswith((".git", "-", ".")):
-        raise UsageError("TW-M01", f"{ref[:100]!r} is neither a journey nor a path nor a hub id", FORMS)
+        text = tr("{ref!r} is neither a journey nor a path nor a hub id", ref=ref[:100])
+        raise UsageError("TW-M01", text, tr(FORMS))
     return HubRef(match["repo"], match["revision"], match["file"])

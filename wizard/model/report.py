@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
@@ -15,31 +16,56 @@ _WIDTH = 80
 def text(facts: ModelFacts) -> str:
     """Describe a model: one fact a line, then what is unknown and why."""
     rows = [
-        ("model", facts.name),
-        ("from", _origin(facts)),
-        ("architecture", facts.architecture),
-        ("parameters", _parameters(facts)),
-        ("weights", _weights(facts)),
-        ("quantised", _quantised(facts)),
-        ("shape", _shape(facts)),
-        ("attention", _attention(facts)),
-        ("KV cache", _kv_cache(facts)),
-        ("vocabulary", facts.vocabulary and f"{facts.vocabulary:,} tokens"),
-        ("context", facts.max_context and f"{facts.max_context:,} tokens of prompt and answer at most"),
+        (tr("model"), facts.name),
+        (tr("from"), _origin(facts)),
+        (tr("architecture"), facts.architecture),
+        (tr("parameters"), _parameters(facts)),
+        (tr("weights"), _weights(facts)),
+        (tr("quantised"), _quantised(facts)),
+        (tr("shape"), _shape(facts)),
+        (tr("attention"), _attention(facts)),
+        (tr("KV cache"), _kv_cache(facts)),
+        (tr("vocabulary"), facts.vocabulary and tr("{count:,} tokens", count=facts.vocabulary)),
         (
-            "licence",
-            (facts.licence or "not stated") + (" (gated: must be accepted on its page)" if facts.gated else ""),
+            tr("context"),
+            facts.max_context and tr("{count:,} tokens of prompt and answer at most", count=facts.max_context),
         ),
-        ("chat", _chat(facts)),
-        ("revision", facts.revision),
+        (tr("licence"), _licence(facts)),
+        (tr("chat"), _chat(facts)),
+        (tr("revision"), facts.revision),
     ]
     lines = [_row(label, value) for label, value in rows if value]
     if facts.needs_remote_code:
-        lines.append(_row("note", "ships Python code of its own; a plan says where it may run"))
+        lines.append(_row(tr("note"), tr("ships Python code of its own; a plan says where it may run")))
     if facts.unknown:
-        lines += ["", "not known:"]
-        lines += [_row(f"  {field.replace('_', ' ')}", why) for field, why in sorted(facts.unknown.items())]
+        lines += ["", tr("not known:")]
+        lines += [
+            _row(f"  {tr(FIELDS.get(field) or field.replace('_', ' '))}", why)
+            for field, why in sorted(facts.unknown.items())
+        ]
     return "\n".join(lines)
+
+
+FIELDS = {
+    "anatomy": mark("anatomy"),
+    "architecture": mark("architecture"),
+    "chat": mark("chat"),
+    "config": mark("config"),
+    "head_dim": mark("head dim"),
+    "heads": mark("heads"),
+    "hidden_size": mark("hidden size"),
+    "hub": mark("hub"),
+    "intermediate_size": mark("intermediate size"),
+    "kv_heads": mark("kv heads"),
+    "layers": mark("layers"),
+    "max_context": mark("max context"),
+    "parameters": mark("parameters"),
+    "stored": mark("stored"),
+    "vision": mark("vision"),
+    "vocabulary": mark("vocabulary"),
+    "weight_bytes": mark("weight bytes"),
+}
+"""Field of `ModelFacts` that may be unknown, in words."""
 
 
 def _row(label: str, value: object) -> str:
@@ -50,8 +76,24 @@ def _row(label: str, value: object) -> str:
 
 
 def _origin(facts: ModelFacts) -> str:
-    where = {"hub": "the hub", "folder": "folder", "gguf": "file", "journey": "shipped with the wizard"}[facts.source]
-    return f"{where}: {facts.location}" + ("" if facts.local or facts.source != "hub" else " (not downloaded yet)")
+    where = f"{tr(SOURCES[facts.source])}: {facts.location}"
+    if facts.local or facts.source != "hub":
+        return where
+    return f"{where} ({tr('not downloaded yet')})"
+
+
+SOURCES = {
+    "hub": mark("the hub"),
+    "folder": mark("folder"),
+    "gguf": mark("file"),
+    "journey": mark("shipped with the wizard"),
+}
+"""Where a model is from, by `ModelFacts.source`."""
+
+
+def _licence(facts: ModelFacts) -> str:
+    licence = facts.licence or tr("not stated")
+    return f"{licence} ({tr('gated: must be accepted on its page')})" if facts.gated else licence
 
 
 def _parameters(facts: ModelFacts) -> str | None:
@@ -59,22 +101,22 @@ def _parameters(facts: ModelFacts) -> str | None:
         return None
     said = f"{count(facts.parameters)} ({facts.parameters:,})"
     if facts.anatomy and facts.anatomy.experts:
-        said += f", {count(facts.anatomy.active)} of them work on one token"
+        said += ", " + tr("{count} of them work on one token", count=count(facts.anatomy.active))
     return said
 
 
 def _weights(facts: ModelFacts) -> str | None:
     if not facts.weights:
         return None
-    files = "1 file" if len(facts.weights) == 1 else f"{len(facts.weights)} files"
-    kind = facts.weights[0].format
-    stored = facts.dtype or "unknown type"
+    stored = facts.dtype or tr("unknown type")
     if facts.quantization and facts.quantization.method != "gguf":
         detail = f", {facts.quantization.detail}" if facts.quantization.detail else ""
-        stored = f"{facts.quantization.method}{detail}, else {stored}"
+        stored = tr("{method}, else {dtype}", method=f"{facts.quantization.method}{detail}", dtype=stored)
     elif facts.quantization and facts.quantization.bits:
-        stored += f", {facts.quantization.bits:g} bits a weight"
-    return f"{size(facts.weight_bytes)} in {files}, {kind}, {stored}"
+        stored += ", " + tr("{bits:g} bits a weight", bits=facts.quantization.bits)
+    files, total = len(facts.weights), size(facts.weight_bytes)
+    found = ntr("{size} in {count} file", "{size} in {count} files", files, size=total, count=files)
+    return f"{found}, {facts.weights[0].format}, {stored}"
 
 
 def _quantised(facts: ModelFacts) -> str | None:
@@ -82,15 +124,18 @@ def _quantised(facts: ModelFacts) -> str | None:
     if found is None or found.method == "gguf":
         return None
     if found.format is None:
-        said = ["in a way that the wizard has no name for"]
+        said = [tr("in a way that the wizard has no name for")]
     else:
         group = found.group_size
-        blocks = f"blocks of {group} x {group}" if found.format == "fp8_block" else f"groups of {group}"
-        said = [found.format.replace("_", " "), blocks if group else "no groups"]
+        groups = tr("no groups")
+        if group:
+            blocks = found.format == "fp8_block"
+            groups = tr("blocks of {size} x {size}", size=group) if blocks else tr("groups of {size}", size=group)
+        said = [found.format.replace("_", " "), groups]
     if found.desc_act:
-        said.append("in activation order")
+        said.append(tr("in activation order"))
     if found.kv_dtype:
-        said.append(f"scales for a KV cache in {found.kv_dtype}")
+        said.append(tr("scales for a KV cache in {dtype}", dtype=found.kv_dtype))
     return ", ".join(said)
 
 
@@ -100,19 +145,27 @@ def _attention(facts: ModelFacts) -> str | None:
     if anatomy is None:
         return None
     if latent := _latent(facts):
-        said = [f"MLA, a latent row of {latent} for each token"]
+        said = [tr("MLA, a latent row of {width} for each token", width=latent)]
     elif not anatomy.kv_heads:
-        said = ["none"]
+        said = [tr("none")]
     elif anatomy.kv_heads == anatomy.heads:
-        said = [f"MHA, {anatomy.heads} heads"]
+        said = [tr("MHA, {heads} heads", heads=anatomy.heads)]
     else:
         name = "MQA" if anatomy.kv_heads == 1 else "GQA"
-        said = [f"{name}, {anatomy.heads} heads share {anatomy.kv_heads} of keys and values"]
+        said = [
+            tr(
+                "{name}, {heads} heads share {shared} of keys and values",
+                name=name,
+                heads=anatomy.heads,
+                shared=anatomy.kv_heads,
+            )
+        ]
     for group in anatomy.attention:
         if group.window:
-            said.append(f"{group.layers} of {anatomy.layers} layers keep {group.window:,} tokens")
+            layers = {"some": group.layers, "all": anatomy.layers}
+            said.append(tr("{some} of {all} layers keep {tokens:,} tokens", **layers, tokens=group.window))
         elif not group.latent and not group.kv_heads:
-            said.append(f"{group.layers} of {anatomy.layers} layers keep nothing for a token")
+            said.append(tr("{some} of {all} layers keep nothing for a token", some=group.layers, all=anatomy.layers))
     return "; ".join(said)
 
 
@@ -129,25 +182,30 @@ def _kv_cache(facts: ModelFacts) -> str | None:
     groups = facts.anatomy.attention
     bytes_of = [2 * one.layers * (one.latent or one.kv_heads * (one.key_dim + one.value_dim)) for one in groups]
     windows = sum(each for each, group in zip(bytes_of, groups, strict=True) if group.window)
-    said = f"{sum(bytes_of):,} bytes a token in 16 bits"
-    return f"{said}, {sum(bytes_of) - windows:,} after the windows are full" if windows else said
+    said = tr("{bytes:,} bytes a token in 16 bits", bytes=sum(bytes_of))
+    if not windows:
+        return said
+    later = tr("{bytes:,} after the windows are full", bytes=sum(bytes_of) - windows)
+    return f"{said}, {later}"
 
 
 def _shape(facts: ModelFacts) -> str | None:
     parts = [
-        facts.layers and f"{facts.layers} layers",
-        facts.hidden_size and f"{facts.hidden_size:,} wide",
-        facts.heads and f"{facts.heads} heads",
-        facts.kv_heads and not _latent(facts) and f"{facts.kv_heads} for keys and values",
-        facts.head_dim and f"{facts.head_dim} each",
-        facts.experts and f"{facts.experts} experts",
-        facts.experts_per_token and f"{facts.experts_per_token} of them for each token",
+        facts.layers and tr("{count} layers", count=facts.layers),
+        facts.hidden_size and tr("{width:,} wide", width=facts.hidden_size),
+        facts.heads and tr("{count} heads", count=facts.heads),
+        facts.kv_heads and not _latent(facts) and tr("{count} for keys and values", count=facts.kv_heads),
+        facts.head_dim and tr("{width} each", width=facts.head_dim),
+        facts.experts and tr("{count} experts", count=facts.experts),
+        facts.experts_per_token and tr("{count} of them for each token", count=facts.experts_per_token),
     ]
     return ", ".join(part for part in parts if part) or None
 
 
 def _chat(facts: ModelFacts) -> str:
     if facts.chat is None:
-        return "no template: the model completes text"
+        return tr("no template: the model completes text")
     ends = " ".join(facts.chat.stop)
-    return "its own template" + (f", an answer ends at {ends}" if ends else "")
+    if not ends:
+        return tr("its own template")
+    return tr("its own template, an answer ends at {ends}", ends=ends)

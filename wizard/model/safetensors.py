@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from wizard.kernel.errors import ModelError
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.checked import parse_object, unreadable
@@ -70,12 +71,15 @@ def read(path: Path) -> tuple[Tensor, ...]:
             file.seek(0)
             length = int.from_bytes(file.read(8), "little")
             if total < 8 or length > min(LARGEST_HEADER, total - 8):
-                raise damaged(path, f"its header should have {length} bytes and the file has {total}")
+                raise damaged(
+                    path,
+                    tr("its header should have {length} bytes and the file has {total}", length=length, total=total),
+                )
             raw = file.read(length)
     except OSError as error:
         raise unreadable(path, error) from error
     try:
-        tensors = parse_object(raw, "its header")
+        tensors = parse_object(raw, tr("its header"))
     except ModelError as error:
         raise damaged(path, error.what) from error
     return _check(path, tensors, total - 8 - length)
@@ -85,8 +89,8 @@ def damaged(path: Path, why: str) -> ModelError:
     """The error for a file that is cut off or was never right."""
     return ModelError(
         "TW-M07",
-        f"{path} is damaged or truncated: {plain(why)[:300]}",
-        f"Delete {path.name} and fetch it again; an interrupted download is the usual cause.",
+        tr("{path} is damaged or truncated: {why}", path=path, why=plain(why)[:300]),
+        tr("Delete {file} and fetch it again; an interrupted download is the usual cause.", file=path.name),
     )
 
 
@@ -103,12 +107,12 @@ def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]
     end = 0
     for begin, stop in sorted(spans):
         if begin != end:
-            raise damaged(path, f"tensors overlap or leave a gap at byte {min(begin, end)}")
+            raise damaged(path, tr("tensors overlap or leave a gap at byte {byte}", byte=min(begin, end)))
         end = stop
     if end > body:
-        raise damaged(path, f"{size(end - body)} of weights are missing at its end")
+        raise damaged(path, tr("{size} of weights are missing at its end", size=size(end - body)))
     if end < body:
-        raise damaged(path, f"{size(body - end)} at its end belong to no tensor")
+        raise damaged(path, tr("{size} at its end belong to no tensor", size=size(body - end)))
     return tuple(found)
 
 
@@ -117,14 +121,16 @@ def _tensor(path: Path, name: str, tensor: object) -> tuple[str, tuple[int, ...]
     fields = tensor if isinstance(tensor, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets) and len(offsets) == 2):
-        raise damaged(path, f"tensor {name!r} has no usable dtype, shape and offsets")
+        raise damaged(path, tr("tensor {name!r} has no usable dtype, shape and offsets", name=name))
     begin, end = offsets
     if begin > end or len(shape) > 32:
-        raise damaged(path, f"tensor {name!r} ends before it begins")
+        raise damaged(path, tr("tensor {name!r} ends before it begins", name=name))
     count = math.prod(shape)
     bits = _BITS.get(dtype)
     if bits is not None and (count * bits + 7) // 8 != end - begin:
-        raise damaged(path, f"tensor {name!r} has {end - begin} bytes, which do not fit its shape")
+        raise damaged(
+            path, tr("tensor {name!r} has {bytes} bytes, which do not fit its shape", name=name, bytes=end - begin)
+        )
     return dtype[:20], tuple(shape), (begin, end)
 
 

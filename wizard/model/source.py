@@ -8,6 +8,7 @@ from pathlib import Path
 from wizard.catalog import profiles
 from wizard.catalog.journeys import journeys
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.model import hub, local
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import FORMS, parse_ref
@@ -31,7 +32,8 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     """
     if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
-        raise UsageError("TW-M01", f"{shown} ({len(ref)} characters) names no model", FORMS)
+        text = tr("{ref} ({length} characters) names no model", ref=shown, length=len(ref))
+        raise UsageError("TW-M01", text, tr(FORMS))
     for known in journeys():
         if known.name == ref:
             if not known.model_in_profiles:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wizard.kernel.language import tr
 from wizard.model import config, safetensors, stored
 from wizard.model.anatomy import Parts
 from wizard.model.facts import ModelFacts
@@ -55,9 +56,10 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
         anatomy = config.anatomy_of_headers(facts, counted, settings, where)
         unknown.pop("parameters", None)
         if anatomy is not None:
-            unknown["anatomy"] = (
-                f"the wizard does not know {facts.architecture or 'this architecture'}: its weights are counted from "
-                "the files' headers, and its KV cache from the fields that most models have"
+            unknown["anatomy"] = tr(
+                "the wizard does not know {architecture}: its weights are counted from the files' headers, and its KV "
+                "cache from the fields that most models have",
+                architecture=facts.architecture or tr("this architecture"),
             )
         return replace(facts, anatomy=anatomy, parameters=counted.total, unknown=unknown)
     vision = counted.other if unknown.pop("vision", None) else 0
@@ -66,8 +68,10 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
     if facts.quantization is None and found != promised:
         parts = counted
         if abs(found - promised) > TOLERANCE * promised:
-            unknown["config"] = (
-                f"config.json promises {promised:,} parameters and the files hold {found:,}, which count"
+            unknown["config"] = tr(
+                "config.json promises {promised:,} parameters and the files hold {found:,}, which count",
+                promised=promised,
+                found=found,
             )
     return replace(facts, anatomy=replace(anatomy, parts=parts), parameters=parts.total, unknown=unknown)
 

@@ -1,0 +1,87 @@
+"""Why these speeds: each figure with its formula, the real numbers in it, and where they are from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wizard.advise import speed
+from wizard.advise.advice import Choice
+from wizard.advise.devices import Device
+from wizard.advise.figure import Figure
+from wizard.advise.setup import Setup
+from wizard.catalog.speed import fit
+from wizard.kernel.language import tr
+from wizard.model.facts import ModelFacts
+
+
+def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
+    """How fast ``choice`` answers, from a step to the tokens of all."""
+    said, anatomy, rates = choice.speed, facts.anatomy, device.rates
+    known = fit(speed.SAME_ENGINE.get(setup.stack, setup.stack))
+    if said is None or not said.tpot_ms or said.provider != speed.PROVIDER or not (anatomy and rates and known):
+        return
+    k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
+    load = speed.load_of(choice.max_batch_size, choice.max_seq_len)
+    users = said.served or load.users
+    fitted = tr("coefficients of profiles/speed.toml: {source}", source=known.source)
+
+    def step(context: float) -> speed.Step:
+        return speed.step(todo, k, device, rates, setup.tp, users=users / setup.pp, context=context)
+
+    empty, plain = step(0.0), step(load.isl + load.osl / 2)
+    share = k.weights4 if todo.four_bit else k.weights
+    dense = todo.dense_bytes / share / rates.bandwidth
+    formula = f"{todo.dense_bytes / 1e9:.4f} GB ÷ ({share:g} × {rates.bandwidth / 1e9:,.1f} GB/s) × 1,000"
+    if todo.expert_bytes:
+        formula += " + " + tr("{ms:.3f} ms for the experts that are needed", ms=(empty.memory - dense) * 1e3)
+    yield Figure(tr("Reading the weights"), empty.memory * 1e3, "ms", formula, f"{rates.source}; {fitted}")
+    fitted = tr("the same coefficients")
+    yield Figure(tr("One step"), plain.seconds * 1e3, "ms", _step(empty, plain), fitted)
+    meanwhile = said.tpot_ms / setup.pp - plain.seconds * 1e3
+    others = tr("{ms:.3f} ms for prompts of others that begin", ms=meanwhile)
+    formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {others})"
+    source = tr(
+        "{users:,} people, {isl:,} tokens in and {osl:,} out: one step of each pipeline stage",
+        users=users,
+        isl=load.isl,
+        osl=load.osl,
+    )
+    yield Figure(tr("Time between two tokens"), said.tpot_ms, "ms", formula, source)
+    yield from _rates(choice, users, speed.certainty(known, anatomy, device, setup)[1], fitted)
+    if said.ttft_low_ms and said.ttft_high_ms:
+        start = k.first_us / 1e3
+        work = said.ttft_low_ms - start
+        formula = f"{start:.3f} ms + {tr('{ms:.3f} ms to read the prompt', ms=work)}"
+        source = tr("a prompt of {tokens:,} tokens", tokens=load.isl)
+        yield Figure(tr("First token, asked alone"), said.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
+        formula = f"{start:.3f} ms + {tr('{users:,} people', users=users)} × {work:.3f} ms"
+        yield Figure(tr("First token, all at once"), said.ttft_high_ms, "ms", formula, fitted)
+
+
+def _step(empty: speed.Step, plain: speed.Step) -> str:
+    if plain.seconds == plain.launch:
+        return tr("{ms:.3f} ms of launching each kernel by itself", ms=plain.launch * 1e3)
+    weights, linear = empty.memory * 1e3, plain.compute * 1e3
+    parts = [
+        tr("max({weights:.3f} weights; {linear:.3f} multiplications)", weights=weights, linear=linear),
+        tr("{ms:.3f} KV cache", ms=plain.memory * 1e3 - weights),
+        tr("{ms:.3f} kernel launches", ms=plain.launch * 1e3),
+    ]
+    if plain.interconnect:
+        parts.append(tr("{ms:.3f} links between the GPUs", ms=plain.interconnect * 1e3))
+    return " + ".join(parts)
+
+
+def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[Figure]:
+    said = choice.speed
+    if said is None or not said.tpot_ms:
+        return
+    tpot = f"{said.tpot_ms:.3f} ms"
+    if said.low and said.high:
+        between = f"{tr('nine in ten lie between')}; {source}"
+        yield Figure(tr("… at best"), said.low, "ms", f"{tpot} ÷ (1 + {spread:g})", between)
+        yield Figure(tr("… at worst"), said.high, "ms", f"{tpot} × (1 + {spread:g})", between)
+    yield Figure(tr("Tokens for each person"), 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
+    if said.throughput_tokens_per_s:
+        formula = f"{tr('{users:,} people', users=users)} × 1,000 ÷ {tpot}"
+        yield Figure(tr("Tokens in all"), said.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))

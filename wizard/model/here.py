@@ -1,0 +1,108 @@
+"""Models that are on this disk already, and the way to one by its path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from wizard.kernel.errors import WizardError
+from wizard.model import cache
+from wizard.model.refs import HubRef, parse_ref
+
+MOST = 30
+"""Models that are listed at most, those first that came last: reading a header takes a moment each."""
+ENTRIES = 200
+"""Entries of a folder that are listed at most."""
+
+
+def found(models: Path) -> list[str]:
+    """What names each model whose weights are here and whole: in the Hugging Face cache and in the folder ``models``.
+
+    A model of the cache is named as on the hub, one of the folder by its path.
+    """
+    places = [*_folders(cache.hub_cache(), "models--*"), *_folders(models, "*")]
+    places.sort(key=_changed, reverse=True)
+    return [ref for place in places[:MOST] for ref in _refs(place, cached=place.parent != models)]
+
+
+def _folders(parent: Path, pattern: str) -> list[Path]:
+    try:
+        return [one for one in parent.glob(pattern) if one.is_dir()]
+    except OSError:
+        return []
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _refs(place: Path, *, cached: bool) -> Iterator[str]:
+    if not cached:
+        if (place / "config.json").is_file():
+            yield str(place)
+        else:
+            yield from (str(file) for file in _gguf(place))
+        return
+    try:
+        ref = parse_ref(place.name.removeprefix("models--").replace("--", "/", 1))
+    except WizardError:  # a folder of somebody else's making
+        return
+    folder = cache.snapshot(ref)
+    if folder is None:
+        return
+    named = [HubRef(ref.repo, None, file.name) for file in _gguf(folder)] or [ref]
+    yield from (str(one) for one in named if cache.complete(one) is not None)
+
+
+def _gguf(folder: Path) -> list[Path]:
+    try:
+        return sorted(one for one in folder.glob("*.gguf") if one.is_file())
+    except OSError:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that a path may go on with."""
+
+    path: str
+    """What to type for it; a folder ends with a slash."""
+    kind: Literal["folder", "model", "gguf"]
+    """A ``model`` is a folder with a config.json."""
+
+
+def browse(text: str) -> list[Entry]:
+    """The folders and .gguf files that ``text``, the beginning of a path, may mean, those with models first.
+
+    Empty where nothing can be looked at; hidden ones only if they are asked for with a dot.
+    """
+    typed = f"{text}/" if text in ("~", ".", "..") else text
+    parent, slash, begun = typed.rpartition("/")
+    try:
+        folder = Path(parent + slash or ".").expanduser()
+        with os.scandir(folder) as entries:
+            names = [one for one in entries if one.name.startswith(begun) and one.name.isprintable()]
+            listed = [_entry(one, parent + slash) for one in names if begun or not one.name.startswith(".")]
+    except (OSError, RuntimeError, ValueError):  # no right, no such user, a null character
+        return []
+    order = {"model": 0, "gguf": 1, "folder": 2}
+    return sorted(filter(None, listed), key=lambda one: (order[one.kind], one.path))[:ENTRIES]
+
+
+def _entry(one: os.DirEntry[str], parent: str) -> Entry | None:
+    if one.is_dir():
+        kind: Literal["folder", "model"] = "model" if Path(one.path, "config.json").is_file() else "folder"
+        return Entry(f"{parent}{one.name}/", kind)
+    return Entry(f"{parent}{one.name}", "gguf") if one.name.lower().endswith(".gguf") else None
+
+
+def completed(text: str, entries: Sequence[Entry]) -> str:
+    """``text`` with everything added that all ``entries`` have in common."""
+    common = os.path.commonprefix([one.path for one in entries])
+    return common if len(common) > len(text) else text
