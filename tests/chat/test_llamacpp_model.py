@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import math
 import os
 import re
 import signal
@@ -191,3 +192,38 @@ def test_an_old_processor_is_told_before_it_crashes(
         return
     with pytest.raises(RuntimeError, match=f"this processor lacks {missing}, which"):
         model.check_cpu(cpuinfo, machine)
+
+
+@e2e
+@pytest.mark.parametrize("chat", [True, False])
+def test_log_probabilities_with_alternatives(served: Served, chat: bool) -> None:
+    prompt = {"text_input": "x" if chat else "Is it!", "apply_chat_template": chat, "max_tokens": 4, "temperature": 0.0}
+    whole = post(served, "chain", **prompt, stream=False, logprobs=3)
+    tokens = json.loads(whole[0]["logprobs"])
+    if chat:
+        assert [one[0] for one in tokens][:3] == ["H", "i", " "]
+        assert math.exp(tokens[0][1]) > 0.9
+    else:  # m or n, each with probability 1/2, then the end
+        assert math.exp(tokens[0][1]) == pytest.approx(0.5, abs=0.01)
+        assert {name for name, _ in tokens[0][2][:2]} == {"m", "n"}
+    assert [len(top) for _, _, top in tokens] == [3] * len(tokens)
+    pieces = post(served, "chain", **prompt, logprobs=3)
+    assert next(one for piece in pieces for one in json.loads(piece["logprobs"]))[0] == tokens[0][0]
+    assert all(
+        not top for piece in post(served, "chain", **prompt, logprobs=0) for *_, top in json.loads(piece["logprobs"])
+    )
+    assert "logprobs" not in post(served, "chain", **prompt)[0]
+
+
+@e2e
+def test_penalties_and_min_p_arrive(served: Served) -> None:
+    def said(prompt: str, **settings: float) -> set[str]:
+        body = {"text_input": prompt, "apply_chat_template": False, "stream": False, "temperature": 1.0, **settings}
+        return {post(served, "chain", **body, random_seed=seed)[0]["text_output"] for seed in range(12)}
+
+    assert said("Is it m!", min_p=0.9) == {"m", "n"}
+    assert said("Is it m!", repetition_penalty=2.0) == {"n"}
+    (refused,) = post(served, "chain", text_input="x", min_p=2.0)
+    assert "min_p must be from 0 to 1, not 2.0" in refused["error"]
+    (refused,) = post(served, "chain", text_input="x", logprobs=21)
+    assert "logprobs must be from 0 to 20, not 21" in refused["error"]

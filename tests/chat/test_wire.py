@@ -10,7 +10,7 @@ import pytest
 from tests.values import CHOICE, GGUF
 from wizard.chat.ask import Ask, PromptTooLong, server_said
 from wizard.chat.wire import LLM_API, OWN, OWN_KINDS, TEXT, TOKEN_IDS, VLLM, WIZARD, Wire, engine_of, wire_of
-from wizard.repository import front, trtllm, trtllm_llmapi, vllm
+from wizard.repository import llamacpp, trtllm, trtllm_llmapi, vllm
 from wizard.repository.repository import Repository
 
 RELEASES = ("0.7.2", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0", "0.13.0", "0.16.0", "0.17.0", "0.19.0", "1.2.0")
@@ -111,7 +111,7 @@ def test_vllm() -> None:
 
 def test_the_wizards_own() -> None:
     assert {name for name, _ in WIZARD.inputs} == set(OWN_KINDS)
-    assert set(OWN_KINDS) <= {each.name for each in front.INPUTS}
+    assert set(OWN_KINDS) <= {each.name for each in (*llamacpp.INPUTS, *llamacpp.MORE_INPUTS)}
     assert OWN.reasons
     assert [tensor.name for tensor in OWN.tensors(Ask("m", "Hi", 9, None, 0.9, None))] == [
         *("text_input", "apply_chat_template", "max_tokens", "top_p")

@@ -15,7 +15,8 @@ from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
 from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
-from wizard.prompts.chat import read_question, run_chat
+from wizard.prompts.chat import run_chat
+from wizard.prompts.lines import read_question
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_a_talk_in_a_terminal(tmp_path: Path, term: str) -> None:
             ("Hello?", "You asked: Hello?"),
             ("first \\\rsecond", "You asked: first \r\nsecond"),
             ("/multi\ra\rb\r.", "You asked: a\r\nb"),
-            ("/help", "/regenerate"),
+            ("/help", "/versions"),
             ("/regenerate", "You asked: a\r\nb"),
             ("/set temprature 0", "Did you mean temperature?"),
             ("/set temperature 9", "TW-U32"),
@@ -245,7 +246,7 @@ def test_an_error_does_not_end_a_talk(tmp_path: Path) -> None:
 def test_ctrl_c_in_a_multi_line_question_gives_it_up() -> None:
     lines = iter(["begin \\"])
 
-    def read(prompt: str) -> str:
+    def read(prompt: str, draft: str) -> str:
         try:
             return next(lines)
         except StopIteration:

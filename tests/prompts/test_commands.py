@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS
 from wizard.chat.conversation import Conversation, Message
+from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
-from wizard.prompts.commands import COMMANDS, Talk, command
+from wizard.prompts.commands import COMMANDS, command
+from wizard.prompts.talk import Talk
+
+SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 
 
 @pytest.fixture
 def talk() -> Talk:
     said = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")
-    return Talk(ENDPOINT, said, lambda: QUESTIONS)
+    return Talk(ENDPOINT, said, lambda: SERVED)
 
 
 def refusal(talk: Talk, line: str) -> UsageError:
@@ -58,7 +64,7 @@ def test_settings(talk: Talk) -> None:
     assert (talk.conversation.sampling.max_tokens, talk.conversation.sampling.seed) == (9, 1)
     command(talk, "/set seed")
     assert talk.conversation.sampling.seed is None
-    assert "max_tokens   9" in command(talk, "/set").text
+    assert re.search(r"^max_tokens +9 ", command(talk, "/set").text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -79,14 +85,17 @@ def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> Non
     assert refusal(talk, line).code == code
 
 
-def test_regenerate_takes_the_last_question_back(talk: Talk) -> None:
-    assert command(talk, "/regenerate").ask == "Why?"
-    assert [message.role for message in talk.conversation.messages] == ["system"]
-    assert refusal(talk, "/regenerate").code == "TW-U24"
+def test_again_opens_the_last_question_and_keeps_its_answer(talk: Talk) -> None:
+    outcome = command(talk, "/again")
+    assert (outcome.ask, outcome.open) == ("Why?", True)
+    assert [message.role for message in talk.conversation.messages] == ["system", "user"]
+    assert talk.conversation.without_open_question().messages[-1].content == "Because."
+    talk.conversation = Conversation()
+    assert refusal(talk, "/regenerate").code == "TW-C18"
 
 
 def test_a_model_without_known_questions(talk: Talk) -> None:
-    talk.questions = tuple
+    talk.served = lambda: replace(SERVED, questions=())
     assert "ask it anything" in command(talk, "/questions 1").text
 
 

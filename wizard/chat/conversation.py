@@ -235,10 +235,15 @@ class Conversation:
         raise UsageError("TW-C18", tr("nothing was asked yet"), tr("Ask something first."))
 
     def without_open_question(self) -> Conversation:
-        """Without a last question that never got an answer; chat templates want turns to alternate."""
-        if self.messages and self.messages[-1].role == "user":
-            return replace(self, messages=self.messages[:-1])
-        return self
+        """Without a last question that never got an answer; chat templates want turns to alternate.
+
+        One that was asked again goes back to its last answer.
+        """
+        if not self.messages or self.messages[-1].role != "user":
+            return self
+        if versions := self.messages[-1].versions:
+            return self.chosen(len(versions) - 1)
+        return replace(self, messages=self.messages[:-1])
 
     def without_oldest_turn(self) -> Conversation | None:
         """The conversation up to its second question left out, its system prompt kept; None if one question is left."""

@@ -4,43 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.chat.conversation import Conversation
 from wizard.kernel.errors import UsageError
-from wizard.kernel.values import to_data, to_json
+from wizard.kernel.language import mark, tr
+from wizard.kernel.values import from_json, to_data, to_json
 from wizard.plan.questions import Question
 
 
-def as_markdown(model: str, conversation: Conversation) -> str:
-    """The conversation as Markdown, with the ``model`` and the settings that it was had with."""
-    given = to_data(conversation.sampling).items()
-    settings = ", ".join(f"{name} {'none' if value is None else value}" for name, value in given)
-    return f"# Chat with {model}\n\n{settings}\n\n{conversation.to_markdown()}"
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A conversation as it is in a JSON file."""
+
+    conversation: Conversation
+    title: str = ""
+    model: str = ""
 
 
-def as_json(model: str, conversation: Conversation) -> str:
-    """The conversation as JSON: ``model``, ``messages``, ``sampling``."""
-    return to_json({"model": model, **to_data(conversation)}, indent=2) + "\n"
+def as_markdown(saved: Saved) -> str:
+    """The conversation as Markdown, with the model and the settings that it was had with."""
+    given = to_data(saved.conversation.sampling).items()
+    settings = ", ".join(f"{name} {value}" for name, value in given if value not in (None, []))
+    head = saved.title or tr("Chat with {model}", model=saved.model)
+    about = f"{saved.model}: {settings}" if saved.title else settings
+    return f"# {head}\n\n{about}\n\n{saved.conversation.to_markdown()}"
 
 
-FORMATS: dict[str, Callable[[str, Conversation], str]] = {".md": as_markdown, ".json": as_json}
+def as_json(saved: Saved) -> str:
+    """The conversation as JSON: ``title``, ``model``, ``messages``, ``sampling``; `load` reads it."""
+    return to_json({"title": saved.title, "model": saved.model, **to_data(saved.conversation)}, indent=2) + "\n"
+
+
+FORMATS: dict[str, Callable[[Saved], str]] = {".md": as_markdown, ".json": as_json}
 """Ending of the file's name → what is written."""
+LARGEST_BYTES = 256 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    title: str = ""
+    model: str = ""
 
 
 def problem(name: str) -> str:
     """What is wrong with a file's name; an empty text if nothing is."""
-    return "" if Path(name).suffix in FORMATS else f"the file's name must end in {' or '.join(FORMATS)}"
+    return "" if Path(name).suffix in FORMATS else tr("the file's name must end in .md or .json")
 
 
 FILE = Question(
     "file",
     "text",
-    "File",
+    mark("File"),
     "/save FILE",
     required=True,
     validate=problem,
-    help="NAME.md for people or NAME.json for programs; ~ is your home folder.",
+    help=mark("NAME.md for people or NAME.json for programs; ~ is your home folder."),
 )
 """Where to save, for a door that asks with a form."""
 
@@ -56,7 +76,7 @@ def target(name: str) -> tuple[Path, bool]:
         return path, False
 
 
-def save(path: Path, model: str, conversation: Conversation, *, overwrite: bool = False) -> None:
+def save(path: Path, model: str, conversation: Conversation, *, title: str = "", overwrite: bool = False) -> None:
     """Write the conversation to ``path``, whole or not at all; a file that is there stays unless ``overwrite``.
 
     Raises:
@@ -64,8 +84,8 @@ def save(path: Path, model: str, conversation: Conversation, *, overwrite: bool 
             or is there already.
     """
     if wrong := problem(str(path)):
-        raise UsageError("TW-U24", wrong, "For example: chat.md")
-    text = FORMATS[path.suffix](model, conversation)
+        raise UsageError("TW-U24", wrong, tr("For example: chat.md"))
+    text = FORMATS[path.suffix](Saved(conversation, title, model))
     temporary = path.with_name(f".{path.name}.new")
     try:
         if not overwrite:
@@ -80,4 +100,28 @@ def save(path: Path, model: str, conversation: Conversation, *, overwrite: bool 
             raise
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise UsageError("TW-U25", f"{path} cannot be written: {why}", "Give another name.") from error
+        raise UsageError(
+            "TW-U25", tr("{path} cannot be written: {why}", path=path, why=why), tr("Give another name.")
+        ) from error
+
+
+def load(path: Path) -> Saved:
+    """The conversation that was saved to a JSON file.
+
+    Raises:
+        UsageError: TW-U27 if the file cannot be read or is too large, TW-K01 or TW-K02 if it is no conversation.
+    """
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise OSError(tr("it is too large"))
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(
+            "TW-U27",
+            tr("{path} cannot be read: {why}", path=path, why=why),
+            tr("Give a .json file that /save wrote."),
+        ) from error
+    conversation = from_json(Conversation, text, where=str(path))
+    about = from_json(_About, text, where=str(path))
+    return Saved(conversation, about.title, about.model)

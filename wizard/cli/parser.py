@@ -297,6 +297,11 @@ def _add_server(commands: Commands) -> None:
     chat.add_argument("--top-p", type=float, metavar="P")
     chat.add_argument("--max-tokens", type=_whole, metavar="N")
     chat.add_argument("--seed", type=int, metavar="N")
+    chat.add_argument(
+        "--preset", metavar="NAME", help=tr("a system prompt with settings; /preset in the chat lists them")
+    )
+    chat.add_argument("--continue", dest="go_on", action="store_true", help=tr("go on with the last conversation"))
+    chat.add_argument("--private", action="store_true", help=tr("keep nothing of this conversation"))
     chat.add_argument("--protocol", choices=("grpc", "http"), default="grpc")
 
 

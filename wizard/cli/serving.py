@@ -226,19 +226,28 @@ def down(arguments: argparse.Namespace) -> int:
 
 
 def chat(arguments: argparse.Namespace) -> int:
-    """`triton-wizard chat`."""
+    """`triton-wizard chat`. Conversations in a terminal are kept, and others only where one is gone on with."""
     from wizard import journey
-    from wizard.chat.conversation import conversation
+    from wizard.chat.settings import SETTINGS, started, with_answers
+    from wizard.kernel.text import is_terminal
     from wizard.prompts.chat import run_chat
+    from wizard.prompts.talk import wanted
 
     workspace = workspace_of(arguments)
     endpoint = _at_url(arguments) if arguments.url else journey.endpoint(workspace, arguments.name)
+    history = journey.history(workspace)
+    kept = started(history, go_on=arguments.go_on, preset=arguments.preset)
+    given = {one.name: value for one in SETTINGS if (value := getattr(arguments, one.name, None)) is not None}
+    spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
     return run_chat(
         replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model),
-        conversation(vars(arguments)),
+        with_answers(kept.conversation, given),
         message=arguments.message,
         json_output=arguments.json,
         protocol=arguments.protocol,
+        history=history,
+        keep=spoken and not arguments.private and wanted(),
+        kept=kept,
     )
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
-from wizard.chat.conversation import Conversation, Stats
+from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.history import History, Kept
 from wizard.chat.report import figures
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import is_terminal, make_printable, plain
-from wizard.kernel.values import to_json
-from wizard.prompts.commands import Talk, command
+from wizard.kernel.values import to_data, to_json
+from wizard.prompts.commands import command
 from wizard.prompts.interrupt import until_stopped
+from wizard.prompts.lines import line_reader, read_question
+from wizard.prompts.talk import Outcome, Talk
 from wizard.serve.endpoint import Endpoint
 
-WELCOME = "Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends."
-ONCE_MORE = "Ctrl-C again, /bye or Ctrl-D ends"
-PROMPT, MORE = "> ", ". "
-END_OF_LINES = "."
+WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends.")
+KEPT = mark("Conversations are kept on this machine; /private keeps nothing.")
+ONCE_MORE = mark("Ctrl-C again, /bye or Ctrl-D ends")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Reply:
 
     text: str
     stats: Stats | None
+    chunks: list[Chunk] = field(default_factory=list)
+    """Those with more than text: the request, log-probabilities."""
 
 
 def run_chat(
@@ -38,6 +44,9 @@ def run_chat(
     message: str | None = None,
     json_output: bool = False,
     protocol: str = "grpc",
+    history: History | None = None,
+    keep: bool = True,
+    kept: Kept | None = None,
     journey: Any = None,
 ) -> int:
     """Talk to a served model; answers go to standard output, everything else to standard error.
@@ -49,6 +58,9 @@ def run_chat(
             the prompt, from a pipe one a line until its end.
         json_output: Print an object a line instead of text.
         protocol: ``grpc`` or ``http``.
+        history: Conversations that are kept; None where there are none.
+        keep: This one is kept there, too.
+        kept: What ``conversation`` goes on with, as it was kept.
         journey: What to use instead of `wizard.journey`.
 
     Returns:
@@ -65,39 +77,42 @@ def run_chat(
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is not None:
             make_printable(stream)
-    talk = Talk(endpoint, conversation or Conversation(), lambda: journey.served(endpoint).questions)
+    talk = Talk(endpoint, conversation or Conversation(), lambda: journey.served(endpoint), history, keep)
+    talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)
     if message is not None:
         ask.must(message)
         return 0
     if sys.stdin is None or sys.stdin.closed:
-        raise UsageError("TW-U20", "standard input is closed", 'Give the question with --message "...".')
+        raise UsageError("TW-U20", tr("standard input is closed"), tr('Give the question with --message "...".'))
     if is_terminal(sys.stdin):
         return _in_terminal(talk, ask)
     return _from_pipe(talk, ask)
 
 
 def _in_terminal(talk: Talk, ask: _Asker) -> int:
-    with suppress(ImportError):  # editing and history of the line, where Python has it
-        import readline  # noqa: F401
-
-    _say(WELCOME.format(model=plain(talk.endpoint.model)))
-    read = _line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
+    _say(tr(WELCOME, model=plain(talk.endpoint.model)))
+    if talk.history and talk.keeps:
+        _say(tr(KEPT))
+    read = line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
     interrupted = False
+    draft = ""
     while True:
         try:
-            question = read_question(read)
-            interrupted = False
+            question = read_question(read, draft)
+            interrupted, draft = False, ""
             if question is None:
                 _say("")
                 return 0
-            if _do(talk, ask, question):
+            outcome = _do(talk, ask, question)
+            if outcome.end:
                 return 0
+            draft = outcome.edit or ""
         except WizardError as error:
             _say(str(error))
         except KeyboardInterrupt:  # at the prompt; during an answer it only stops that
-            _say("" if interrupted else f"\n{ONCE_MORE}")
+            _say("" if interrupted else f"\n{tr(ONCE_MORE)}")
             if interrupted:
                 return 0
             interrupted = True
@@ -106,7 +121,7 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
 def _from_pipe(talk: Talk, ask: _Asker) -> int:
     asked = False
 
-    def read(_: str) -> str:
+    def read(_prompt: str, _draft: str) -> str:
         line = sys.stdin.readline()
         if not line:
             raise EOFError
@@ -115,67 +130,29 @@ def _from_pipe(talk: Talk, ask: _Asker) -> int:
     while (question := read_question(read)) is not None:
         if question.strip():
             asked = True
-            if _do(talk, ask, question, must=True):
+            if _do(talk, ask, question, must=True).end:
                 break
     if not asked:
-        raise UsageError("TW-U21", "no question came on standard input", 'Give one with --message "...".')
+        raise UsageError("TW-U21", tr("no question came on standard input"), tr('Give one with --message "...".'))
     return 0
 
 
-def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> bool:
-    """Ask ``question`` or obey the command that it is; True at the end of the chat."""
+def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
+    """Ask ``question`` or obey the command that it is."""
     if not question.startswith("/"):
         if question.strip():
             (ask.must if must else ask)(question)
-        return False
+        return Outcome()
     outcome = command(talk, question)
+    if outcome.raw:
+        sys.stderr.write(outcome.raw)
     if outcome.text:
         _say(outcome.text)
+    if outcome.edit and (must or not is_terminal(sys.stdin)):
+        _say(f"/edit {plain(outcome.edit)}")
     if outcome.ask is not None:
-        (ask.must if must else ask)(outcome.ask)
-    return outcome.end
-
-
-def read_question(read: Callable[[str], str]) -> str | None:
-    r"""One question: a line, lines joined by a ``\`` at their ends, or lines after ``/multi`` up to one with ``.``.
-
-    Args:
-        read: Returns the next line after showing a prompt; raises EOFError at the end.
-
-    Returns:
-        The question, an empty text if it was given up, or None at the end.
-    """
-    try:
-        line = read(PROMPT)
-    except EOFError:
-        return None
-    lines: list[str] = []
-    with suppress(EOFError, KeyboardInterrupt):
-        if line.strip() == "/multi":
-            while (line := read(MORE)) != END_OF_LINES:
-                lines.append(line)
-            return "\n".join(lines)
-        while line.endswith("\\"):
-            lines.append(line[:-1])
-            line = read(MORE)
-        return "\n".join([*lines, line])
-    return ""
-
-
-def _line_reader(*, visible: bool) -> Callable[[str], str]:
-    """Reads a line from the terminal; the prompt goes to standard error where standard output is for data."""
-    if visible:
-        return input
-
-    def read(prompt: str) -> str:
-        sys.stderr.write(prompt)
-        sys.stderr.flush()
-        line = sys.stdin.readline()
-        if not line:
-            raise EOFError
-        return line.rstrip("\n")
-
-    return read
+        (ask.must if must else ask)(outcome.ask, again=outcome.open)
+    return outcome
 
 
 class _Asker:
@@ -187,15 +164,22 @@ class _Asker:
         self._protocol = protocol
         self.json_output = json_output
 
-    def must(self, question: str) -> None:
+    def must(self, question: str, *, again: bool = False) -> None:
         """Ask; TW-U22 if the answer is stopped."""
-        if self(question).stats is None:
-            raise CancelledError("TW-U22", "the answer was stopped", "Ask again; the server goes on running.")
+        if self(question, again=again).stats is None:
+            raise CancelledError("TW-U22", tr("the answer was stopped"), tr("Ask again; the server goes on running."))
 
-    def __call__(self, question: str) -> Reply:
-        """Ask; Ctrl-C stops the answer in the server, and what came of it is kept."""
+    def __call__(self, question: str, *, again: bool = False) -> Reply:
+        """Ask; Ctrl-C stops the answer in the server, and what came of it is kept.
+
+        Args:
+            question: What to ask.
+            again: It is the conversation's open question already.
+        """
         talk = self._talk
-        talk.conversation = asked = without_open_question(talk.conversation).said("user", question)
+        before = talk.conversation
+        asked = before if again else before.without_open_question().said("user", question)
+        talk.conversation = asked
         shown = _Shown()
         try:
             reply = stream(
@@ -204,15 +188,27 @@ class _Asker:
             )
         except WizardError:
             shown.end_line()
+            talk.conversation = asked.without_open_question() if again else asked
             raise
-        if reply.text or reply.stats:
-            talk.conversation = asked.said("assistant", reply.text)
+        self._take(reply, asked)
         if self.json_output:
             print(to_json(reply_data(question, reply, talk.endpoint.model)), flush=True)
         else:
             shown.end_line()
             _say(figures(reply.stats))
+        if reply.text or reply.stats:
+            talk.keep()
         return reply
+
+    def _take(self, reply: Reply, asked: Conversation) -> None:
+        """What the answer adds to the talk."""
+        talk = self._talk
+        if reply.text or reply.stats:
+            talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())
+        elif asked.messages[-1].versions:
+            talk.conversation = asked.without_open_question()
+        talk.request = next((one.request for one in reply.chunks if one.request), None)
+        talk.logprobs = [token for one in reply.chunks for token in one.logprobs]
 
 
 class _Shown:
@@ -234,14 +230,6 @@ class _Shown:
             sys.stdout.flush()
 
 
-def without_open_question(conversation: Conversation) -> Conversation:
-    """The conversation without a last question that never got an answer; chat templates want turns to alternate."""
-    messages = conversation.messages
-    if messages and messages[-1].role == "user":
-        return replace(conversation, messages=messages[:-1])
-    return conversation
-
-
 def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
     """Drive an answer to its end, or until Ctrl-C, which cancels it in the server.
 
@@ -251,6 +239,7 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
     """
     texts: list[str] = []
     last: list[Stats] = []
+    more: list[Chunk] = []
 
     async def drive() -> None:
         async with aclosing(answer()) as chunks:
@@ -262,14 +251,17 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
                     show(chunk.text)
                 if chunk.stats is not None:
                     last.append(chunk.stats)
+                if chunk.request or chunk.logprobs:
+                    more.append(chunk)
 
     until_stopped(drive())
-    return Reply("".join(texts), last[-1] if last else None)
+    return Reply("".join(texts), last[-1] if last else None, more)
 
 
 def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
-    """An answer as JSON data; times in seconds, what was not measured is null."""
+    """An answer as JSON data; times in seconds, what was not measured is null. ``logprobs`` only if they came."""
     stats = reply.stats
+    logprobs = [to_data(token) for chunk in reply.chunks for token in chunk.logprobs]
     return {
         "question": question,
         "answer": reply.text,
@@ -279,6 +271,7 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "total_s": stats.total_s if stats else None,
         "finish": stats.finish if stats else "cancelled",
         "model": model,
+        **({"logprobs": logprobs} if logprobs else {}),
     }
 
 

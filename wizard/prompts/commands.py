@@ -4,123 +4,110 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
-from wizard.chat.conversation import Conversation, Message
-from wizard.chat.saving import save, target
+from wizard.chat import saving
+from wizard.chat.history import Kept
+from wizard.chat.settings import SETTINGS, answers_of, with_answers
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain, table
-from wizard.kernel.values import to_data
-from wizard.plan.questions import CHAT, SYSTEM
-from wizard.serve.endpoint import Endpoint
-
-
-@dataclass(slots=True)
-class Talk:
-    """A chat that goes on: with whom, what was said, and how to find out what the model is known to answer."""
-
-    endpoint: Endpoint
-    conversation: Conversation
-    questions: Callable[[], tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a command leads to: a text to show, a question to ask, the end."""
-
-    text: str = ""
-    ask: str | None = None
-    end: bool = False
+from wizard.plan.questions import SYSTEM
+from wizard.prompts import look, past
+from wizard.prompts.talk import Outcome, Talk
 
 
 def command(talk: Talk, line: str) -> Outcome:
     """Obey ``line``, which begins with ``/``.
 
     Raises:
-        UsageError: TW-U23 if there is no such command, TW-U24 if it cannot be done now, TW-U25 if a file cannot be
-            written, TW-U31 or TW-U32 if a setting does not fit.
+        UsageError: TW-U23 if there is no such command, TW-U24 if it cannot be done now, TW-U25 or TW-U26 if a file
+            cannot be written or read, TW-U31 or TW-U32 if a setting does not fit; and those of what it calls.
+        WorkspaceError: TW-C20 … TW-C22, see `wizard.chat.history`.
     """
     name, _, argument = line.partition(" ")
+    name = OTHER_NAMES.get(name, name)
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, 1)
-        todo = f"Did you mean {near[0]}? " if near else ""
+        near = difflib.get_close_matches(name, [*COMMANDS, *OTHER_NAMES], 1)
+        todo = tr("/help lists them; put a blank before a question that begins with '/'.")
         raise UsageError(
             "TW-U23",
-            f"there is no command {plain(name)[:40]}",
-            f"{todo}/help lists them; put a blank before a question that begins with '/'.",
+            tr("there is no command {name}", name=plain(name)[:40]),
+            f"{tr('Did you mean {name}?', name=near[0])} {todo}" if near else todo,
         )
     return COMMANDS[name][1](talk, argument.strip())
 
 
 def _help(talk: Talk, argument: str) -> Outcome:
     del talk, argument
-    rows = [(usage, text) for usage, _, text in COMMANDS.values()]
-    more = "A line that ends with \\ goes on in the next one."
-    return Outcome(f"{table([*rows, ('/multi', 'write several lines, up to one with a single .')])}\n{more}")
-
-
-def _clear(talk: Talk, argument: str) -> Outcome:
-    del argument
-    kept = tuple(message for message in talk.conversation.messages if message.role == "system")
-    talk.conversation = replace(talk.conversation, messages=kept)
-    return Outcome("The conversation begins anew.")
+    rows = [(usage, tr(text)) for usage, _, text in COMMANDS.values()]
+    rows.append(("/multi", tr("write several lines, up to one with a single .")))
+    more = tr("A line that ends with \\ goes on in the next one; what is pasted is one question with all its lines.")
+    return Outcome(f"{table(rows)}\n{more}")
 
 
 def _system(talk: Talk, argument: str) -> Outcome:
-    others = tuple(message for message in talk.conversation.messages if message.role != "system")
-    first = (Message("system", argument),) if argument else ()
-    talk.conversation = replace(talk.conversation, messages=first + others)
-    return Outcome("The system prompt is set." if argument else "There is no system prompt any more.")
+    talk.conversation = talk.conversation.with_system(argument)
+    return Outcome(tr("The system prompt is set.") if argument else tr("There is no system prompt any more."))
 
 
 def _set(talk: Talk, argument: str) -> Outcome:
-    settings = {question.name: question for question in CHAT if question is not SYSTEM}
+    settings = {question.name: question for question in SETTINGS if question is not SYSTEM}
     name, _, text = argument.partition(" ")
     if name:
         if name not in settings:
             near = difflib.get_close_matches(name, settings, 1)
-            todo = f"Did you mean {near[0]}? " if near else ""
+            known = tr("There are: {names}.", names=", ".join(settings))
             raise UsageError(
-                "TW-U24", f"there is no setting {plain(name)[:40]}", f"{todo}There are: {', '.join(settings)}."
+                "TW-U24",
+                tr("there is no setting {name}", name=plain(name)[:40]),
+                f"{tr('Did you mean {name}?', name=near[0])} {known}" if near else known,
             )
-        value = settings[name].parse(text)
-        sampling = replace(talk.conversation.sampling, **{name: value})  # type: ignore[arg-type]  # parse checked it
-        talk.conversation = replace(talk.conversation, sampling=sampling)
-    now = to_data(talk.conversation.sampling)
-    return Outcome(table([(one.name, _value(now[one.name]), one.help) for one in settings.values()]))
+        talk.conversation = with_answers(talk.conversation, {name: settings[name].parse(text)})
+    now = answers_of(talk.conversation)
+    return Outcome(table([(one.name, _value(now[one.name]), tr(one.help)) for one in settings.values()]))
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else str(value)
+    return tr("none") if value is None else str(value)
 
 
-def _regenerate(talk: Talk, argument: str) -> Outcome:
+def _again(talk: Talk, argument: str) -> Outcome:
     del argument
-    messages = talk.conversation.messages
-    last = next((i for i in reversed(range(len(messages))) if messages[i].role == "user"), None)
-    if last is None:
-        raise UsageError("TW-U24", "nothing was asked yet", "Ask something first.")
-    talk.conversation = replace(talk.conversation, messages=messages[:last])
-    return Outcome(ask=messages[last].content)
+    talk.conversation = talk.conversation.asked_again()
+    return Outcome(ask=talk.conversation.messages[-1].content, open=True)
+
+
+def _edit(talk: Talk, argument: str) -> Outcome:
+    question = talk.conversation.asked_again().messages[-1].content
+    if not argument:
+        return Outcome(tr("Type the question anew, or change it:"), edit=question)
+    talk.conversation = talk.conversation.asked_again(argument)
+    return Outcome(ask=argument, open=True)
 
 
 def _questions(talk: Talk, argument: str) -> Outcome:
-    questions = talk.questions()
+    questions = talk.served().questions
     if not questions:
-        return Outcome("Nothing is known about what this model answers best; ask it anything.")
+        return Outcome(tr("Nothing is known about what this model answers best; ask it anything."))
     if not argument:
         rows = [(str(number), question) for number, question in enumerate(questions, 1)]
-        return Outcome(f"{table(rows)}\nAsk one of them with /questions NUMBER.")
-    if not argument.isdecimal() or not 1 <= int(argument) <= len(questions):
-        raise UsageError("TW-U24", f"there is no question {plain(argument)[:20]}", f"Give 1 to {len(questions)}.")
-    chosen = questions[int(argument) - 1]
+        return Outcome(f"{table(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
+    chosen = questions[past.number(argument, len(questions), tr("there is no question {text}", text=argument[:20])) - 1]
     return Outcome(f"> {plain(chosen)}", ask=chosen)
 
 
 def _save(talk: Talk, argument: str) -> Outcome:
-    path, _there = target(argument)
-    save(path, talk.endpoint.model, talk.conversation)
-    return Outcome(f"Saved to {path}")
+    path, _there = saving.target(argument)
+    saving.save(path, talk.endpoint.model, talk.conversation, title=talk.kept.title)
+    return Outcome(tr("Saved to {path}", path=path))
+
+
+def _load(talk: Talk, argument: str) -> Outcome:
+    path, _there = saving.target(argument)
+    loaded = saving.load(path)
+    talk.go_on_with(Kept(loaded.conversation, talk.endpoint.model, talk.endpoint.name, title=loaded.title))
+    talk.keep()
+    return Outcome(f"{past.shown(loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n"))
 
 
 def _bye(talk: Talk, argument: str) -> Outcome:
@@ -129,13 +116,33 @@ def _bye(talk: Talk, argument: str) -> Outcome:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
-    "/help": ("/help", _help, "this list"),
-    "/clear": ("/clear", _clear, "forget what was said; the system prompt stays"),
-    "/system": ("/system TEXT", _system, "set the system prompt; without a text remove it"),
-    "/set": ("/set NAME VALUE", _set, "set temperature, top_p, max_tokens or seed; alone show them"),
-    "/regenerate": ("/regenerate", _regenerate, "another answer to the last question"),
-    "/questions": ("/questions [N]", _questions, "questions that the model was trained on; ask number N"),
-    "/save": ("/save FILE", _save, "write the conversation to FILE.md or FILE.json"),
-    "/bye": ("/bye", _bye, "end"),
+    "/help": ("/help", _help, mark("this list")),
+    "/new": ("/new", past.new, mark("begin a new conversation; the system prompt stays")),
+    "/again": ("/again", _again, mark("another answer to the last question; /versions has the earlier ones")),
+    "/edit": ("/edit [TEXT]", _edit, mark("ask the last question anew in other words")),
+    "/versions": ("/versions [N]", past.versions, mark("the answers that the last turn had; go on with number N")),
+    "/system": ("/system TEXT", _system, mark("set the system prompt; without a text remove it")),
+    "/set": ("/set NAME VALUE", _set, mark("set how the model answers; alone show all settings")),
+    "/preset": (
+        "/preset [NAME]",
+        look.preset,
+        mark("take a system prompt with settings; also: save NAME, remove NAME; alone list them"),
+    ),
+    "/questions": ("/questions [N]", _questions, mark("questions that the model was trained on; ask number N")),
+    "/history": ("/history [N]", past.history, mark("the last conversations that are kept here, N of them")),
+    "/search": ("/search TEXT", past.search, mark("conversations with this text")),
+    "/open": ("/open N", past.open_one, mark("go on with conversation N")),
+    "/rename": ("/rename TITLE", past.rename, mark("give this conversation another title")),
+    "/delete": ("/delete [N]", past.delete, mark("remove conversation N, or this one, for good")),
+    "/private": ("/private", past.private, mark("keep nothing more of this conversation")),
+    "/context": ("/context", look.context, mark("how much of the model's context is taken")),
+    "/logprobs": ("/logprobs [N]", look.logprobs, mark("how sure the model was of each token, with N others; or: off")),
+    "/snippet": ("/snippet [KIND]", look.snippet, mark("the last request to run elsewhere: curl, python or urllib")),
+    "/copy": ("/copy [code]", look.copy, mark("the last answer, or its last code, into the clipboard")),
+    "/save": ("/save FILE", _save, mark("write the conversation to FILE.md or FILE.json")),
+    "/load": ("/load FILE", _load, mark("go on with a conversation that was saved to FILE.json")),
+    "/bye": ("/bye", _bye, mark("end")),
 }
 """Command → how it is typed, what it does, what it is for."""
+OTHER_NAMES = {"/clear": "/new", "/regenerate": "/again", "/quit": "/bye", "/exit": "/bye"}
+"""What the same commands are called elsewhere."""

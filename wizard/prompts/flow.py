@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
@@ -19,6 +18,7 @@ from wizard.advise.ranking import recommended
 from wizard.catalog.journeys import answered
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
+from wizard.chat.history import History
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -29,6 +29,7 @@ from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.lesson import of_stage
 from wizard.plan.plan import Plan
 from wizard.plan.questions import (
+    CHAT,
     HF_TOKEN,
     MODEL,
     SERVER,
@@ -36,35 +37,32 @@ from wizard.plan.questions import (
     WISHES,
     Answers,
     Question,
-    Value,
     wishes,
 )
 from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
-from wizard.prompts.interrupt import until_stopped
+from wizard.prompts.options import as_value, now, ways
+from wizard.prompts.run import Run, save
 from wizard.prompts.show import (
     TOP,
-    Shower,
     advice_text,
     figures_text,
     host_text,
     lesson_text,
     plan_text,
     step_lessons,
-    wrapped,
 )
-from wizard.run.events import Ready
+from wizard.prompts.speech import fitted, say, say_command, spoken
+from wizard.prompts.talk import wanted
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
 
 GATED = "TW-M12"
 """What the hub says of a model that only people with a token may read."""
-Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
-"""What can be picked instead of a choice."""
-LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that stop a step with all its processes."""
+Reviewed: TypeAlias = Literal["go", "show", "change", "back", "save", "settings"]
+"""What can be done with a plan."""
 
 
 def run_prompts(
@@ -136,19 +134,21 @@ class _Flow:
             return True
         if self.explain and stage not in self.taught:
             self.taught.add(stage)
-            print(f"\n{lesson_text(of_stage(stage, self.workshop))}\n")
+            say(f"\n{lesson_text(of_stage(stage, self.workshop))}\n")
         if pinned := pinned_words(self.workshop, stage):
-            print(wrapped(pinned))
+            say(pinned)
         return False
 
     def go(self, hardware: str | None) -> int:
         """All stages; back and forth as the user likes."""
         if self.workshop.title:
-            print("\n".join(wrapped(tr(text)) for text in (self.workshop.title, self.workshop.text) if text) + "\n")
+            say("\n".join(tr(text) for text in (self.workshop.title, self.workshop.text) if text) + "\n")
         host: Host = self.journey.probe(self.workspace, hardware=hardware)
-        print("Ctrl-C leaves at any time; your answers are kept.\n")
+        say(tr("Ctrl-C leaves at any time; your answers are kept.") + "\n")
         if not self._passes("machine"):
-            print(host_text(host))
+            say(host_text(host))
+        if endpoint := self._running(hardware):
+            return self._chat(endpoint)
         while True:
             facts = self._model(host)
             while choice := self._choice(host, facts):
@@ -163,12 +163,28 @@ class _Flow:
 
     def left(self) -> int:
         """The user leaves: keep the answers and say how to go on."""
-        kept = ""
+        said = ["", tr("Stopped; what is done stays done.")]
         if self.answers:
             with suppress(WizardError, OSError):  # a workspace that cannot be written is told when it is needed
-                kept = f" Your answers are kept in {save_answers(self.workspace, self.answers)}."
-        print(f"\nStopped; what is done stays done.{kept}\nGo on with: {self._again('--plain')}", file=sys.stderr)
+                file = save_answers(self.workspace, self.answers)
+                said.append(tr("Your answers are kept in {file}.", file=file))
+        said += [tr("Go on with:"), f"  $ {self._again('--plain')}"]
+        print(fitted("\n".join(said)), file=sys.stderr)
         return CancelledError.exit_code
+
+    def _running(self, hardware: str | None) -> Endpoint | None:
+        """The running server that the user wants to talk to; None to set up a model."""
+        if hardware or "model" in self.answers:
+            return None
+        found = [one for one in self.journey.statuses(self.workspace) if one.state == "ready" and one.endpoint]
+        if not found:
+            return None
+        options: list[tuple[str, Endpoint | None]] = [
+            (tr("Talk to {name}, which runs at {where}", name=one.name, where=one.endpoint.http), one.endpoint)
+            for one in found
+        ]
+        options.append((tr("Set up another model; what runs goes on running"), None))
+        return self.ask.choose(tr("What do you want to do?"), options)
 
     def _again(self, *words: str) -> str:
         """A command for this workspace, ready to be pasted."""
@@ -189,7 +205,7 @@ class _Flow:
             except WizardError as error:
                 if "model" in self.workshop.pin and error.code != GATED:
                     raise  # another answer is not allowed
-                print(f"\n{error}\n")
+                say(f"\n{error}\n")
                 self.answers.pop("model", None)
                 os.environ.pop("HF_TOKEN", None)  # one that was refused would shut us out of other models too
                 if token is not None:
@@ -202,20 +218,20 @@ class _Flow:
         return facts
 
     def _pick_model(self, host: Host, *, best: bool = False) -> str:
-        print("\nLooking for models that fit …", flush=True)
+        say("\n" + tr("Looking for models that fit ..."))
         found = self.journey.suggestions(host, offline=self.offline)
         usable = [one for one in found if one.usable]
         if best and usable:
             return str(usable[0].ref)
         for line in _not_here(one for one in found if not one.usable):
-            print(line)
+            say(line)
         options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
-        options.append(("Another: a hub id, a folder or a .gguf file; it can be typed here too", None))
+        options.append((tr("Another: a hub id, a folder or a .gguf file; it can be typed here too"), None))
         refs = [one.ref for one in usable]
         kept = self.kept.get("model")
-        typed = None if kept in refs else _as_value(kept)
+        typed = None if kept in refs else as_value(kept)
         first = refs.index(kept) if kept in refs else len(refs) if typed else 0
-        ref = self.ask.choose(MODEL.text, options, first, other=lambda text: str(MODEL.parse(text)))
+        ref = self.ask.choose(tr(MODEL.text), options, first, other=lambda text: str(MODEL.parse(text)))
         return ref if ref is not None else str(ask_question(self.ask, MODEL, typed))
 
     # -- advice --------------------------------------------------------------------------------------------------------
@@ -228,15 +244,15 @@ class _Flow:
             advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
             if hidden and advice.choices:
                 return recommended(advice)
-            print(f"\n{advice_text(advice, facts, top=top)}\n")
-            picked = self.ask.choose(f"How should {one_line(facts.name)} run here?", _ways(advice, top))
+            say(f"\n{advice_text(advice, facts, top=top, bar=False)}\n")
+            picked = self.ask.choose(tr("How should {model} run here?", model=one_line(facts.name)), ways(advice, top))
             if isinstance(picked, Choice):
                 return picked
             if picked == "model":
                 self.answers.pop("model", None)
                 return None
             if picked == "why":
-                print(f"\n{figures_text(figures(host, facts, advice.choices[0]))}")
+                say(f"\n{figures_text(figures(host, facts, advice.choices[0]))}")
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
@@ -248,17 +264,18 @@ class _Flow:
         """Ask for one wish, or take all of them back."""
         known = self.known
         options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
-            (f"{one.text.rstrip('?')}: {_now(one, known)}", one)
+            (f"{tr(one.text).rstrip('?')}: {now(one, known)}", one)
             for one in (*WISHES, *SETUP)
             if one.name not in self.workshop.pin
         ]
-        options += [("Let the wizard choose everything again", "nothing")] if wishes(self.answers) != Wishes() else []
-        picked = self.ask.choose("What should be different?", [*options, ("Nothing", "back")])
+        if wishes(self.answers) != Wishes():
+            options.append((tr("Let the wizard choose everything again"), "nothing"))
+        picked = self.ask.choose(tr("What should be different?"), [*options, (tr("Nothing"), "back")])
         if picked == "nothing":
             for one in (*WISHES, *SETUP):
                 self.answers.pop(one.name, None)
         elif picked != "back":
-            answer = ask_question(self.ask, picked, _as_value(known.get(picked.name)))
+            answer = ask_question(self.ask, picked, as_value(known.get(picked.name)))
             self.answers.pop(picked.name, None)
             self.answers.update({} if answer is None else {picked.name: answer})
 
@@ -266,7 +283,7 @@ class _Flow:
         for question in questions:
             if question.when(self.known) and question.name not in self.workshop.pin:
                 now = self.known.get(question.name, self.kept.get(question.name))
-                answer = ask_question(self.ask, question, _as_value(now))
+                answer = ask_question(self.ask, question, as_value(now))
                 if answer is not None:
                     self.answers[question.name] = answer
 
@@ -286,7 +303,7 @@ class _Flow:
                     http_port=self.known.get("http_port"),
                 )
             except WizardError as error:
-                print(f"\n{error}\n")
+                say(f"\n{error}\n")
                 if not isinstance(error, UsageError):
                     return None
                 for question in SERVER:
@@ -295,95 +312,58 @@ class _Flow:
                 continue
             if hidden and plan.host == "this machine":
                 return plan
-            print(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None)}\n")
+            say(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None)}\n")
             answer = self._go(plan)
             if answer == "change":
                 self._ask_all(SERVER)
+            elif answer == "settings":
+                self._ask_all(CHAT)
             else:
                 return plan if answer == "go" else None
 
-    def _go(self, plan: Plan) -> Literal["go", "change", "back"]:
+    def _go(self, plan: Plan) -> Reviewed:
         """Whether to carry the plan out."""
         here = plan.host == "this machine"
         if here and self.answers.get("accept") is True:
             return "go"
-        options: list[tuple[str, Literal["go", "show", "change", "back"]]] = [
-            ("Go" if here else "Done: it cannot be run here", "go"),
-            ("Show every command", "show"),
-            ("Change the name or the port", "change"),
-            ("Back to the advice", "back"),
+        options: list[tuple[str, Reviewed]] = [
+            (tr("Go") if here else tr("Done: it cannot be run here"), "go"),
+            (tr("Show every command"), "show"),
+            (tr("Change the name or the port"), "change"),
+            (tr("Back to the advice"), "back"),
+            (tr("Save the plan as a shell script or as JSON"), "save"),
+            (tr("Settings of the chat: system prompt, temperature ..."), "settings"),
         ]
-        while (
-            picked := self.ask.choose("This is what will be done." if here else "This is the plan.", options)
-        ) == "show":
-            print(f"\n{plan_text(plan)}\n")
+        question = tr("This is what will be done. Shall it begin?") if here else tr("This is the plan.")
+        while (picked := self.ask.choose(question, options)) in ("show", "save"):
+            if picked == "show":
+                print(f"\n{spoken(plan_text(plan))}\n")  # its commands must stay whole
+            else:
+                save(self.ask, plan)
         return picked
 
     # -- run and chat --------------------------------------------------------------------------------------------------
 
     def _run(self, plan: Plan) -> Endpoint | None:
         """Where the served model answers; None to go back to the advice."""
-        while True:
-            try:
-                return self._carry_out(plan)
-            except WizardError as error:
-                print(f"\n{error}\n")
-                if not self.ask.choose(
-                    "What now?", [("Try again; it goes on from here", True), ("Back to the advice", False)]
-                ):
-                    self.answers.pop("accept", None)
-                    return None
-
-    def _carry_out(self, plan: Plan) -> Endpoint:
-        shower = Shower(sys.stdout, lesson=step_lessons(plan, self.workshop) if self.explain else None)
-        ready: list[Endpoint] = []
-
-        async def drive() -> None:
-            async with aclosing(self.journey.run(plan)) as events:
-                async for event in events:
-                    shower.show(event)
-                    if isinstance(event, Ready):
-                        ready.append(event.endpoint)
-
-        if not until_stopped(drive(), LEAVING):
-            shower.end()
-            raise KeyboardInterrupt
-        return ready[0]
+        lesson = step_lessons(plan, self.workshop) if self.explain else None
+        endpoint = Run(self.journey, self.workspace, self.ask, plan, lesson).go()
+        if endpoint is None:
+            self.answers.pop("accept", None)
+        return endpoint
 
     def _chat(self, endpoint: Endpoint) -> int:
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
         if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
-            print(f"\n{text(measured)}\n")
-        print(f"Talk to it again: {self._again('chat', endpoint.name)}\nStop it:          {stop}\n")
+            say(f"\n{text(measured)}\n")
+        say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
+        say_command(tr("Stop it:"), stop)
         self._passes("chat")
-        run_chat(endpoint, conversation(self.known), journey=self.journey)
-        print(f"The server goes on running. Stop it with: {stop}")
+        history = History(self.workspace.root)
+        run_chat(endpoint, conversation(self.known), history=history, keep=wanted(), journey=self.journey)
+        say_command(tr("The server goes on running. Stop it with:"), stop)
         return 0
-
-
-def _ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
-    """What can be chosen: the first ``top`` ways, and what else can be done."""
-    choices = report.ordered(advice.choices)
-    options: list[tuple[str, Choice | Other]] = [
-        (f"{report.choice_title(one)} · {report.choice_room(one)}{'' if number else ' (recommended)'}", one)
-        for number, one in enumerate(choices[:top])
-    ]
-    if len(choices) > top:
-        options.append((f"Show all {len(choices)} ways", "all"))
-    nearest = advice.rejections[0].remedy if not choices and advice.rejections else ""
-    if report.remedy_wishes(nearest):
-        options.append((f"Take the nearest that works: {report.remedy_words(nearest)}", "nearest"))
-    options += [("Change what you wish for: people, length, format, GPUs …", "change"), ("Another model", "model")]
-    return [*options, ("Why these numbers", "why")] if choices else options
-
-
-def _now(question: Question, known: Mapping[str, object]) -> str:
-    """The present answer for people, or what is done without one."""
-    value = known.get(question.name, question.default)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return question.otherwise if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _not_here(suggestions: Iterable[Any]) -> list[str]:
@@ -392,15 +372,14 @@ def _not_here(suggestions: Iterable[Any]) -> list[str]:
     for one in suggestions:
         titles[one_line(one.why_not or "")].append(one_line(one.title))
     return [
-        f"Not here: {whose[0]}: {why}" if len(whose) == 1 else f"Not here: {len(whose)} more models: {why}"
+        tr("Not here: {model}: {why}", model=whose[0], why=why)
+        if len(whose) == 1
+        else tr("Not here: {count} more models: {why}", count=len(whose), why=why)
         for why, whose in titles.items()
     ]
 
 
 def _suggestion(one: Any) -> str:
-    fetched = "on this machine" if not one.download_bytes else f"{size(one.download_bytes)} to download"
-    return f"{one_line(one.title)} · {fetched} · {one_line(one.licence or 'licence unknown')}"
-
-
-def _as_value(value: object) -> Value | None:
-    return value if isinstance(value, (str, int, float, bool)) else None
+    bytes_ = one.download_bytes
+    fetched = tr("{size} to download", size=size(bytes_)) if bytes_ else tr("on this machine")
+    return f"{one_line(one.title)} · {fetched} · {one_line(one.licence) if one.licence else tr('licence unknown')}"

@@ -30,6 +30,15 @@ OUTPUTS = (
     Tensor("completion_tokens", "INT32"),
 )
 
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+MORE_INPUTS = (
+    *(Tensor(name, "FP32", optional=True) for name in ("min_p", *PENALTIES)),
+    Tensor("logprobs", "INT32", optional=True),
+)
+"""What llama.cpp takes beyond the inputs that all of the wizard's own models have."""
+LOGPROBS = Tensor("logprobs", "STRING")
+"""Only in answers to a request that asked for it."""
+
 DEFAULT_TEMPERATURE = 0.7
 """Where the model's makers say nothing. A model with a confidence gate gets 0: the gate judges the greedy answer."""
 
@@ -49,8 +58,8 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
     """
     config = config_pbtxt(
         model_name,
-        inputs=INPUTS,
-        outputs=OUTPUTS,
+        inputs=(*INPUTS, *MORE_INPUTS),
+        outputs=(*OUTPUTS, LOGPROBS),
         parameters=_parameters(gguf_path, facts, choice, threads),
         decoupled=True,
     )

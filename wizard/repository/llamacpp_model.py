@@ -12,6 +12,11 @@ max_tokens            INT32   Longest answer in tokens, 512; the end of the cont
 temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
 top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
 top_k                 INT32   Choose among this many, 0 for all (40).
+min_p                 FP32    Leave out what is less probable than this share of the likeliest (llama.cpp's default).
+repetition_penalty    FP32    Divides the scores of tokens that were there before, 1 for none (1).
+presence_penalty      FP32    Taken off the scores of tokens that were there before, -2 to 2 (0).
+frequency_penalty     FP32    The same for each time that they were there, -2 to 2 (0).
+logprobs              INT32   Give the output ``logprobs`` with as many alternatives for each token, 0 to 20.
 random_seed           UINT64  The same seed, prompt and settings give the same answer when nobody else is served.
 stop_words            STRING  Texts that end the answer, beside the model's own.
 stream                BOOL    True (default): a response for each piece of text. False: one response with all of it.
@@ -20,7 +25,9 @@ apply_chat_template   BOOL    True (default if the model has a template): llama.
 ===================== ======= ================================================================================
 
 Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop``,
-``length`` or ``gate``), ``completion_tokens`` (so far, counted by llama.cpp).
+``length`` or ``gate``), ``completion_tokens`` (so far, counted by llama.cpp). Where they were asked for, ``logprobs``:
+JSON, ``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms of
+the model's own probabilities, before any setting is applied. Of a character of several tokens, some may be missing.
 
 The confidence gate: with the parameters ``gate_min_probability`` and ``gate_refusal``, the answer is first decoded
 greedily; if any of its tokens is less probable than that, the refusal is the answer.
@@ -38,7 +45,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +58,14 @@ CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}
 """What the x86_64 wheel of xllamacpp is built for; without one of them it dies of SIGILL."""
 FINALIZE_SECONDS = 5.0
 QUEUE_POLL_SECONDS = 0.05
+MORE_OPTIONS = {
+    "min_p": ("min_p", 0, 1),
+    "repetition_penalty": ("repeat_penalty", 0.01, 2),
+    "presence_penalty": ("presence_penalty", -2, 2),
+    "frequency_penalty": ("frequency_penalty", -2, 2),
+}
+"""Input → llama.cpp's name for it, least and greatest value."""
+MOST_LOGPROBS = 20
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the last one stands for "random"."""
 
@@ -106,6 +121,7 @@ class Question:
     chat: bool
     stream: bool
     options: dict[str, Any]
+    logprobs: int | None = None
 
 
 def read_question(request: Any, settings: Settings) -> Question:
@@ -135,6 +151,13 @@ def read_question(request: Any, settings: Settings) -> Question:
     require(0 <= options["temperature"] < math.inf, "temperature", "0 or more", options["temperature"])
     require(0 < options["top_p"] <= 1, "top_p", "over 0 and at most 1", options["top_p"])
     require(options["top_k"] >= 0, "top_k", "0 (all tokens) or more", options["top_k"])
+    for name, (theirs, low, high) in MORE_OPTIONS.items():
+        value = one(name, None)
+        if value is not None:
+            require(low <= value <= high, name, f"from {low} to {high}", value)
+            options[theirs] = float(value)
+    logprobs = one("logprobs", None)
+    require(logprobs is None or 0 <= logprobs <= MOST_LOGPROBS, "logprobs", f"from 0 to {MOST_LOGPROBS}", logprobs)
     words = pb_utils.get_input_tensor_by_name(request, "stop_words")
     extra = () if words is None else (_text(word, "stop_words") for word in words.as_numpy().reshape(-1))
     options["stop"] = [word for word in (*settings.stop, *extra) if word]
@@ -144,7 +167,7 @@ def read_question(request: Any, settings: Settings) -> Question:
     chat = bool(one("apply_chat_template", settings.has_template))
     if chat:  # llama.cpp reads the rendered prompt with its special tokens: a space makes text of those that were typed
         text = re.sub(settings.special_tokens, lambda found: f"{found[0][0]} {found[0][1:]}", text)
-    return Question(text, chat, bool(one("stream", True)), options)
+    return Question(text, chat, bool(one("stream", True)), options, None if logprobs is None else int(logprobs))
 
 
 def _text(value: Any, name: str) -> str:
@@ -157,26 +180,30 @@ def _text(value: Any, name: str) -> str:
 class Answer:
     """The responses to one request. Nothing may touch the sender after the last one: that kills the whole server."""
 
-    def __init__(self, sender: Any, stream: bool) -> None:
+    def __init__(self, sender: Any, stream: bool, logprobs: int | None = None) -> None:
         self._sender = sender
         self._stream = stream
+        self._alternatives = logprobs
         self._pieces: list[str] = []
+        self._logprobs: list[Any] = []  # not sent yet
         self._over = False
 
     def cancelled(self) -> bool:
         """Whether the client went away."""
         return not self._over and bool(self._sender.is_cancelled())
 
-    def say(self, text: str, tokens: int) -> None:
+    def say(self, text: str, tokens: int, entries: Sequence[dict[str, Any]] = ()) -> None:
         """Send a piece of text, or keep it where the client wants a single response."""
-        if self._stream:
-            self._sender.send(_response(text, "", tokens))
+        if self._alternatives is not None:
+            self._logprobs += [_logprob(one, self._alternatives) for one in entries]
+        if self._stream and text:
+            self._sender.send(_response(text, "", tokens, self._new_logprobs()))
         else:
             self._pieces.append(text)
 
     def finish(self, reason: str, tokens: int, text: str = "") -> None:
         """Send the last response."""
-        self._end(_response("".join((*self._pieces, text)), reason, tokens))
+        self._end(_response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs()))
 
     def fail(self, message: str, code: int) -> None:
         """Send an error as the last response."""
@@ -186,17 +213,29 @@ class Answer:
         """End without a response: nobody listens any more."""
         self._end()
 
+    def _new_logprobs(self) -> str | None:
+        if self._alternatives is None:
+            return None
+        text = json.dumps(self._logprobs, ensure_ascii=False)
+        self._logprobs.clear()
+        return text
+
     def _end(self, *response: Any) -> None:
         if not self._over:
             self._over = True
             self._sender.send(*response, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
 
-def _response(text: str, reason: str, tokens: int) -> Any:
+def _logprob(entry: dict[str, Any], alternatives: int) -> list[Any]:
+    top = [[one["token"], one["logprob"]] for one in entry.get("top_logprobs", ())[:alternatives]]
+    return [entry["token"], entry["logprob"], top]
+
+
+def _response(text: str, reason: str, tokens: int, logprobs: str | None) -> Any:
+    texts = {"text_output": text, "finish_reason": reason, **({} if logprobs is None else {"logprobs": logprobs})}
     return pb_utils.InferenceResponse(
         [
-            pb_utils.Tensor("text_output", np.array([text.encode()], dtype=np.object_)),
-            pb_utils.Tensor("finish_reason", np.array([reason.encode()], dtype=np.object_)),
+            *(pb_utils.Tensor(name, np.array([one.encode()], np.object_)) for name, one in texts.items()),
             pb_utils.Tensor("completion_tokens", np.array([tokens], dtype=np.int32)),
         ]
     )
@@ -205,7 +244,9 @@ def _response(text: str, reason: str, tokens: int) -> Any:
 class Pass:
     """One run of the engine over one prompt; the object is the callback that llama.cpp calls for every token."""
 
-    def __init__(self, check: Callable[[str], None], say: Callable[[str, int], None], floor: float = 0.0) -> None:
+    def __init__(
+        self, check: Callable[[str], None], say: Callable[[str, int, Sequence[Any]], None], floor: float = 0.0
+    ) -> None:
         self._check = check
         self._say = say
         self._floor = floor
@@ -232,8 +273,8 @@ class Pass:
             self.unsure = self.unsure or any(math.exp(entry["logprob"]) < self._floor for entry in entries)
             self.finish = choice.get("finish_reason") or self.finish
             text = choice.get("text") or (choice.get("delta") or {}).get("content")
-            if text:
-                self._say(text, self.tokens)
+            if text or entries:
+                self._say(text or "", self.tokens, entries)
 
 
 def _plain(error: dict[str, Any]) -> str:
@@ -323,6 +364,14 @@ def _common_params(params: Any, settings: Settings, key: str) -> Any:
     return params
 
 
+def _probabilities(question: Question, alternatives: int | None) -> dict[str, Any]:
+    """Options that make llama.cpp give tokens' probabilities, with one alternative at least."""
+    if alternatives is None:
+        return {}
+    count = max(1, alternatives)
+    return {"logprobs": True, "top_logprobs": count} if question.chat else {"n_probs": count}
+
+
 class TritonPythonModel:
     """What Triton calls."""
 
@@ -351,7 +400,7 @@ class TritonPythonModel:
             except Refused as error:
                 Answer(sender, stream=True).fail(str(error), pb_utils.TritonError.INVALID_ARG)
                 continue
-            answer = Answer(sender, question.stream)
+            answer = Answer(sender, question.stream, question.logprobs)
             thread = threading.Thread(target=self._serve, args=(question, answer), daemon=True)
             self._threads.add(thread)
             thread.start()
@@ -392,14 +441,13 @@ class TritonPythonModel:
                 answer.finish("gate", 0, self._settings.gate_refusal)
                 return
             events = Pass(check, answer.say)
-            self._engine.run(question, events)
+            self._engine.run(question, events, **_probabilities(question, question.logprobs))
         finally:
             self._slots.release()
         answer.finish(events.finish or "stop", events.tokens)
 
     def _unsure(self, question: Question, check: Callable[[str], None]) -> bool:
-        events = Pass(check, lambda _text, _tokens: None, floor=self._settings.gate_min_probability)
-        probabilities = {"logprobs": True, "top_logprobs": 1} if question.chat else {"n_probs": 1}
+        events = Pass(check, lambda *_: None, floor=self._settings.gate_min_probability)
         # Without the prompt cache the probabilities do not depend on what was asked before.
-        self._engine.run(question, events, temperature=0, cache_prompt=False, **probabilities)
+        self._engine.run(question, events, temperature=0, cache_prompt=False, **_probabilities(question, 1))
         return events.unsure

@@ -1,0 +1,141 @@
+"""How a model answers, as questions that every door asks; and presets of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from wizard.catalog.presets import Preset
+from wizard.catalog.presets import preset as find
+from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.history import History, Kept
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.values import from_data, to_data
+from wizard.plan.questions import CHAT, Question
+
+SEVERAL = "|"
+"""Between stop texts that are typed on one line."""
+
+
+def _between(low: float, high: float) -> Callable[[Any], str]:
+    def problem(value: float) -> str:
+        return "" if low <= value <= high else tr("it must be from {low:,} to {high:,}", low=low, high=high)
+
+    return problem
+
+
+def _penalty(name: str, text: str, about: str) -> Question:
+    return Question(name, "float", text, f"/set {name}", otherwise=mark("none"), validate=_between(-2, 2), help=about)
+
+
+MORE = (
+    Question(
+        "top_k",
+        "int",
+        mark("Top-k"),
+        "/set top_k",
+        otherwise=mark("the model's own"),
+        validate=_between(0, 1_000_000),
+        help=mark("As many of the likeliest tokens are considered; 0 is all."),
+    ),
+    Question(
+        "min_p",
+        "float",
+        mark("Min-p"),
+        "/set min_p",
+        otherwise=mark("the model's own"),
+        validate=_between(0, 1),
+        help=mark("Tokens less probable than this share of the likeliest one are left out."),
+    ),
+    Question(
+        "repetition_penalty",
+        "float",
+        mark("Repetition penalty"),
+        "/set repetition_penalty",
+        otherwise=mark("none"),
+        validate=_between(0.01, 2),
+        help=mark("Above 1, tokens that were there before become less likely."),
+    ),
+    _penalty("presence_penalty", mark("Presence penalty"), mark("Above 0, new tokens are preferred to repeated ones.")),
+    _penalty(
+        "frequency_penalty", mark("Frequency penalty"), mark("The same, for each time that a token was there before.")
+    ),
+    Question(
+        "stop",
+        "text",
+        mark("Stop texts"),
+        "/set stop",
+        otherwise=mark("only the model's own"),
+        help=mark(r"Texts that end the answer, with | between several; \n is the end of a line."),
+    ),
+)
+SETTINGS = (*CHAT, *MORE)
+"""All that can be set of a conversation: the system prompt and the fields of `Sampling` but ``logprobs``."""
+
+
+def answers_of(conversation: Conversation) -> dict[str, Any]:
+    """What is set, by the questions' names, as a form shows it; None where nothing is."""
+    values = to_data(conversation.sampling)
+    stop = SEVERAL.join(one.replace("\n", "\\n") for one in conversation.sampling.stop)
+    return {**values, "stop": stop or None, "system": conversation.system or None}
+
+
+def with_answers(conversation: Conversation, answers: Mapping[str, Any]) -> Conversation:
+    """The conversation with what ``answers`` set, all else as it was; None and an empty text take a setting back.
+
+    Args:
+        conversation: Any.
+        answers: Names of `SETTINGS`, and ``logprobs``; what is not in it stays.
+
+    Raises:
+        UsageError: TW-C08 if a value is out of its range.
+    """
+    names = {one.name: one.default for one in fields(Sampling)}
+    given = {name: value for name, value in answers.items() if name in names}
+    if "stop" in given:
+        given["stop"] = tuple(one.replace("\\n", "\n") for one in (given["stop"] or "").split(SEVERAL) if one)
+    changes: dict[str, Any] = {name: names[name] if value is None else value for name, value in given.items()}
+    sampling = replace(conversation.sampling, **changes)
+    sampling.check()
+    changed = replace(conversation, sampling=sampling)
+    return changed.with_system(answers["system"] or "") if "system" in answers else changed
+
+
+def with_preset(conversation: Conversation, preset: Preset) -> Conversation:
+    """With the preset's system prompt and settings; settings that it does not name get their defaults.
+
+    Raises:
+        UsageError: TW-K01 or TW-C08 if a setting of the preset does not fit.
+    """
+    sampling = from_data(Sampling, dict(preset.sampling), where=tr("the preset {name}", name=preset.name))
+    sampling.check()
+    sampling = replace(sampling, logprobs=conversation.sampling.logprobs)
+    return replace(conversation, sampling=sampling).with_system(preset.system)
+
+
+def started(history: History, *, go_on: bool = False, preset: str | None = None) -> Kept:
+    """What a chat begins with: nothing, or the last conversation that is kept; with the preset of that name.
+
+    Raises:
+        UsageError: TW-C19 if there is no conversation to go on with, TW-D10 if there is no such preset; see also
+            `with_preset`.
+        WorkspaceError: TW-C20 … TW-C22, see `wizard.chat.history`.
+    """
+    kept = history.newest() if go_on else Kept(Conversation())
+    if kept is None:
+        raise UsageError("TW-C19", tr("there is no conversation to go on with"), tr("Begin one: leave --continue out."))
+    if preset is not None:
+        kept = replace(kept, conversation=with_preset(kept.conversation, find(preset)))
+    return kept
+
+
+def preset_of(name: str, conversation: Conversation, about: str = "") -> Preset:
+    """A preset with the conversation's system prompt and settings, for `wizard.catalog.presets.save`."""
+    usual = Sampling()
+    set_here = {
+        one.name: getattr(conversation.sampling, one.name) for one in fields(Sampling) if one.name != "logprobs"
+    }
+    different = {name: value for name, value in set_here.items() if value != getattr(usual, name)}
+    return Preset(name, about, conversation.system, different, own=True)

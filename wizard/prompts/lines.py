@@ -1,0 +1,102 @@
+"""What somebody types or pastes in a terminal, as questions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from wizard.kernel.text import is_terminal
+
+PROMPT, MORE = "> ", ". "
+END_OF_LINES = "."
+
+Read: TypeAlias = Callable[[str, str], str]
+"""Returns the next line after showing a prompt and a text to change; raises EOFError at the end."""
+
+
+def read_question(read: Read, draft: str = "") -> str | None:
+    r"""One question: a line, lines joined by a ``\` at their ends, or lines after ``/multi`` up to one with ``.``.
+
+    Args:
+        read: The source of lines.
+        draft: A text to change.
+
+    Returns:
+        The question, an empty text if it was given up, or None at the end.
+    """
+    try:
+        line = read(PROMPT, draft)
+    except EOFError:
+        return None
+    lines: list[str] = []
+    with suppress(EOFError, KeyboardInterrupt):
+        if line.strip() == "/multi":
+            while (line := read(MORE, "")) != END_OF_LINES:
+                lines.append(line)
+            return "\n".join(lines)
+        while line.endswith("\\"):
+            lines.append(line[:-1])
+            line = read(MORE, "")
+        return "\n".join([*lines, line])
+    return ""
+
+
+def line_reader(*, visible: bool) -> Read:
+    """Reads a line from the terminal; the prompt goes to standard error where standard output is for data.
+
+    What is pasted comes as one text with all its lines where the terminal marks it (bracketed paste): GNU readline
+    does that from 8.1 on. Where Python has another line editor, prompt_toolkit's is used.
+    """
+    if not visible:
+        return _from_stdin
+    editor = _editor()
+    if editor is None and os.environ.get("TERM", "dumb") != "dumb" and is_terminal(sys.stdin):
+        return _prompt_toolkit()
+
+    def read(prompt: str, draft: str) -> str:
+        if editor and draft:
+            editor.set_startup_hook(lambda: editor.insert_text(draft))
+        try:
+            return input(prompt)
+        finally:
+            if editor and draft:
+                editor.set_startup_hook(None)
+
+    return read
+
+
+def _editor() -> Any:
+    """GNU readline, if Python has it; importing it is what gives `input` its editing."""
+    try:
+        import readline
+    except ImportError:
+        return None
+    if "libedit" in (readline.__doc__ or ""):
+        return None
+    if os.environ.get("TERM", "dumb") != "dumb":
+        readline.parse_and_bind("set enable-bracketed-paste on")  # the default only from 8.1 on
+    return readline
+
+
+def _prompt_toolkit() -> Read:
+    from prompt_toolkit import PromptSession
+
+    session: PromptSession[str] = PromptSession()
+
+    def read(prompt: str, draft: str) -> str:
+        return session.prompt(prompt, default=draft)
+
+    return read
+
+
+def _from_stdin(prompt: str, draft: str) -> str:
+    del draft
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\n")

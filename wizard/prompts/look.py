@@ -1,0 +1,130 @@
+"""Commands of the chat that look behind it: presets, context, log-probabilities, the last request, the clipboard."""
+
+from __future__ import annotations
+
+import base64
+import math
+import os
+import re
+import sys
+
+from wizard.catalog import presets
+from wizard.chat import snippet as snippets
+from wizard.chat.meter import meter
+from wizard.chat.settings import preset_of, with_answers, with_preset
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import ntr, tr
+from wizard.kernel.text import is_terminal, table
+from wizard.prompts.past import number
+from wizard.prompts.talk import Outcome, Talk
+
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MOST_ALTERNATIVES = 20
+
+
+def preset(talk: Talk, argument: str) -> Outcome:
+    """List presets, take one, save or remove one of the user's own."""
+    word, _, name = argument.partition(" ")
+    name = name.strip()
+    if word == "save" and name:
+        path = presets.save(preset_of(name, talk.conversation))
+        return Outcome(tr("Saved to {path}", path=path))
+    if word == "remove" and name:
+        presets.remove(name)
+        return Outcome(tr("The preset is removed."))
+    if argument:
+        talk.conversation = with_preset(talk.conversation, presets.preset(argument))
+        return Outcome(tr("The preset is taken; /set and /system show and change it."))
+    rows = [(one.name, tr(one.about) if one.about else tr("your own")) for one in presets.presets()]
+    return Outcome(
+        f"{table(rows)}\n{tr('Take one with /preset NAME; keep the present settings with /preset save NAME.')}"
+    )
+
+
+def context(talk: Talk, argument: str) -> Outcome:
+    """Tokens of the conversation, of the model's context."""
+    del argument
+    if talk.meter is None:
+        talk.meter = meter(talk.served())
+    usage = talk.meter.usage(talk.conversation)
+    share = f" ({100 * usage.share:.0f} %)" if usage.share is not None else ""
+    if usage.context is None:
+        text = ntr("{count:,} token", "{count:,} tokens", usage.tokens, count=usage.tokens)
+    else:
+        text = tr("{tokens:,} of {context:,} tokens{share}", tokens=usage.tokens, context=usage.context, share=share)
+    how = tr("counted by the model's tokenizer") if usage.counted else tr("an estimate; the tokenizer is not here")
+    return Outcome(f"{text}: {how}")
+
+
+def logprobs(talk: Talk, argument: str) -> Outcome:
+    """Ask for log-probabilities from here on, no more, or show those of the last answer."""
+    if argument == "off":
+        talk.conversation = with_answers(talk.conversation, {"logprobs": None})
+        return Outcome(tr("Log-probabilities are not asked for any more."))
+    if argument or talk.conversation.sampling.logprobs is None:
+        most = talk.served().logprobs
+        if most is None:
+            raise UsageError(
+                "TW-U24", tr("this model gives no log-probabilities"), tr("vLLM, llama.cpp and OpenAI's interface do.")
+            )
+        wanted = (
+            0
+            if argument == "0"
+            else number(argument or "3", MOST_ALTERNATIVES, tr("{text} is no number", text=argument))
+        )
+        talk.conversation = with_answers(talk.conversation, {"logprobs": min(wanted, most)})
+        return Outcome(tr("From the next answer on each token comes with its probability; /logprobs shows them."))
+    if not talk.logprobs:
+        return Outcome(tr("No answer with log-probabilities yet; ask something, or /again."))
+    rows = [
+        (
+            _percent(one.logprob),
+            _token(one.text),
+            "  ".join(f"{_token(text)} {_percent(value)}" for text, value in one.top),
+        )
+        for one in talk.logprobs
+    ]
+    total = sum(one.logprob for one in talk.logprobs)
+    perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(-total / len(talk.logprobs)))
+    return Outcome(f"{table(rows)}\n{perplexity}")
+
+
+def snippet(talk: Talk, argument: str) -> Outcome:
+    """The last request as a command or a program."""
+    kind = next((one for one in snippets.KINDS if one == (argument or "curl")), None)
+    if kind is None:
+        raise UsageError(
+            "TW-U24",
+            tr("there is no snippet {text}", text=argument[:20]),
+            tr("Give {kinds}.", kinds=", ".join(snippets.KINDS)),
+        )
+    if talk.request is None:
+        raise UsageError("TW-U24", tr("nothing was asked yet"), tr("Ask something first."))
+    return Outcome(snippets.snippet(talk.request, kind))
+
+
+def copy(talk: Talk, argument: str) -> Outcome:
+    """The last answer, or its last block of code, into the terminal's clipboard (xterm's control sequence OSC 52)."""
+    answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
+    blocks = _FENCE.findall(answers[-1]) if answers else []
+    if argument == "code" and not blocks:
+        raise UsageError("TW-U24", tr("the last answer has no block of code"), tr("/copy takes the whole answer."))
+    if not answers:
+        raise UsageError("TW-U24", tr("there is no answer yet"), tr("Ask something first."))
+    if os.environ.get("TERM", "dumb") == "dumb" or not is_terminal(sys.stderr):
+        raise UsageError(
+            "TW-U24", tr("this terminal has no clipboard"), tr("Write the chat to a file with /save FILE.")
+        )
+    text = str(blocks[-1]) if argument == "code" else answers[-1]
+    raw = f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode()}\x07"
+    sent = ntr("{count:,} character sent", "{count:,} characters sent", len(text), count=len(text))
+    return Outcome(f"{sent}; {tr('a terminal that does not take OSC 52 ignores it.')}", raw=raw)
+
+
+def _percent(logprob: float) -> str:
+    return f"{100 * math.exp(logprob):.1f} %"
+
+
+def _token(text: str) -> str:
+    """A token so that its blanks and line ends are seen."""
+    return repr(text)

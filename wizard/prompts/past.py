@@ -1,0 +1,160 @@
+"""Commands of the chat about conversations that were had before, and about how this one went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from wizard.chat.conversation import Conversation
+from wizard.chat.history import Entry, History, Kept
+from wizard.chat.report import figures
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import ntr, tr
+from wizard.kernel.text import one_line, plain, table
+from wizard.prompts.talk import Outcome, Talk
+
+LISTED = 20
+SHOWN_MESSAGES = 6
+"""As many of a conversation's last messages are shown when it is opened."""
+
+
+def new(talk: Talk, argument: str) -> Outcome:
+    """Begin anew; the system prompt and the settings stay."""
+    del argument
+    talk.go_on_with(Kept(Conversation(sampling=talk.conversation.sampling).with_system(talk.conversation.system)))
+    return Outcome(tr("The conversation begins anew."))
+
+
+def history(talk: Talk, argument: str) -> Outcome:
+    """List the last conversations."""
+    limit = number(argument, 10_000, tr("{text} is no number", text=argument[:20])) if argument else LISTED
+    entries = _history(talk).entries(limit=limit)
+    if not entries:
+        return Outcome(tr("No conversation is kept yet."))
+    return Outcome(f"{_listed(talk, entries)}\n{tr('Go on with one: /open NUMBER')}")
+
+
+def search(talk: Talk, argument: str) -> Outcome:
+    """List conversations that have a text."""
+    if not argument:
+        raise UsageError("TW-U24", tr("there is nothing to search for"), tr("For example: /search Triton"))
+    entries = _history(talk).search(argument)
+    if not entries:
+        return Outcome(tr("No conversation has this text."))
+    count = ntr("{count} conversation", "{count} conversations", len(entries), count=len(entries))
+    return Outcome(f"{_listed(talk, entries)}\n{count}")
+
+
+def open_one(talk: Talk, argument: str) -> Outcome:
+    """Go on with a kept conversation."""
+    kept = _history(talk).load(_id(argument))
+    talk.go_on_with(kept)
+    return Outcome(
+        f"{shown(kept.conversation)}\n{tr('You go on with: {title}', title=one_line(kept.title))}".lstrip("\n")
+    )
+
+
+def rename(talk: Talk, argument: str) -> Outcome:
+    """Give this conversation another title."""
+    kept = talk.kept
+    if kept.id is None:
+        raise _not_kept()
+    _history(talk).rename(kept.id, argument)
+    talk.kept = replace(kept, title=" ".join(argument.split()))
+    return Outcome(tr("The title is: {title}", title=one_line(argument)))
+
+
+def delete(talk: Talk, argument: str) -> Outcome:
+    """Remove a kept conversation; this one begins anew then."""
+    wanted = _id(argument) if argument else talk.kept.id
+    if wanted is None:
+        raise _not_kept()
+    _history(talk).delete(wanted)
+    if wanted == talk.kept.id:
+        new(talk, "")
+    return Outcome(tr("Conversation {number} is removed, and its text is overwritten in the file.", number=wanted))
+
+
+def private(talk: Talk, argument: str) -> Outcome:
+    """Keep nothing more."""
+    del argument
+    kept, talk.keeps = talk.kept.id, False
+    if kept is None:
+        return Outcome(tr("Nothing of this chat is kept."))
+    talk.kept = Kept(talk.conversation)
+    return Outcome(
+        tr(
+            "From here on nothing is kept. What was kept before is conversation {number}; /delete {number} removes it.",
+            number=kept,
+        )
+    )
+
+
+def versions(talk: Talk, argument: str) -> Outcome:
+    """Show the ways in which the last turn went, or go on with another one."""
+    every, now = talk.conversation.versions()
+    if argument:
+        chosen = number(argument, len(every), tr("there is no version {text}", text=argument[:20]))
+        talk.conversation = talk.conversation.chosen(chosen - 1)
+        talk.keep()
+        return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('You go on with version {number}.', number=chosen)}")
+    parts = []
+    for place, one in enumerate(every):
+        head = tr("Version {number} of {count}", number=place + 1, count=len(every))
+        here = f" ({tr('the present one')})" if place == now else ""
+        measured = f"\n{figures(one.stats)}" if one.stats else ""
+        parts.append(f"{head}{here}: {one_line(one.question)}\n{plain(one.answer)}{measured}")
+    return Outcome("\n\n".join(parts))
+
+
+def shown(conversation: Conversation) -> str:
+    """The end of a conversation, for somebody who goes on with it."""
+    messages = [each for each in conversation.messages if each.role != "system"]
+    left_out = len(messages) - SHOWN_MESSAGES
+    lines = (
+        [ntr("({count} message before)", "({count} messages before)", left_out, count=left_out)] if left_out > 0 else []
+    )
+    for each in messages[-SHOWN_MESSAGES:]:
+        lines.append(f"> {plain(each.content)}" if each.role == "user" else plain(each.content))
+    return "\n".join(lines)
+
+
+def number(text: str, greatest: int, wrong: str) -> int:
+    """A number that was typed, from 1 on.
+
+    Raises:
+        UsageError: TW-U24, saying ``wrong``.
+    """
+    if text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= greatest:
+        return int(text[:9])
+    raise UsageError("TW-U24", plain(wrong), tr("Give 1 to {count}.", count=greatest))
+
+
+def _id(text: str) -> int:
+    return number(
+        text.removeprefix("#"), 10**9 - 1, tr("there is no kept conversation {number}", number=text[:20] or "?")
+    )
+
+
+def _history(talk: Talk) -> History:
+    if talk.history is None:
+        raise UsageError(
+            "TW-U26",
+            tr("conversations are not kept in this chat"),
+            tr("Start one with `triton-wizard chat`."),
+        )
+    return talk.history
+
+
+def _not_kept() -> UsageError:
+    return UsageError("TW-U24", tr("nothing is kept of this conversation yet"), tr("Ask something first."))
+
+
+def _listed(talk: Talk, entries: Iterable[Entry]) -> str:
+    rows = []
+    for one in entries:
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))
+        here = "*" if one.id == talk.kept.id else ""
+        rows.append((f"{one.id}{here}", day, one_line(one.model), one_line(one.title), one_line(one.found)))
+    return table(rows)

@@ -1,0 +1,87 @@
+"""A chat that goes on: with whom, what was said, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from wizard.chat.conversation import Conversation, TokenLogprob
+from wizard.chat.history import History, Kept
+from wizard.chat.meter import Meter
+from wizard.chat.snippet import Request
+from wizard.chat.template import ServedModel
+from wizard.kernel.errors import UsageError
+from wizard.serve.endpoint import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command leads to.
+
+    Attributes:
+        text: To show.
+        ask: A question to ask.
+        open: The question is in the conversation already, open.
+        edit: A question to change and ask.
+        raw: To write to the terminal as it is: an escape sequence of the wizard's own.
+        end: The chat ends.
+    """
+
+    text: str = ""
+    ask: str | None = None
+    open: bool = False
+    edit: str | None = None
+    raw: str = ""
+    end: bool = False
+
+
+@dataclass(slots=True)
+class Talk:
+    """What the commands see and change.
+
+    Attributes:
+        served: Asks the server what it serves (≤ 5 s).
+        history: Conversations that are kept; None where there are none.
+        keeps: This one is kept there, too.
+        kept: What was kept last of this conversation.
+        request: The last one that was sent.
+        logprobs: Of the last answer.
+    """
+
+    endpoint: Endpoint
+    conversation: Conversation
+    served: Callable[[], ServedModel]
+    history: History | None = None
+    keeps: bool = False
+    kept: Kept = field(default_factory=lambda: Kept(Conversation()))
+    request: Request | None = None
+    logprobs: list[TokenLogprob] = field(default_factory=list)
+    meter: Meter | None = None
+
+    def keep(self) -> None:
+        """Keep the conversation as it is now, if conversations are kept.
+
+        Raises:
+            WorkspaceError: TW-C20 … TW-C22; from then on nothing is kept.
+        """
+        if self.history is None or not self.keeps or not self.conversation.title:
+            return
+        self.keeps = False  # until it was possible
+        now = replace(self.kept, conversation=self.conversation, model=self.endpoint.model, endpoint=self.endpoint.name)
+        self.kept = self.history.save(now)
+        self.keeps = True
+
+    def go_on_with(self, kept: Kept) -> None:
+        """Another conversation from here on."""
+        self.kept, self.conversation = kept, kept.conversation
+        self.request, self.logprobs = None, []
+
+
+def wanted() -> bool:
+    """Whether the user's settings let conversations be kept; not while they cannot be read, for they may forbid it."""
+    from wizard.kernel.settings import load
+
+    try:
+        return load().keep_chats
+    except UsageError:
+        return False
