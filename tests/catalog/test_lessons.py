@@ -106,14 +106,14 @@ def test_the_parts_of_a_step_come_in_one_order() -> None:
         lessons.step("llamacpp", "start"), why="The plan's\nreason.", added="Wait for me here.\n", model="demo"
     )
     assert [one.heading for one in said] == [
+        "From your facilitator",
         "What happens",
         "Why",
         "Look at",
-        "From your facilitator",
         "What tutorial 000 has you type",
     ]
-    assert said[1].text == "The plan's reason."
-    assert said[3].text == "Wait for me here."
+    assert said[0].text == "Wait for me here."
+    assert said[2].text == "The plan's reason."
     assert said[4].commands
 
 

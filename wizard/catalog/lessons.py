@@ -71,7 +71,7 @@ def steps() -> dict[str, frozenset[str]]:
 
 
 def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str = "") -> tuple[Part, ...]:
-    """A lesson as it is shown, in the present language.
+    """A lesson as it is shown, in the present language; where there is room for one part only, it is the first.
 
     Args:
         lesson: The lesson, or None where there is none: then only what is given here is shown.
@@ -79,13 +79,12 @@ def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str =
         model: How the user named the model; the commands of a tutorial's journey are that tutorial's own.
         added: A facilitator's words.
     """
-    found = [Part(tr("What happens"), tr(lesson.what))] if lesson else []
+    found = [Part(tr("From your facilitator"), tr(added.strip()))] if added.strip() else []
+    found += [Part(tr("What happens"), tr(lesson.what))] if lesson else []
     if reason := why or (tr(lesson.why) if lesson else ""):
         found.append(Part(tr("Why"), one_line(reason)))
     if lesson:
         found.append(Part(tr("Look at"), tr(lesson.look)))
-    if added:
-        found.append(Part(tr("From your facilitator"), tr(added.strip())))
     if number := _number(lesson, model):
         typed = lesson.tutorial[number].strip() if lesson else ""
         found.append(Part(tr("What tutorial {number} has you type", number=number), typed, commands=True))

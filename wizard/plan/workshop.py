@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from wizard.advise.advice import Wishes
+from wizard.catalog.lessons import START
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -18,8 +19,9 @@ ASKED: Mapping[str, tuple[Question, ...]] = {
     "advice": (*WISHES, *SETUP),
     "review": SERVER,
     "chat": CHAT,
+    START: (MODEL, *WISHES, *SETUP, *SERVER),
 }
-"""Stage → what it asks."""
+"""Stage → what it asks; before the first stage all that comes."""
 LAST_PORT = 65_533
 """The highest first port: two more follow it."""
 

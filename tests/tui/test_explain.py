@@ -1,0 +1,304 @@
+"""Lessons beside every stage, and a facilitator's workshop in the full-screen wizard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.tui.fake_journey import NO_PYTHON, FakeJourney
+from tests.tui.walking import (
+    StillApp,
+    chat_after,
+    screen,
+    to_advice,
+    to_build,
+    to_chat,
+    to_machine,
+    to_model,
+    to_review,
+    to_welcome,
+    wait_for,
+)
+from wizard.advise.advice import Wishes
+from wizard.catalog import lessons
+from wizard.catalog.workshops import Say, Workshop
+from wizard.cli.workshop import Pinned
+from wizard.kernel.errors import HostError
+from wizard.plan.workshop import seated
+from wizard.tui.screens.advice import AdviceScreen
+from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.lesson import LessonScreen
+from wizard.tui.screens.machine import MachineScreen
+from wizard.tui.screens.modal import ReaderScreen
+from wizard.tui.screens.model import ModelScreen
+from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.widgets.lesson import LessonPanel
+from wizard.tui.widgets.lesson import Pinned as PinnedLine
+
+ROOMY, SMALL, TINY = (120, 40), (80, 24), (40, 15)
+
+
+def text(widget: Static) -> str:
+    return str(widget.render())
+
+
+def panel(stage: StageScreen[Any]) -> str:
+    """What the panel shows; empty if it is not there."""
+    found = stage.query_one(LessonPanel)
+    return "\n".join(text(one) for one in found.query(Static) if one.display) if found.display else ""
+
+
+def about(stage: StageScreen[Any]) -> str:
+    """The lesson's first sentence of the stage."""
+    return lessons.stage(stage.stage_name).what
+
+
+@asynccontextmanager
+async def attending(
+    workshop: Workshop, journey: FakeJourney | None = None, size: tuple[int, int] = ROOMY
+) -> AsyncIterator[Pilot[int]]:
+    """The wizard as the command line begins it in a workshop."""
+    found = seated(workshop)
+    answers = {name: value for name, value in found.pin.items() if name != "model"}
+    pinned: Any = Pinned(journey or FakeJourney(), found)
+    app = StillApp(pinned, answers=answers, workshop=found, explain=found.explain)
+    async with app.run_test(size=size) as pilot:
+        yield pilot
+
+
+@pytest.mark.parametrize("reach", [to_welcome, to_machine, to_model, to_advice, to_review, to_chat])
+async def test_every_stage_shows_its_lesson(reach: Callable[[Pilot[int]], Awaitable[StageScreen[Any]]]) -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
+        stage = await reach(pilot)
+        await wait_for(pilot, lambda: about(stage) in panel(stage))
+
+
+async def test_lessons_are_off_until_the_key_and_stay_on_from_stage_to_stage() -> None:
+    async with StillApp(FakeJourney()).run_test(size=ROOMY) as pilot:
+        machine = await to_machine(pilot)
+        assert panel(machine) == ""
+        await pilot.press("f3")
+        assert about(machine) in panel(machine)
+        await pilot.press("enter")
+        model = await screen(pilot, ModelScreen)
+        await wait_for(pilot, lambda: about(model) in panel(model))
+        await pilot.press("f3")
+        assert panel(model) == ""
+        await pilot.press("escape")
+        machine = await screen(pilot, MachineScreen)
+        assert panel(machine) == ""
+
+
+async def test_the_settings_turn_lessons_on() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=ROOMY) as pilot:
+        await to_welcome(pilot)
+        app.change_settings(explain=True)
+        machine = await to_machine(pilot)
+        assert about(machine) in panel(machine)
+    again = StillApp(FakeJourney())
+    assert again.guide.shown
+
+
+async def test_review_explains_the_step_under_the_cursor() -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
+        review = await to_review(pilot)
+        assert about(review) in panel(review), "the overview is the stage's"
+        for name in ("environment", "model"):
+            await pilot.press("down")
+            lesson = lessons.step("llamacpp", name)
+            assert lesson is not None
+            await wait_for(pilot, lambda lesson=lesson: lesson.what in panel(review))
+            assert lesson.look in panel(review)
+            assert "has you type" in panel(review)
+        assert "The weights are here already." not in panel(review), "the reason stands above"
+
+
+async def test_build_explains_the_running_step_and_one_that_is_pointed_at() -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.endpoint)
+        last, before = lessons.step("llamacpp", "question"), lessons.step("llamacpp", "ready")
+        assert last is not None
+        assert before is not None
+        await wait_for(pilot, lambda: last.what in panel(build))
+        assert "Only an answer proves it." in panel(build), "the plan's own reason"
+        build.query_one("#steps").focus()
+        await pilot.press("up")
+        await wait_for(pilot, lambda: before.what in panel(build))
+
+
+async def test_where_there_is_little_room_the_key_opens_a_window() -> None:
+    async with StillApp(FakeJourney()).run_test(size=SMALL) as pilot:
+        machine = await to_machine(pilot)
+        await pilot.press("f3")
+        window = await screen(pilot, LessonScreen)
+        shown = text(window.query_one("Pane > Static", Static))
+        lesson = lessons.stage("machine")
+        assert lesson.why in shown.replace("\n", " ")
+        assert "nvidia-smi" in shown
+        await pilot.press("escape")
+        await screen(pilot, MachineScreen)
+        assert panel(machine).removeprefix("What happens  ") == lesson.what, "one sentence stays"
+        assert machine.query_one(LessonPanel).size.height <= 2
+        await pilot.press("f3")
+        await screen(pilot, LessonScreen)
+        await pilot.press("f3")
+        await screen(pilot, MachineScreen)
+        assert panel(machine) == "", "the key in the window ends the lessons"
+
+
+async def test_a_tiny_terminal_is_left_to_the_stage() -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=TINY) as pilot:
+        machine = await to_machine(pilot)
+        assert panel(machine) == ""
+        await pilot.press("f3")
+        await screen(pilot, LessonScreen)
+
+
+async def test_the_lesson_follows_the_terminals_size() -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
+        machine = await to_machine(pilot)
+        assert lessons.stage("machine").look in panel(machine)
+        await pilot.resize_terminal(*SMALL)
+        await wait_for(pilot, lambda: lessons.stage("machine").look not in panel(machine))
+        assert about(machine) in panel(machine)
+
+
+@pytest.mark.parametrize("size", [ROOMY, SMALL])
+async def test_the_stage_keeps_most_of_the_room(size: tuple[int, int]) -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=size) as pilot:
+        review = await to_review(pilot)
+        await pilot.press("down")
+        await pilot.pause()
+        assert review.query_one("#stage").size.height >= size[1] // 2
+
+
+# -- workshops ---------------------------------------------------------------------------------------------------------
+
+MINE = Workshop("Mine", text="Welcome to the lab.", pin={"model": "demo", "users": 3, "name": "mine"})
+
+
+async def greeted(pilot: Pilot[int]) -> None:
+    window = await screen(pilot, ReaderScreen)
+    assert "Welcome to the lab." in text(window.query_one("Pane > Static", Static))
+    await pilot.press("enter")
+
+
+async def test_words_of_welcome_come_first() -> None:
+    async with attending(MINE) as pilot:
+        await greeted(pilot)
+        welcome = await to_welcome(pilot)
+        assert about(welcome) in panel(welcome), "a workshop explains"
+        said = text(welcome.query_one(PinnedLine))
+        assert "Pinned by your facilitator: " in said
+        assert "demo" in said
+        assert [row.id for row in welcome.rows] == ["serve", "machine", "settings", "help", "quit"]
+
+
+async def test_a_facilitators_words_are_the_first_of_a_lesson() -> None:
+    say = Say({"machine": "Count the GPUs."}, {"environment": "This takes a while."})
+    async with attending(Workshop("Mine", say=say), size=SMALL) as pilot:
+        machine = await to_machine(pilot)
+        assert panel(machine) == "From your facilitator  Count the GPUs."
+    async with attending(Workshop("Mine", say=say), size=SMALL) as pilot:
+        review = await to_review(pilot)
+        await pilot.press("down")
+        await wait_for(pilot, lambda: "This takes a while." in panel(review))
+
+
+async def test_another_model_than_the_pinned_one_is_refused() -> None:
+    async with attending(replace(MINE, text="")) as pilot:
+        model = await to_model(pilot)
+        assert [one.ref for one in model.view.suggestions or ()] == ["demo"]
+        assert "Which model: demo" in text(model.query_one(PinnedLine))
+        await pilot.press(*"org/other", "enter")
+        await wait_for(pilot, lambda: model.view.error)
+        assert model.view.error is not None
+        assert model.view.error.code == "TW-U50"
+
+
+async def test_pinned_wishes_stay_whatever_is_tried() -> None:
+    journey = FakeJourney()
+    async with attending(replace(MINE, text=""), journey) as pilot:
+        advice = await to_advice(pilot)
+        assert text(advice.query_one(PinnedLine)).endswith(": 3")
+        assert advice.view.wishes == Wishes(users=3)
+        while advice._fields[advice.view.field].name != "users":
+            await pilot.press("right")
+        await pilot.press("plus")
+        assert {one.users for one in journey.wished} == {3}
+        assert advice.view.wishes == Wishes(users=3)
+        await pilot.press("w")
+        form = await screen(pilot, FormScreen)
+        field = form.query_one("#users", Input)
+        assert field.disabled
+        assert field.value == "3"
+        assert any("pinned by your facilitator" in text(one) for one in form.query(".text").results(Static))
+
+
+async def test_the_plan_has_the_pinned_name() -> None:
+    async with attending(replace(MINE, text="")) as pilot:
+        review = await to_review(pilot)
+        assert review.view.plan is not None
+        assert review.view.plan.name == "mine"
+        await pilot.press("n")
+        form = await screen(pilot, FormScreen)
+        assert form.query_one("#name", Input).disabled
+        assert not form.query_one("#http_port", Input).disabled
+
+
+async def test_hidden_stages_are_passed_and_going_back_passes_them_too() -> None:
+    hidden = replace(MINE, text="", hide=("machine", "model"))
+    async with attending(hidden) as pilot:
+        welcome = await to_welcome(pilot)
+        assert [row.id for row in welcome.rows] == ["serve", "settings", "help", "quit"]
+        await pilot.press("enter")
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.advice)
+        await pilot.press("escape")
+        await screen(pilot, WelcomeScreen)
+
+
+async def test_everything_hidden_leads_from_the_welcome_to_the_chat() -> None:
+    async with attending(replace(MINE, text="", hide=("machine", "model", "advice", "review"))) as pilot:
+        await to_welcome(pilot)
+        await pilot.press("enter")
+        chat = await chat_after(pilot, await screen(pilot, BuildScreen))
+        assert about(chat) in panel(chat)
+
+
+async def test_from_the_build_one_comes_back_to_the_plan_even_if_it_is_hidden() -> None:
+    async with attending(replace(MINE, text="", hide=("machine", "model", "advice", "review"))) as pilot:
+        await to_welcome(pilot)
+        await pilot.press("enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.endpoint)
+        await pilot.press("escape")
+        await screen(pilot, ReviewScreen)
+        await pilot.press("escape")
+        await screen(pilot, WelcomeScreen)
+
+
+async def test_a_hidden_stage_that_fails_is_shown() -> None:
+    journey = FakeJourney(host=NO_PYTHON)
+    async with attending(replace(MINE, text="", hide=("machine", "model")), journey) as pilot:
+        await to_welcome(pilot)
+        await pilot.press("enter")
+        machine = await screen(pilot, MachineScreen)
+        await wait_for(pilot, lambda: machine.view.host)
+    journey = FakeJourney(advice=HostError("TW-P01", "no advice today", "Come back tomorrow."))
+    async with attending(replace(MINE, text="", hide=("machine", "model", "advice")), journey) as pilot:
+        await to_welcome(pilot)
+        await pilot.press("enter")
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.error)
