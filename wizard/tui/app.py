@@ -15,7 +15,6 @@ from textual import work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
-from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 
 from wizard.kernel import language
@@ -95,8 +94,6 @@ class WizardApp(App[int]):
         """Whether a signal told the wizard to leave: nothing is asked any more."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
         self._damaged: WizardError | None = None
-        self._clashed: set[str | None] = set()
-        """Ids of the bindings whose keys were given to others, as far as that was said."""
         self.settings = Settings()
         """What the user likes; changed with `change_settings` only."""
         try:
@@ -118,6 +115,8 @@ class WizardApp(App[int]):
         self._apply()
         if self._damaged is not None:
             self.tell(self._damaged)
+        if self.settings.keys:
+            self.call_after_refresh(self._check_keys)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
             loop.add_signal_handler(number, self._terminate)
@@ -151,6 +150,15 @@ class WizardApp(App[int]):
             text = tr("There is no theme {name}; the wizard's own is taken.", name=self.settings.theme)
             self.notify(text, severity="warning", markup=False)
         self.set_keymap(self.settings.keys)
+
+    def _check_keys(self) -> None:
+        """Let only those keys of the settings hold that can: a file may say anything. All screens are imported for it."""
+        from wizard.tui.keys import usable
+
+        good, problems = usable(self.settings.keys)
+        self.set_keymap(good)
+        for problem in problems:
+            self.notify(problem, severity="warning", markup=False)
 
     def tell(self, error: WizardError) -> None:
         """Say what went wrong where the journey can go on without it."""
@@ -242,15 +250,6 @@ class WizardApp(App[int]):
         """Everything that can be done here, to be searched."""
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(CommandPalette(id="--command-palette", placeholder=tr("Search for a command")))
-
-    def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:  # noqa: ARG002 - Textual calls it
-        """Keys that a file of settings gives to two actions of one screen: say once which action lost its key."""
-        from wizard.tui.keys import clash
-
-        lost = {one.id: one for one in clashed_bindings if one.id not in self._clashed}
-        self._clashed |= lost.keys()
-        for one in lost.values():
-            self.notify(clash(one), severity="warning", markup=False)
 
 
 def run_tui(workspace: Workspace, **options: Any) -> int:

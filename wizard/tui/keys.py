@@ -108,6 +108,8 @@ def shown(keys: Iterable[str]) -> str:
 def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
     """Why ``key`` cannot do what ``wanted`` does, in words; empty if it can."""
     own = wanted.keys({})
+    if key not in own and _shared(wanted):
+        return tr("{key} does several things there, one after the other, and stays.", key=shown(own))
     if key in RESERVED and key not in own:
         return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
     if len(format_key(key)) == 1 and key not in own and _typed(wanted):
@@ -121,6 +123,14 @@ def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
                 where=other.where,
             )
     return ""
+
+
+def _shared(wanted: Key) -> bool:
+    """Whether another binding of the class has the same key; Textual (8.2) would take the key from both."""
+    mine = {*wanted.keys({})}
+    return any(
+        other.owner is wanted.owner and other.id != wanted.id and mine & {*other.keys({})} for other in declared()
+    )
 
 
 def _typed(wanted: Key) -> bool:
@@ -138,13 +148,22 @@ def together(one: type[Any], other: type[Any]) -> bool:
     return any(screens) and not all(screens)  # of two widgets one has the focus; of two screens one is on top
 
 
-def clash(lost: Binding) -> str:
-    """What is said when the settings give the key of ``lost`` to something else."""
-    return tr(
-        "Your settings give {key} to something else: {what} has lost it.",
-        key=shown([lost.key]),
-        what=tr(lost.description) or lost.action,
-    )
+def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The part of ``wanted`` (id → keys) that can hold, and what is wrong with the rest."""
+    good, problems = dict(wanted), []
+    by_id = {one.id: one for one in declared()}
+    for name, keys in wanted.items():
+        known = by_id.get(name)
+        if known is None:
+            why = tr("nothing has this id")
+        else:
+            why = next((said for one in keys.split(",") if (said := refusal(known, normal(one), good))), "")
+        if why:
+            del good[name]
+            problems.append(
+                tr("The key {keys} of the settings for {id} is left out: {why}", keys=keys, id=name, why=why)
+            )
+    return good, problems
 
 
 def markdown() -> str:

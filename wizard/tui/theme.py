@@ -76,7 +76,7 @@ WIZARD = _theme(
     surface="#161e1a",
     panel="#202a25",
     border="#3a4a42",
-    cursor=("#f4fbe8", "#2f4a12"),
+    cursor=("#f4fbe8", "#21350c"),
     blurred="#26321f",
 )
 LIGHT = _theme(

@@ -80,7 +80,8 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
 
     With ``hidden`` also what the key bar has no room for.
     """
-    active = [one for one in screen.active_bindings.values() if one.enabled and one.binding.description]
+    found = [one for one in screen.active_bindings.values() if one.enabled and one.binding.description]
+    active = sorted(found, key=lambda one: not one.binding.show)
     rows: dict[str, KeyRow] = {}
     said: set[tuple[int, str]] = set()
     for node, binding, _enabled, _tooltip in active:

@@ -14,6 +14,8 @@ from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 
+from wizard.kernel.language import mark
+
 GAP = "   "
 CHOSEN, OTHER = "● ", "○ "
 
@@ -32,8 +34,8 @@ class Options(Widget, can_focus=True):
     Options:disabled { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "choose(-1)", "Choose", key_display="←→"),
-        Binding("right,space", "choose(1)", "Choose", show=False),
+        Binding("left", "choose(-1)", mark("Choose"), id="options.previous", key_display="←→"),
+        Binding("right,space", "choose(1)", mark("Choose"), id="options.next", show=False),
     ]
     value: reactive[str] = reactive("", init=False)
 

@@ -8,13 +8,15 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from wizard.kernel.language import mark
+
 
 class Pane(VerticalScroll):
     """Scrolled with the arrow keys; takes the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", "Scroll", key_display="↑↓"),
-        Binding("down", "scroll_down", "Scroll", show=False),
+        Binding("up", "scroll_up", mark("Scroll"), id="pane.up", key_display="↑↓"),
+        Binding("down", "scroll_down", mark("Scroll"), id="pane.down", show=False),
     ]
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:

@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import OptionList
 
+from wizard.kernel.language import mark
+
 POINTER, BLANK = "▸ ", "  "
 LEAST_WIDTH = 8
 
@@ -24,9 +26,9 @@ class Picker(OptionList):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor_up", "Move", key_display="↑↓"),
-        Binding("down", "cursor_down", "Move", show=False),
-        Binding("enter", "select", "Choose", key_display="⏎"),
+        Binding("up", "cursor_up", mark("Move"), id="picker.up", key_display="↑↓"),
+        Binding("down", "cursor_down", mark("Move"), id="picker.down", show=False),
+        Binding("enter", "select", mark("Choose"), id="picker.select", key_display="⏎"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -1,0 +1,237 @@
+"""Every key: declared once, shown, documented, and another can be put in its place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.widgets import Static
+
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.walking import StillApp, screen, to_advice, to_machine, to_model, to_welcome, wait_for
+from wizard.kernel import settings
+from wizard.kernel.settings import load
+from wizard.tui.keys import WHERE, Key, classes, declared, markdown, refusal, shown, together, usable
+from wizard.tui.screens.help import help_screen
+from wizard.tui.screens.keys import KeysScreen, PressScreen
+from wizard.tui.screens.modal import ReaderScreen
+from wizard.tui.screens.model import ModelScreen
+from wizard.tui.screens.settings import SettingsScreen
+from wizard.tui.widgets.chrome import KeyBar, key_name, key_rows
+from wizard.tui.widgets.picker import Picker
+
+DOCS = Path(__file__).parents[2] / "docs" / "terminal.md"
+OWNERS = [pytest.param(one, id=one.__name__) for one in classes()]
+
+
+def key(id: str) -> Key:
+    return next(one for one in declared() if one.id == id)
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_every_binding_has_an_id_and_says_what_it_does(owner: type[DOMNode]) -> None:
+    for binding in vars(owner)["BINDINGS"]:
+        assert isinstance(binding, Binding)
+        assert binding.id is not None, binding.key
+        place, _, action = binding.id.partition(".")
+        assert place in WHERE, binding.id
+        assert action
+        assert binding.description, binding.id
+        assert binding.description[0].isupper(), binding.id
+
+
+def test_every_id_is_one_binding_s() -> None:
+    ids = [one.id for one in declared()]
+    assert sorted(ids) == sorted(set(ids))
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_no_key_of_a_class_does_two_things_unless_the_class_says_when(owner: type[DOMNode]) -> None:
+    """What a class inherits it may replace; in its own list a key may stand twice only where `check_action` decides."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for binding in vars(owner)["BINDINGS"]:
+        for one in binding.key.split(","):
+            found[one.strip()].append(binding.action)
+    twice = {name: actions for name, actions in found.items() if len(actions) > 1}
+    assert not twice or "check_action" in vars(owner), twice
+
+
+def test_the_documentation_lists_every_key() -> None:
+    assert markdown() in DOCS.read_text(encoding="utf-8"), "run: python docs/keys.py"
+
+
+def test_keys_are_named_as_they_are_printed() -> None:
+    assert shown(["ctrl+r", "question_mark", "f1", "escape", "up", "a", "shift+tab", "ctrl+shift+x"]) == (
+        "^R ? F1 Esc ↑ a Shift+Tab Shift+^X"
+    )
+    assert key_name("upper_r") == "R" or key_name("R") == "R"
+
+
+def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
+    by_id = {one.id: one.owner for one in declared()}
+    app, stage, machine = by_id["app.help"], by_id["stage.back"], by_id["machine.look"]
+    picker, pane, model = by_id["picker.up"], by_id["pane.up"], by_id["model.look"]
+    assert all(together(app, other) for other in (stage, machine, picker))
+    assert together(stage, machine)
+    assert together(machine, picker)
+    assert not together(machine, model)
+    assert not together(picker, pane)
+    for one, other in combinations([app, stage, machine, picker, pane, model], 2):
+        assert together(one, other) == together(other, one)
+
+
+@pytest.mark.parametrize(
+    ("id", "wanted", "word"),
+    [
+        ("machine.look", "l", ""),
+        ("machine.look", "tab", "Tab"),
+        ("machine.look", "escape", "Esc"),
+        ("machine.look", "f1", "Help (Everywhere)"),
+        ("machine.look", "q", "Quit (Every stage)"),
+        ("machine.look", "enter", "Choose"),
+        ("model.look", "r", "typed in fields"),
+        ("model.look", "f9", ""),
+        ("app.help", "r", "typed in fields"),
+        ("app.help", "f2", "Settings"),
+        ("app.quit", "ctrl+p", "Commands"),
+        ("picker.up", "k", ""),
+        ("picker.up", "f1", "Help"),
+        ("stage.back", "r", "typed in fields"),
+    ],
+)
+def test_a_key_that_is_taken_or_typed_is_refused_with_words(id: str, wanted: str, word: str) -> None:
+    said = refusal(key(id), wanted, {})
+    assert word in said
+    assert bool(word) == bool(said)
+
+
+def test_a_key_that_was_given_up_is_free_and_one_that_was_taken_is_not() -> None:
+    look = key("machine.look")
+    assert refusal(look, "f1", {"app.help": "f9"}) == ""
+    assert "Help" in refusal(look, "f9", {"app.help": "f9"})
+    assert refusal(look, "r", {"machine.look": "l"}) == ""
+
+
+async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None:
+    settings.change(keys={"machine.look": "l", "stage.help": "f12", "picker.up": "k", "picker.down": "j"})
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(120, 40)) as pilot:
+        welcome = await to_welcome(pilot)
+        bar = " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        assert "k j Move" in bar
+        await pilot.press("j")
+        assert welcome.query_one(Picker).highlighted == 1
+        await pilot.press("enter")
+        machine = await to_machine(pilot)
+        await wait_for(pilot, lambda: not pilot.app._notifications)
+        bar = " ".join(line.plain for line in machine.query_one(KeyBar).lines(200))
+        assert "l Look again" in bar
+        assert "r" not in {one.binding.key for one in key_rows(machine)}
+        await pilot.press("l")
+        await to_machine(pilot)
+        await pilot.press("f12")
+        assert "l Look again" in " ".join((await screen(pilot, ReaderScreen))._text.split())
+
+
+async def test_keys_of_a_file_that_cannot_hold_are_said_and_left_out() -> None:
+    settings.change(keys={"welcome.look": "enter", "machine.look": "l", "no.such": "x"})
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        await wait_for(pilot, lambda: app._notifications)
+        said = sorted(note.message for note in app._notifications)
+        assert said == [
+            "The key enter of the settings for welcome.look is left out: ⏎ is taken there: Choose (Welcome).",
+            "The key x of the settings for no.such is left out: nothing has this id",
+        ]
+        assert "r Look again" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        assert load().keys == {"welcome.look": "enter", "machine.look": "l", "no.such": "x"}
+
+
+def test_of_two_ids_that_want_one_key_the_second_keeps_it() -> None:
+    good, problems = usable({"machine.look": "l", "machine.accept": "l"})
+    assert len(problems) + len(good) == 2
+    assert len(good) < 2
+    swapped = {"app.help": "f2", "app.settings": "f1"}
+    assert usable(swapped) == (swapped, [])
+
+
+def test_a_key_that_does_several_things_one_after_the_other_stays() -> None:
+    assert "several things" in refusal(key("build.stop"), "f9", {})
+
+
+async def to_keys(pilot: object) -> KeysScreen:
+    await to_welcome(pilot)  # type: ignore[arg-type]
+    await pilot.press("f2")  # type: ignore[attr-defined]
+    await screen(pilot, SettingsScreen)  # type: ignore[arg-type]
+    await pilot.press("up", "enter")  # type: ignore[attr-defined]
+    return await screen(pilot, KeysScreen)  # type: ignore[arg-type]
+
+
+def row(window: KeysScreen, id: str) -> str:
+    at = [one.id for one in declared()].index(id)
+    return " ".join(str(window.query_one(Picker).get_option_at_index(at).prompt).removeprefix("▸").split())
+
+
+async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        window = await to_keys(pilot)
+        picker = window.query_one(Picker)
+        at = [one.id for one in declared()].index("welcome.look")
+        while picker.highlighted != at:
+            await pilot.press("down")
+        assert row(window, "welcome.look") == "r Look again Welcome"
+        await pilot.press("enter")
+        await screen(pilot, PressScreen)
+        await pilot.press("escape")
+        await screen(pilot, KeysScreen)
+        assert load().keys == {}
+        await pilot.press("enter")
+        await screen(pilot, PressScreen)
+        await pilot.press("q")
+        await screen(pilot, KeysScreen)
+        assert "q is taken there: Quit" in str(window.query_one("#about", Static).render())
+        assert load().keys == {}
+        await pilot.press("enter")
+        await screen(pilot, PressScreen)
+        await pilot.press("l")
+        await screen(pilot, KeysScreen)
+        assert row(window, "welcome.look") == "l* Look again Welcome"
+        assert load().keys == {"welcome.look": "l"} == app.settings.keys
+        await pilot.press("r")
+        assert row(window, "welcome.look") == "r Look again Welcome"
+        assert load().keys == {}
+        await pilot.press("enter")
+        await screen(pilot, PressScreen)
+        await pilot.press("l")
+        await screen(pilot, KeysScreen)
+        await pilot.press("R")
+        assert load().keys == {}
+        await pilot.press("escape")
+        assert "as they come" in str(
+            (await screen(pilot, SettingsScreen)).query_one(Picker).get_option_at_index(4).prompt
+        )
+
+
+async def test_the_help_lists_every_key_that_does_something() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        for walk in (to_welcome, to_advice):
+            stage = await walk(pilot)
+            said = help_screen(stage)._text
+            rows = key_rows(stage, hidden=True)
+            assert {one.binding.id for one in key_rows(stage)} <= {one.binding.id for one in rows}
+            assert all(one.about in said for one in rows)
+            assert "docs/" in said
+
+
+async def test_a_letter_is_still_typed_where_a_screen_has_it_as_a_key() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        assert isinstance(model, ModelScreen)
+        await pilot.press("r", "q")
+        assert model.view.text == "rq"

@@ -1,0 +1,75 @@
+"""The wizard's own colours can be read; the high contrast as WCAG 2.2 asks at level AAA (success criterion 1.4.6)."""
+
+from __future__ import annotations
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.walking import StillApp, to_machine
+from wizard.kernel import settings
+from wizard.tui.theme import CONTRAST, LIGHT, THEMES, WIZARD
+
+TEXTS = ("foreground", "text-muted", "primary", "secondary", "accent", "warning", "error", "success")
+"""Variables that the screens write with."""
+GROUNDS = ("background", "surface", "panel", "block-cursor-background", "block-cursor-blurred-background")
+"""Variables that the screens write on."""
+TINTS = (("panel", "primary", 0.35), ("surface", "primary", 0.25), ("background", "error", 0.12))
+"""Grounds that are mixed: the present stage, a field with the focus, an error; only `foreground` stands on them."""
+
+
+def variables(theme: Theme) -> dict[str, str]:
+    return theme.to_color_system().generate() | theme.variables
+
+
+def luminance(color: Color) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    parts = [part / 255 for part in color.rgb]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: Color, other: Color) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_ratio_is_that_of_the_standard() -> None:
+    assert contrast(Color.parse("#000000"), Color.parse("#ffffff")) == pytest.approx(21)
+    assert contrast(Color.parse("#777777"), Color.parse("#ffffff")) == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("theme", "least"), [(WIZARD, 4.5), (LIGHT, 4.5), (CONTRAST, 7.0)], ids=lambda one: str(one)[:30]
+)
+def test_every_text_can_be_read_on_every_ground(theme: Theme, least: float) -> None:
+    colors = variables(theme)
+    ratios = {
+        (text, ground): round(contrast(Color.parse(colors[text]), Color.parse(colors[ground])), 2)
+        for text in TEXTS
+        for ground in GROUNDS
+    }
+    for ground, tint, part in TINTS:
+        mixed = Color.parse(colors[ground]).blend(Color.parse(colors[tint]), part, alpha=1)
+        ratios["foreground", f"{ground} with {tint}"] = round(contrast(Color.parse(colors["foreground"]), mixed), 2)
+    assert {pair: ratio for pair, ratio in ratios.items() if ratio < least} == {}
+
+
+@pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
+async def test_the_theme_of_the_settings_is_put_on(theme: str) -> None:
+    settings.change(theme=theme)
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        assert app.theme == theme
+        assert not app._notifications
+
+
+async def test_a_theme_that_there_is_not_is_said() -> None:
+    settings.change(theme="no-such [/]")
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        assert app.theme == WIZARD.name
+        assert ["no-such [/]" in note.message for note in app._notifications] == [True]
