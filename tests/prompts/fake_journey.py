@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +18,11 @@ from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measureme
 from wizard.catalog.journeys import Journey
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
-from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, ServerError, StepError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
+from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
 from wizard.plan.questions import BY_NAME
 from wizard.probe.host import Host
@@ -65,9 +65,11 @@ class FakeJourney:
         notes: A folder where clean-up leaves a file, so that another process can see that it happened.
         run: ``ready``; ``hang`` in the second step until it is stopped; ``fail`` the first time.
         chat: ``answer``; ``fail`` in the middle of it.
+        running: ``no``; ``demo`` runs already.
     """
 
-    def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer") -> None:
+    def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no") -> None:
+        self.serves = running
         self.notes = notes
         self.runs = run
         self.chats = chat
@@ -132,7 +134,12 @@ class FakeJourney:
         plan = plan_of(workspace.root, *STEPS, name=server.name)
         return replace(plan, facts=facts, choice=choice, host=host.source, notes=("Port 8000 is held.",))
 
-    async def run(self, plan: Plan) -> AsyncGenerator[Event, None]:
+    async def run(
+        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+    ) -> AsyncGenerator[Event, None]:
+        for done, what in ((redo, "redo"), (skip, "skip")):
+            for step in done:
+                self._note(f"{what}-{step}")
         count = len(plan.steps)
         yield StepStarted("environment", plan.steps[0].title, 1, count, 0.0)
         yield StepFinished("environment", "skipped", 0.0, "done before and unchanged", 0.0)
@@ -153,7 +160,8 @@ class FakeJourney:
         yield Ready(replace(ENDPOINT, name=plan.name, model=plan.name), 0.8)
 
     def statuses(self, workspace: Workspace) -> list[Status]:
-        return [Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")]
+        ready = Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")
+        return [ready, Status("old", "stopped", None, "start it again")] if self.serves == "demo" else []
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
         if name not in (None, "demo"):
@@ -200,7 +208,8 @@ def main() -> int:
     what, folder, *settings = sys.argv[1:]
     options = dict(one.split("=", 1) for one in settings)
     workspace = Workspace.at(folder)
-    journey = FakeJourney(workspace.root / "notes", run=options.get("run", "ready"), chat=options.get("chat", "answer"))
+    said = {name: options[name] for name in ("run", "chat", "running") if name in options}
+    journey = FakeJourney(workspace.root / "notes", **said)
     try:
         if what == "chat":
             from wizard.prompts.chat import run_chat

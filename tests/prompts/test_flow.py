@@ -18,7 +18,9 @@ from wizard.advise.calibration import text
 from wizard.kernel.paths import Workspace
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.questions import BY_NAME
-from wizard.prompts.flow import _not_here, _ways
+from wizard.prompts.flow import _not_here
+from wizard.prompts.options import ways
+from wizard.prompts.speech import fitted
 
 Flow: TypeAlias = Callable[..., Terminal]
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
@@ -40,10 +42,10 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal = flow()
     terminal.sees("Some CPU, 8 cores")
     terminal.accepts(MODEL, ADVICE, PLAN)
-    terminal.sees("[1/2] Create the server environment")
-    terminal.sees("skipped: done before and unchanged")
+    terminal.sees("Step 1 of 2: Create the server environment")
+    terminal.sees("Step 1 of 2: skipped: done before and unchanged")
     terminal.sees("demo is ready: http://127.0.0.1:8000")
-    for line in text(MEASUREMENT).splitlines():
+    for line in fitted(text(MEASUREMENT), 80).splitlines():
         terminal.sees(line)
     terminal.sees("> ")
     terminal.types("What is Triton?\r")
@@ -71,7 +73,7 @@ def test_ctrl_c_at_each_question_keeps_the_answers(flow: Flow, workspace: Worksp
 def test_ctrl_c_in_a_step_stops_it_and_ends(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("run=hang", "model=demo")
     terminal.accepts(ADVICE, PLAN)
-    terminal.sees("a line of output")
+    terminal.sees("Step 2 of 2: Write the model repository")
     terminal.leaves()
     assert "what is done stays done" in terminal.rest
     assert (workspace.root / "notes" / "run-stopped").exists()
@@ -129,7 +131,7 @@ def test_commands_name_the_workspace_unless_it_is_the_default_one(tmp_path: Path
             for question in (ADVICE, PLAN):
                 terminal.sees(question)
                 terminal.types(ENTER)
-            terminal.sees(f"triton-wizard down demo{where}\r\n")
+            terminal.sees(f"$ triton-wizard down demo{where}\r\n")
 
 
 def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Workspace) -> None:
@@ -140,7 +142,7 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
     terminal.sees("How many people at the same time: 4")
     terminal.sees("Tensor parallel size: the wizard chooses")
     terminal.types("2\r")
-    terminal.sees("How many people at the same time? (4)")
+    terminal.sees("How many people at the same time? (Enter: 4):")
     terminal.types("many\r")
     terminal.sees("TW-U31: users must be a whole number, not 'many'")
     terminal.types("0\r")
@@ -235,7 +237,7 @@ def test_the_commands_are_shown_and_the_name_is_changed(flow: Flow, workspace: W
     terminal.types("mine\r")
     terminal.sees("First port to try")
     terminal.types("666\r")
-    terminal.sees("TW-L02: 1 GiB is needed")
+    terminal.sees("TW-L02: 1 gibibyte is needed")
     terminal.sees(ADVICE)
     terminal.leaves()
     assert load_answers(workspace) == {"model": "demo", "name": "mine", "http_port": 666}
@@ -244,7 +246,7 @@ def test_the_commands_are_shown_and_the_name_is_changed(flow: Flow, workspace: W
 def test_a_failed_step_can_be_tried_again(flow: Flow) -> None:
     terminal = flow("run=fail", "model=demo")
     terminal.accepts(ADVICE, PLAN)
-    terminal.sees("failed after 0.1 s (TW-R03)")
+    terminal.sees("Step 2 of 2: failed after 0.1 seconds (TW-R03)")
     terminal.sees("TW-R03: step")
     terminal.accepts("What now?")
     terminal.sees("is ready")
@@ -275,9 +277,9 @@ def test_a_dumb_terminal_gets_numbers_and_no_escapes(flow: Flow) -> None:
     for question, answer in ((MODEL, "7\r"), ("TW-U35", "1\r"), (ADVICE, "two\r"), ("TW-U35", "2\r"), (PLAN, "\r")):
         terminal.sees(question)
         seen.append(str(terminal.child.before))
-        terminal.sees("):")
+        terminal.sees("Enter for 1:")
         terminal.types(answer)
-    terminal.sees("[1/2]")
+    terminal.sees("Step 1 of 2")
     seen.append(str(terminal.child.before))
     terminal.sees("is ready")
     terminal.sees("> ")
@@ -324,7 +326,7 @@ def test_a_gated_model_asks_for_the_token_unseen_and_never_writes_it(flow: Flow,
 
 def test_without_a_token_for_a_gated_model_another_one_is_chosen(flow: Flow) -> None:
     terminal = flow("model=org/gated")
-    terminal.sees("Your Hugging Face token (choose another model)")
+    terminal.sees("Your Hugging Face token (it is not shown; Enter: choose another model):")
     terminal.types(ENTER)
     terminal.sees(MODEL)
     terminal.leaves()
@@ -349,6 +351,6 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
 
 def test_many_ways_are_shown_when_asked_for() -> None:
     advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
-    few, all_of_them = _ways(advice, 8), _ways(advice, 11)
+    few, all_of_them = ways(advice, 8), ways(advice, 11)
     assert [text for text, _ in few[8:]] == ["Show all 11 ways", *(text for text, _ in all_of_them[11:])]
     assert [one for _, one in all_of_them[:11]] == list(advice.choices)

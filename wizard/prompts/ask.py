@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from wizard.kernel.errors import UsageError
-from wizard.kernel.text import plain
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line, plain, wrap
 from wizard.plan.questions import Question, Value
+from wizard.prompts.speech import columns, fitted, say, spoken
 
 T = TypeVar("T")
 Options = Sequence[tuple[str, T]]
@@ -38,18 +40,22 @@ class Ask:
             first: What Enter means.
             other: Makes a choice of typed text that is no number; a UsageError that it raises is shown.
         """
-        titles = [f"  {number}) {plain(title)}" for number, (title, _) in enumerate(options, 1)]
+        titles = [
+            wrap(spoken(one_line(title)), columns() - 2, first=f"  {number}) ", indent="     ")
+            for number, (title, _) in enumerate(options, 1)
+        ]
         if not self._menus:
-            print("\n".join([text, *titles]))
+            print("\n".join([fitted(plain(text)), *titles]))
         while True:
             begun = ""
             if self._menus:
-                picked = _menu(text, titles, first)
+                picked = _menu(fitted(plain(text)), titles, first)
                 if isinstance(picked, int):
                     return options[picked][1]
                 print("\n".join(titles))  # the menu is gone, and with it what the numbers mean
                 begun = picked
-            typed = self.line(f"1 to {len(options)} ({first + 1}):", begun=begun)
+            how = tr("Type 1 to {last}, or press Enter for {first}:", last=len(options), first=first + 1)
+            typed = self.line(how, begun=begun)
             if not typed:
                 return options[first][1]
             if typed.isdecimal() and 1 <= int(typed) <= len(options):
@@ -57,11 +63,13 @@ class Ask:
             try:
                 if other is None or typed.isdecimal():
                     raise UsageError(
-                        "TW-U35", f"{plain(typed)[:40]!r} is not in the list", f"Type 1 to {len(options)}."
+                        "TW-U35",
+                        tr("{typed!r} is not in the list", typed=plain(typed)[:40]),
+                        tr("Type 1 to {last}.", last=len(options)),
                     )
                 return other(typed)
             except UsageError as error:
-                print(error)
+                say(str(error))
 
     def line(self, text: str, *, begun: str = "", secret: bool = False) -> str:
         """What is typed; a ``secret`` shows as stars where the cursor can be moved, and not at all elsewhere.
@@ -71,6 +79,9 @@ class Ask:
             begun: What was typed of the answer before; only where there are menus.
             secret: Show nothing of it.
         """
+        *before, text = fitted(text, columns() - 1).split("\n")
+        if before:
+            print("\n".join(before))
         if self._menus:
             import questionary
 
@@ -99,7 +110,7 @@ def _menu(text: str, titles: list[str], first: int) -> int | str:
         default=choices[first],
         qmark="",
         pointer=">",
-        instruction="(arrow keys and Enter, or type)",
+        instruction="\n" + fitted(tr("(arrow keys and Enter, or type a number; Enter takes the marked one)")),
         use_jk_keys=False,
         use_emacs_keys=False,
         output=_output(),
@@ -127,9 +138,11 @@ def _output() -> Any:
 
     Source: prompt_toolkit, ``Renderer.request_absolute_cursor_position``.
     """
+    from prompt_toolkit.output import ColorDepth
     from prompt_toolkit.output.vt100 import Vt100_Output
 
-    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
+    depth = ColorDepth.from_env()  # NO_COLOR, which only `create_output` would ask for
+    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
     output.enable_cpr = False
     return output
 
@@ -143,22 +156,33 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
         default: What Enter means instead of the question's own default.
     """
     default = question.default if default is None else default
+    if question.help:
+        say(tr(question.help))
     if question.choices:
         options: list[tuple[str, Value | None]] = [(choice, choice) for choice in question.choices]
         if question.default is None and not question.required:
-            options.insert(0, (question.otherwise, None))
+            options.insert(0, (tr(question.otherwise), None))
         first = next((at for at, (_, value) in enumerate(options) if value == default), 0)
-        return ask.choose(question.text, options, first)
-    if question.help:
-        print(question.help)
-    empty = question.otherwise if default is None else str(default)
-    if question.kind == "confirm":
-        empty = "yes" if default else "no"
+        return ask.choose(tr(question.text), options, first)
+    asked = _how(question, default)
     while True:
-        typed = ask.line(f"{question.text} ({empty})" if empty else question.text, secret=question.secret)
+        typed = ask.line(asked, secret=question.secret)
         if not typed and default is not None:
             return default
         try:
             return question.parse(typed)
         except UsageError as error:
-            print(error)
+            say(str(error))
+
+
+def _how(question: Question, default: Value | None) -> str:
+    """The question, how it is answered, and what Enter means."""
+    text = tr(question.text)
+    if question.kind == "confirm":
+        return tr("{question} (y or n; Enter: {default}):", question=text, default=tr("yes") if default else tr("no"))
+    if default is None and not question.otherwise:
+        return tr("{question} (type it, then Enter):", question=text)
+    empty = tr(question.otherwise) if default is None else default
+    if question.secret:
+        return tr("{question} (it is not shown; Enter: {default}):", question=text, default=empty)
+    return tr("{question} (Enter: {default}):", question=text, default=empty)

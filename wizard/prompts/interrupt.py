@@ -7,6 +7,8 @@ import sys
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
+from wizard.kernel.language import tr
+
 
 def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (signal.SIGINT,)) -> bool:
     """Drive ``work`` to its end, or until one of ``signals`` cancels it; False if it was stopped.
@@ -26,7 +28,7 @@ def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (sig
             nonlocal asked
             if not asked:
                 asked = True
-                print(" stopping …", file=sys.stderr, flush=True)
+                print(f"\n{tr('stopping')}", file=sys.stderr, flush=True)
                 task.cancel()
 
         for number in signals:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import textwrap
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
@@ -17,7 +16,8 @@ from wizard.advise.advice import Advice, Choice, Note
 from wizard.advise.explain import Figure
 from wizard.catalog.lessons import Part
 from wizard.catalog.workshops import Workshop
-from wizard.kernel.text import is_terminal, one_line, plain, table, width
+from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import is_terminal, one_line, plain, table, width, wrap
 from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
 from wizard.plan.lesson import of_step
@@ -25,6 +25,7 @@ from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
+from wizard.prompts.speech import fitted
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 
@@ -36,6 +37,8 @@ TOP = 8
 """Choices that are shown unless more are asked for."""
 MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "left": ".", "excess": "!"}
 """Characters of the memory bar by kind of part."""
+STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
+"""States of a server that are known to be said."""
 SPOKEN_STEPS = frozenset({"question"})
 """Steps whose output is an answer to the user and therefore always shown."""
 COLOURS = {"done": "32", "skipped": "33", "omitted": "33", "failed": "31", "cancelled": "33"}
@@ -70,13 +73,22 @@ class Shower:
         out: Where to write.
         verbose: Show all output of the steps.
         lesson: Id of a step → its lesson, which is shown before the step; not given, there are none.
+        aloud: Whole lines in words and nothing written over, as a screen reader wants them.
     """
 
-    def __init__(self, out: TextIO, verbose: bool = False, lesson: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self,
+        out: TextIO,
+        verbose: bool = False,
+        lesson: Callable[[str], str] | None = None,
+        *,
+        aloud: bool = False,
+    ) -> None:
         self._out = out
+        self._aloud = aloud
         self._verbose = verbose
         self._lesson = lesson
-        terminal = is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb"
+        terminal = is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb" and not aloud
         self._in_place = terminal
         self._coloured = terminal and not os.environ.get("NO_COLOR")
         self._head = ""
@@ -99,7 +111,8 @@ class Shower:
                 self._finish(event)
             case Ready():
                 where = event.endpoint
-                self._line(f"{plain(where.name)} is ready: {where.http} (gRPC {where.grpc})")
+                name, http, grpc = plain(where.name), where.http, where.grpc
+                self._line(tr("{name} is ready: {http} (gRPC {grpc})", name=name, http=http, grpc=grpc))
 
     def end(self) -> None:
         """End the line of a step that was interrupted."""
@@ -108,12 +121,18 @@ class Shower:
             self._open = False
 
     def _start(self, event: StepStarted) -> None:
-        self._head = f"[{event.index}/{event.count}] {one_line(event.title)}"
+        title = one_line(event.title)
+        self._head = f"[{event.index}/{event.count}] {title}"
+        if self._aloud:
+            self._head = tr("Step {number} of {count}", number=event.index, count=event.count)
         self._tail.clear()
         self._said_at = event.at
         if self._lesson and (lesson := self._lesson(event.step)):
             self._line(f"\n{lesson}")
-        self._replace(f"{self._head} …")
+        if self._aloud:
+            self._line(f"{self._head}: {title}")
+        else:
+            self._replace(f"{self._head} …")
 
     def _output(self, event: Output) -> None:
         lines = [plain(line) for line in event.lines]
@@ -129,12 +148,14 @@ class Shower:
         if event.fraction is None:
             done = one_line(event.text)
         else:
-            done = f"{event.fraction:.0%}" + (f", {duration(event.eta_s)} left" if event.eta_s is not None else "")
+            done = f"{event.fraction:.0%}"
+            if event.eta_s is not None:
+                done = tr("{share}, {time} left", share=done, time=duration(event.eta_s))
         if self._in_place:
             self._replace(f"{self._head} … {done}")
         elif event.at - self._said_at >= SELDOM_S:
             self._said_at = event.at
-            self._line(f"{self._head} … {done}")
+            self._line(f"{self._head}: {done}" if self._aloud else f"{self._head} … {done}")
 
     def _finish(self, event: StepFinished) -> None:
         words = {
@@ -148,7 +169,9 @@ class Shower:
             words += f" ({plain(event.error.get('code', ''))})"
         if self._coloured:
             words = f"\x1b[{COLOURS[event.outcome]}m{words}\x1b[0m"
-        if self._open and not self._in_place:
+        if self._aloud:
+            self._line(f"{self._head}: {words}")
+        elif self._open and not self._in_place:
             self._write(f" {words}\n")
         else:
             self._erase()
@@ -156,14 +179,14 @@ class Shower:
         self._open, self._head = False, ""
         if event.outcome == "failed":
             for line in self._tail:
-                self._write(f"      {line}\n")
+                self._line(f"      {line}")
 
     def _line(self, text: str) -> None:
         """A whole line; a line that is still open is written over, or ended."""
         if self._open and not self._in_place:
             self._write("\n")
         self._erase()
-        self._write(text + "\n")
+        self._write(f"{fitted(text) if self._aloud else text}\n")
         self._open = False
 
     def _replace(self, text: str) -> None:
@@ -184,14 +207,7 @@ class Shower:
 def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int | None = None) -> str:
     """``text`` made harmless and broken into lines that fit a terminal (100 columns at most)."""
     limit = limit or min(100, columns())
-    return textwrap.fill(
-        one_line(text),
-        max(limit, len(indent) + 20),
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrap(text, max(limit, len(indent) + 20), first=indent if first is None else first, indent=indent)
 
 
 def host_text(host: Host) -> str:
@@ -199,7 +215,9 @@ def host_text(host: Host) -> str:
     return "\n".join(wrapped(value, " " * 10, first=f"{name:<10}") for name, value in brief(host))
 
 
-def advice_text(advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = ()) -> str:
+def advice_text(
+    advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = (), bar: bool = True
+) -> str:
     """The advice: the recommendation with its memory bill, the other ways in a line each, and what cannot be done.
 
     Args:
@@ -207,23 +225,27 @@ def advice_text(advice: Advice, facts: ModelFacts, *, top: int | None = None, fi
         facts: The model.
         top: Show so many choices; with 1 nothing but the recommendation. `TOP` if not given.
         figures: Formulas of the recommendation's numbers, shown after it.
+        bar: Draw the memory bill; see `memory_text`.
     """
     parts = [wrapped(f"{facts.name}: {model_line(facts)}", "  ", first="")]
     shown = report.ordered(advice.choices)[: top or TOP]
     for number, choice in enumerate(shown, 1):
         if number == 1:
             title = f"{report.choice_title(choice)} · {report.choice_room(choice)} · {one_line(choice.release)}"
-            parts += ["", wrapped(f"Recommended: {title}", "  ", first=""), choice_text(choice)]
+            parts += ["", wrapped(tr("Recommended: {way}", way=title), "  ", first=""), choice_text(choice, bar=bar)]
             parts += [figures_text(figures)] if figures else []
             parts += _runner_up(advice) if top != 1 else []
         else:
-            parts += [""] * (number == 2) + [wrapped(f"Or {number}: {_row(choice)}", "  ", first="")]
+            parts += [""] * (number == 2) + [
+                wrapped(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
+            ]
     if (more := len(advice.choices) - len(shown)) and top != 1:
-        parts.append(f"… and {more} more: --top {len(advice.choices)}")
+        flag = f"--top {len(advice.choices)}"
+        parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
-        parts.append("\nNothing that the wizard knows can serve this model here as asked.")
+        parts += ["", wrapped(tr("Nothing that the wizard knows can serve this model here as asked."))]
     for one in report.refusals(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", wrapped(f"Not possible: {one.ways}", "  ", first="")]
+        parts += ["", wrapped(tr("Not possible: {ways}", ways=one.ways), "  ", first="")]
         parts += [wrapped(one.text, "  "), wrapped(f"→ {one.remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
@@ -238,21 +260,22 @@ def _runner_up(advice: Advice) -> list[str]:
     second = next(iter(report.ordered(advice.choices)[1:]), None)
     if second is None or not (why := report.reason(second, report.BEHIND)):
         return []
-    return [wrapped(f"Runner-up: {report.choice_title(second)}. {why}", "  ", first="")]
+    said = tr("Runner-up: {way}. {why}", way=report.choice_title(second), why=why)
+    return [wrapped(said, "  ", first="")]
 
 
-def choice_text(choice: Choice) -> str:
+def choice_text(choice: Choice, *, bar: bool = True) -> str:
     """One choice: its memory bill, its speed, what limits it, its reasons and its warnings."""
-    parts = [memory_text(choice)]
+    parts = [memory_text(choice, bar=bar)]
     if speed := report.speed_sentence(choice.speed):
-        parts.append(wrapped(f"Expected: {speed}", "  ", first=""))
+        parts.append(wrapped(tr("Expected: {speed}", speed=speed), "  ", first=""))
     if limit := report.reason(choice, report.LIMIT):
         parts.append(wrapped(limit, "  ", first=""))
     why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
     if why:
-        parts.append("Why:\n" + _notes(why))
+        parts.append(f"{tr('Why:')}\n{_notes(why)}")
     if choice.warnings:
-        parts.append("Mind:\n" + _notes(choice.warnings))
+        parts.append(f"{tr('Mind:')}\n{_notes(choice.warnings)}")
     return "\n".join(parts)
 
 
@@ -264,24 +287,32 @@ def figures_text(figures: Iterable[Figure]) -> str:
             wrapped(f"{one.name} = {one.result}", "    ", first="  "),
             wrapped(f"= {one.formula}", "      ", first="    "),
         ]
-        lines.append(wrapped(f"Source: {one.source}", "      ", first="    "))
-    return "\n".join(["Why these numbers:", *lines])
+        lines.append(wrapped(tr("Source: {source}", source=one.source), "      ", first="    "))
+    return "\n".join([tr("Why these numbers:"), *lines])
 
 
 def _notes(notes: Iterable[Note]) -> str:
     return "\n".join(wrapped(note.text, "    ", first="  - ") for note in notes)
 
 
-def memory_text(choice: Choice) -> str:
-    """The memory bill: a bar of plain characters and what each of them means."""
+def memory_text(choice: Choice, *, bar: bool = True) -> str:
+    """The memory bill: a bar of plain characters and what each of them means.
+
+    Args:
+        choice: Whose bill.
+        bar: Without it each part is a line of words, for those who hear it.
+    """
     parts = report.bill(choice.memory)
-    bar = "".join(
-        MARKS[one.kind] * count for one, count in zip(parts, report.shares(parts, min(60, columns() - 4)), strict=True)
-    )
+    title = wrapped(report.bill_title(choice), "  ", first="")
+    if not bar:
+        lines = (": ".join((one.name, size(one.bytes))) + (f", {one.about}" if one.about else "") for one in parts)
+        return "\n".join([title, *(wrapped(line, "    ", first="  - ") for line in lines)])
+    cells = report.shares(parts, min(60, columns() - 4))
+    drawn = "".join(MARKS[one.kind] * count for one, count in zip(parts, cells, strict=True))
     legend = table([(MARKS[one.kind], one.name, size(one.bytes), one.about) for one in parts], indent="  ")
     if max(map(width, legend.split("\n"))) > min(100, columns()):
         legend = table([(MARKS[one.kind], one.name, size(one.bytes)) for one in parts], indent="  ")
-    return f"{wrapped(report.bill_title(choice), '  ', first='')}\n  [{bar}]\n{legend}"
+    return f"{title}\n  [{drawn}]\n{legend}"
 
 
 def step_lessons(plan: Plan, workshop: Workshop) -> Callable[[str], str]:
@@ -310,27 +341,38 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False, worksho
         files: True shows the whole text of the files that are written, not only their names and sizes.
         workshop: Show each step's lesson, with the words of this workshop.
     """
-    head = f"Plan: serve {one_line(plan.facts.name)} as {plan.name!r} with {report.choice_title(plan.choice)}"
-    takes = f"{sums(plan)} · everything in {plan.workspace}"
-    model = f"Model: {model_line(plan.facts)}"  # with its licence, which counts before anything is fetched
+    head = tr(
+        "Plan: serve {model} as {name!r} with {way}",
+        model=one_line(plan.facts.name),
+        name=plan.name,
+        way=report.choice_title(plan.choice),
+    )
+    takes = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
+    # with its licence, which counts before anything is fetched
+    model = tr("Model: {facts}", facts=model_line(plan.facts))
     parts = [wrapped(line, "  ", first="") for line in (head, model, takes)]
     if plan.host != "this machine":
-        parts.append(f"Made for {one_line(plan.host)}, not for this machine: it can be shown, not run.")
+        elsewhere = tr("Made for {host}, not for this machine: it can be shown, not run.", host=one_line(plan.host))
+        parts.append(wrapped(elsewhere, "  ", first=""))
     for number, step in enumerate(plan.steps, 1):
         lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ") if workshop else ""
         parts.append(_step_text(number, step, lesson, commands=commands, files=files))
     if plan.notes:
-        parts.append("\nTo know beforehand:\n" + "\n".join(wrapped(note, "    ", first="  - ") for note in plan.notes))
+        parts += ["", tr("To know beforehand:"), *(wrapped(note, "    ", first="  - ") for note in plan.notes)]
     return "\n".join(parts)
 
 
 def _step_text(number: int, step: Step, lesson: str, *, commands: bool, files: bool) -> str:
-    parts = [f"\n{number}. {one_line(step.title)} ({cost(step.estimate)})", wrapped(step.why, "   ")]
+    title = wrapped(f"{one_line(step.title)} ({cost(step.estimate)})", "   ", first=f"{number}. ")
+    parts = ["", title, wrapped(step.why, "   ")]
     parts += [lesson] if lesson else []
     for action in step.actions if commands else ():
         if isinstance(action, Write) and not files:
             count = len(action.text.splitlines())
-            parts.append(f"   write {one_line(action.path)} ({count} line{'' if count == 1 else 's'})")
+            said = ntr(
+                "write {path} ({count} line)", "write {path} ({count} lines)", count, count=count, path=action.path
+            )
+            parts.append(wrapped(said, "     ", first="   "))
             continue
         lines = plain(action.shell()).split("\n")
         # A here-document must stay as it is, or its text would change when it is pasted.
@@ -342,5 +384,10 @@ def _step_text(number: int, step: Step, lesson: str, *, commands: bool, files: b
 def statuses_text(statuses: list[Status]) -> str:
     """All servers, one line each."""
     if not statuses:
-        return "There are no servers yet. Start one: triton-wizard up demo"
-    return table([("SERVER", "STATE", "WHERE"), *((each.name, each.state, each.detail) for each in statuses)])
+        return tr("There are no servers yet. Start one: {command}", command="triton-wizard up demo")
+    return table(
+        [
+            (tr("SERVER"), tr("STATE"), tr("WHERE")),
+            *((each.name, tr(STATES.get(each.state, each.state)), each.detail) for each in statuses),
+        ]
+    )

@@ -1,0 +1,45 @@
+"""What can be chosen at the advice, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from wizard.advise import report
+from wizard.advise.advice import Advice, Choice
+from wizard.kernel.language import ntr, tr
+from wizard.plan.questions import Question, Value
+
+Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
+"""What can be picked instead of a choice."""
+
+
+def ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
+    """What can be chosen: the first ``top`` ways, and what else can be done."""
+    choices = report.ordered(advice.choices)
+    options: list[tuple[str, Choice | Other]] = [
+        (f"{report.choice_title(one)} · {report.choice_room(one)}", one) for one in choices[:top]
+    ]
+    if choices:
+        options[0] = (tr("{way} (recommended)", way=options[0][0]), options[0][1])
+    if (count := len(choices)) > top:
+        options.append((ntr("Show {count} way", "Show all {count} ways", count, count=count), "all"))
+    nearest = advice.rejections[0].remedy if not choices and advice.rejections else ""
+    if report.remedy_wishes(nearest):
+        options.append((tr("Take the nearest that works: {way}", way=report.remedy_words(nearest)), "nearest"))
+    options.append((tr("Change what you wish for: people, length, format, GPUs ..."), "change"))
+    options.append((tr("Another model"), "model"))
+    return [*options, (tr("Why these numbers"), "why")] if choices else options
+
+
+def now(question: Question, known: Mapping[str, object]) -> str:
+    """The present answer for people, or what is done without one."""
+    value = known.get(question.name, question.default)
+    if isinstance(value, bool):
+        return tr("yes") if value else tr("no")
+    return tr(question.otherwise) if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def as_value(value: object) -> Value | None:
+    """``value`` if it can be an answer."""
+    return value if isinstance(value, (str, int, float, bool)) else None

@@ -1,0 +1,139 @@
+"""A plan carried out in a plain terminal: its steps in words, and what can be done when one fails."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
+from wizard.kernel.text import one_line
+from wizard.kernel.values import to_json
+from wizard.plan.plan import Plan
+from wizard.prompts.ask import Ask
+from wizard.prompts.interrupt import until_stopped
+from wizard.prompts.show import Shower
+from wizard.prompts.speech import say
+from wizard.run.events import Ready, StepFinished
+from wizard.serve.endpoint import Endpoint
+
+LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that stop a step with all its processes."""
+LOG_LINES = 40
+"""Lines of a failed step's log that are shown when asked for."""
+Remedy: TypeAlias = Literal["again", "redo", "skip", "log", "back"]
+
+
+class Run:
+    """A plan that is carried out, as often as it takes.
+
+    Args:
+        journey: `wizard.journey`, or what is used instead.
+        workspace: Where it is done.
+        ask: Who asks what to do when a step fails.
+        plan: What to do.
+        lesson: Id of a step → its lesson, if lessons are wanted.
+    """
+
+    def __init__(
+        self, journey: Any, workspace: Workspace, ask: Ask, plan: Plan, lesson: Callable[[str], str] | None
+    ) -> None:
+        self._journey, self._workspace, self._ask, self._plan, self._lesson = journey, workspace, ask, plan, lesson
+        self._failed = ""
+        """Id of the step that failed last."""
+        self._redo: set[str] = set()
+        self._skip: set[str] = set()
+
+    def go(self) -> Endpoint | None:
+        """Where the served model answers; None to go back to the advice.
+
+        Raises:
+            KeyboardInterrupt: The user stopped it; the step is stopped with all its processes.
+        """
+        while True:
+            try:
+                return self._carry_out()
+            except WizardError as error:
+                say(f"\n{error}\n")
+            while (remedy := self._ask.choose(tr("What now?"), self._remedies())) == "log":
+                self._show_log()
+            if remedy == "back":
+                return None
+            if remedy == "redo":
+                self._redo = {self._pick_step()}
+            if remedy == "skip":
+                self._skip.add(self._failed)
+
+    def _remedies(self) -> list[tuple[str, Remedy]]:
+        options: list[tuple[str, Remedy]] = [
+            (tr("Try again; it goes on from here"), "again"),
+            (tr("Back to the advice"), "back"),
+        ]
+        if self._failed:
+            options += [
+                (tr("Show the end of the step's log"), "log"),
+                (tr("Do a step again that is done already, and what depends on it"), "redo"),
+                (tr("Leave this step out and go on; what needs it may fail"), "skip"),
+            ]
+        return options
+
+    def _pick_step(self) -> str:
+        steps = [(one_line(step.title), step.id) for step in self._plan.steps]
+        return self._ask.choose(tr("Which step?"), steps)
+
+    def _show_log(self) -> None:
+        try:
+            lines = self._journey.logs(self._workspace, self._plan.name, lines=LOG_LINES, step=self._failed)
+        except WizardError as error:
+            say(str(error))
+        else:
+            print("\n".join(lines))  # a tool's own words, as they are
+
+    def _carry_out(self) -> Endpoint:
+        shower = Shower(sys.stdout, lesson=self._lesson, aloud=True)
+        ready: list[Endpoint] = []
+        self._failed, redo, self._redo = "", self._redo, set()
+
+        async def drive() -> None:
+            async with aclosing(self._journey.run(self._plan, redo=redo, skip=self._skip)) as events:
+                async for event in events:
+                    shower.show(event)
+                    if isinstance(event, Ready):
+                        ready.append(event.endpoint)
+                    if isinstance(event, StepFinished) and event.outcome == "failed":
+                        self._failed = event.step
+
+        if not until_stopped(drive(), LEAVING):
+            shower.end()
+            raise KeyboardInterrupt
+        return ready[0]
+
+
+def save(ask: Ask, plan: Plan) -> None:
+    """Ask for a file and write the plan into it; what cannot be written is told."""
+    from wizard.export.shell import script
+
+    usual = f"{plan.name}.sh"
+    typed = ask.line(tr("File to write: .sh for a shell script, .json for `run` (Enter: {default}):", default=usual))
+    path = Path(typed or usual).expanduser()
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{to_json(plan)}\n" if path.suffix == ".json" else script(plan))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        say(
+            str(
+                UsageError(
+                    "TW-U44",
+                    tr("{file} cannot be written: {reason}", file=path, reason=reason),
+                    tr("Name another file; one that exists is never overwritten."),
+                )
+            )
+        )
+    else:
+        say(tr("Saved to {file}", file=path.absolute()))

@@ -1,0 +1,80 @@
+"""Text as it is said aloud: for screen readers, and for terminals that show nothing but letters.
+
+Signs that are read out as their names, or not at all, become words or ASCII; units become words; nothing is wider than
+the terminal but what must stay whole to be copied.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import width, wrap
+
+SIGNS = {" · ": ", ", "•": "-", "…": "...", "▸": ">", "●": "*", "★": "*", "■": "", "✓": "ok", "✗": "no"}
+"""Signs → ASCII that is read as a pause or a word."""
+UNITS = {
+    "B": (mark("{n} byte"), mark("{n} bytes")),
+    "KiB": (mark("{n} kibibyte"), mark("{n} kibibytes")),
+    "MiB": (mark("{n} mebibyte"), mark("{n} mebibytes")),
+    "GiB": (mark("{n} gibibyte"), mark("{n} gibibytes")),
+    "TiB": (mark("{n} tebibyte"), mark("{n} tebibytes")),
+    "MB/s": (mark("{n} megabyte per second"), mark("{n} megabytes per second")),
+    "ms": (mark("{n} millisecond"), mark("{n} milliseconds")),
+    "s": (mark("{n} second"), mark("{n} seconds")),
+    "min": (mark("{n} minute"), mark("{n} minutes")),
+    "h": (mark("{n} hour"), mark("{n} hours")),
+}
+"""Units of `wizard.kernel.units` → words for one and for more."""
+_UNIT = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?) ({'|'.join(map(re.escape, UNITS))})(?![\w/-])")
+_COMMAND = re.compile(r"\s*\$ ")
+
+
+def columns() -> int:
+    """Columns of the terminal, at most 100 for reading; at least 20."""
+    return max(20, min(100, shutil.get_terminal_size().columns or 80))
+
+
+def spoken(text: str) -> str:
+    """``text`` without signs and with units in words; commands (``$ …``) stay as they are."""
+    return "\n".join(line if _COMMAND.match(line) else _spoken(line) for line in text.split("\n"))
+
+
+def _spoken(line: str) -> str:
+    start = line[: len(line) - len(line.lstrip())]
+    if line.lstrip().startswith("→ "):
+        line = start + tr("What to do: {todo}", todo=line.lstrip().removeprefix("→ "))
+    line = line.replace("→", tr("to"))
+    for sign, word in SIGNS.items():
+        line = line.replace(sign, word)
+    return _UNIT.sub(_unit, line)
+
+
+def _unit(found: re.Match[str]) -> str:
+    number, unit = found.groups()
+    one, many = UNITS[unit]
+    return ntr(one, many, 1 if number == "1" else 2, n=number)
+
+
+def fitted(text: str, limit: int | None = None) -> str:
+    """``text``, spoken, each line wrapped by words to the terminal's width under its own beginning."""
+    lines = []
+    for line in spoken(text).split("\n"):
+        if width(line) <= (limit or columns()) or _COMMAND.match(line):
+            lines.append(line)
+            continue
+        start = line[: len(line) - len(line.lstrip())]
+        hanging = start + "  " if line.lstrip().startswith("- ") else start
+        lines.append(wrap(line, limit or columns(), first=start, indent=hanging))
+    return "\n".join(lines)
+
+
+def say(text: str = "") -> None:
+    """Print ``text`` for people."""
+    print(fitted(text), flush=True)
+
+
+def say_command(what: str, command: str) -> None:
+    """Print what a command is for, and the command in a line of its own, where it can be copied whole."""
+    print(f"{fitted(what)}\n  $ {command}", flush=True)
