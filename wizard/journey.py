@@ -6,7 +6,6 @@ Blocking functions say how long they may take; asynchronous ones stream.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
     from wizard.catalog.journeys import Journey
-    from wizard.catalog.models import SmallModel
     from wizard.catalog.presets import Preset
     from wizard.chat.conversation import Chunk, Conversation
     from wizard.chat.history import History
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
+    from wizard.model.here import Entry
+    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
@@ -78,68 +78,42 @@ def served_before(workspace: Workspace, name: str) -> str | None:
     return origin(earlier.facts) if earlier else None
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A model to offer: what to pass to `model`, and what to say about it before anything is fetched."""
+def suggestions(
+    host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
+) -> list[Suggestion]:
+    """Models to offer on this machine, the recommended one first, and those that are on this disk.
 
-    ref: str
-    title: str
-    about: str
-    licence: str | None
-    download_bytes: int | None
-    needs_network: bool
-    usable: bool
-    why_not: str | None = None
-
-
-def suggestions(host: Host, *, offline: bool = False) -> list[Suggestion]:
-    """Models to offer on this machine, the recommended one first.
-
-    Where the hub answers, that is a small real instruct model (its size is asked for, ≤ 10 s); else the offline demo.
+    Where the hub answers, the first is a real instruct model that fits; else the offline demo. The hub is asked about
+    what is not known here (≤ 10 s); without ``ask`` only this disk is, and the rest is listed as if the hub answered.
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from wizard.plan.offers import suggestions as offer
 
-    from wizard.catalog.models import cpu_models
-    from wizard.model.hub import reachable
-
-    online = not offline and reachable()
-    silent = "the hub is not asked (--offline)" if offline else "the Hugging Face hub does not answer"
-
-    def look(one: SmallModel) -> Suggestion:
-        return _suggestion(host, one.ref, one.title, one.about, one.licence, None if online else silent)
-
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        real = list(pool.map(look, cpu_models()))
-    ready = [
-        _suggestion(host, one.name, one.title, one.about, None, silent if one.needs_network and not online else None)
-        for one in journeys()
-        if one.model_in_profiles
-    ]
-    usable = [one for one in real if one.usable]
-    return [*usable, *ready, *(one for one in real if not one.usable)]
+    return offer(host, workspace.models if workspace else None, offline=offline, ask=ask)
 
 
-def _suggestion(host: Host, ref: str, title: str, about: str, licence: str | None, no_hub: str | None) -> Suggestion:
-    """``no_hub`` says why the hub is not asked, or is None when it is."""
-    from wizard.advise.advice import Wishes
-    from wizard.kernel.errors import WizardError
+def search(text: str, *, offline: bool = False) -> list[Suggestion]:
+    """What the hub finds under ``text``, those first that are downloaded most (≤ 10 s).
 
-    try:
-        facts = model(ref, offline=no_hub is not None)
-    except WizardError as error:
-        return Suggestion(ref, title, about, licence, None, True, usable=False, why_not=no_hub or error.what)
-    advice = advise(host, facts, Wishes())
-    why_not = None if advice.feasible else advice.rejections[0].text
-    return Suggestion(
-        ref=ref,
-        title=title,
-        about=about,
-        licence=facts.licence or licence,
-        download_bytes=0 if facts.local else facts.weight_bytes,
-        needs_network=not facts.local,
-        usable=why_not is None,
-        why_not=why_not,
-    )
+    Raises:
+        NetworkError: TW-M13, TW-M14 if the hub cannot be asked.
+    """
+    from wizard.plan.offers import search as find
+
+    return find(text, offline=offline)
+
+
+def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+    """``one`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
+    from wizard.plan.offers import judged as look
+
+    return look(host, one, offline=offline)
+
+
+def browse(text: str) -> list[Entry]:
+    """The folders and .gguf files that ``text``, the beginning of a path, may mean; immediate."""
+    from wizard.model.here import browse as look
+
+    return look(text)
 
 
 def calibration(workspace: Workspace) -> Calibration:

@@ -21,12 +21,12 @@ from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
 from wizard.chat.template import ServedModel
-from wizard.journey import Suggestion
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.units import size
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
+from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
 from wizard.probe.live import GpuReading, Monitor, Reading

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from wizard.catalog.journeys import Journey
     from wizard.catalog.workshops import Workshop
     from wizard.chat.conversation import Chunk, Conversation
-    from wizard.journey import Suggestion
+    from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
+    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
@@ -131,17 +132,21 @@ class Pinned:
         found: list[Journey] = self._journey.journeys()
         return [one for one in found if one.name == self._pin.get("model", one.name)]
 
-    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
+    def suggestions(self, *about: Any, offline: bool = False, **how: Any) -> list[Suggestion]:
         """The pinned model alone, if one is pinned."""
-        from wizard.journey import Suggestion
+        from wizard.plan.offers import Suggestion
 
-        found: list[Suggestion] = self._journey.suggestions(host, offline=offline)
+        found: list[Suggestion] = self._journey.suggestions(*about, offline=offline, **how)
         if "model" not in self._pin:
             return found
-        ref = str(self._pin["model"])
-        about = tr("Chosen by your facilitator")
-        other = Suggestion(ref, ref, about, None, None, needs_network=not offline, usable=True)
-        return [next((one for one in found if one.ref == ref), other)]
+        ref, why = str(self._pin["model"]), tr("Chosen by your facilitator")
+        unknown = Suggestion(ref, ref, why, None, None, needs_network=not offline, usable=True)
+        return [next((one for one in found if one.ref == ref), unknown)]
+
+    def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
+        """What the hub has; nothing, if the model is pinned."""
+        found: list[Suggestion] = [] if "model" in self._pin else self._journey.search(text, offline=offline)
+        return found
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
         """The pinned model's facts.

@@ -104,5 +104,5 @@ def _entry(one: os.DirEntry[str], parent: str) -> Entry | None:
 
 def completed(text: str, entries: Sequence[Entry]) -> str:
     """``text`` with everything added that all ``entries`` have in common."""
-    common = os.path.commonprefix([one.path for one in entries])
+    common = os.path.commonprefix([one.path for one in entries])  # noqa: RUF071 - what is typed ends anywhere
     return common if len(common) > len(text) else text

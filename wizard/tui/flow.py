@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import Kept
-    from wizard.journey import Suggestion
     from wizard.model.facts import ModelFacts
+    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.plan.questions import Answers
     from wizard.probe.host import Host

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
     from wizard.chat.template import ServedModel
-    from wizard.journey import Suggestion
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
+    from wizard.model.here import Entry
+    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
@@ -34,7 +35,15 @@ class JourneyPort(Protocol):
 
     def journeys(self) -> list[Journey]: ...  # noqa: D102
 
-    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]: ...  # noqa: D102
+    def suggestions(  # noqa: D102
+        self, host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
+    ) -> list[Suggestion]: ...
+
+    def search(self, text: str, *, offline: bool = False) -> list[Suggestion]: ...  # noqa: D102
+
+    def judged(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion: ...  # noqa: D102
+
+    def browse(self, text: str) -> list[Entry]: ...  # noqa: D102
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts: ...  # noqa: D102
 

@@ -12,8 +12,8 @@ from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 
 if TYPE_CHECKING:
-    from wizard.journey import Suggestion
     from wizard.kernel.errors import WizardError
+    from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
 

@@ -22,7 +22,7 @@ from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 
 if TYPE_CHECKING:
-    from wizard.journey import Suggestion
+    from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
 
 ON_THE_SPOT = {"settings": "app.settings", "help": "app.help", "quit": "app.quit"}

@@ -1,0 +1,183 @@
+"""Which models are offered on a machine: well-known ones, journeys, those that are here already, and what is searched.
+
+Each comes with what is known before anything is fetched, and whether it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import tr
+
+if TYPE_CHECKING:
+    from wizard.advise.verdict import Verdict
+    from wizard.catalog.models import CuratedModel
+    from wizard.model.facts import ModelFacts
+    from wizard.probe.host import Host
+
+_AT_ONCE = 8
+"""Models that the hub is asked about at the same time."""
+_RANK = {"fits": 0, "tight": 1, "no": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A model to offer: what to pass to `wizard.journey.model`, and what is known of it before anything is fetched."""
+
+    ref: str
+    title: str
+    about: str
+    licence: str | None
+    download_bytes: int | None
+    needs_network: bool
+    usable: bool
+    """Whether it can be taken."""
+    why_not: str | None = None
+    parameters: int | None = None
+    gated: bool | None = None
+    verdict: Verdict | None = None
+    """Whether it fits this machine; None as long as that is not known."""
+    place: Literal["offered", "here", "hub"] = "offered"
+    """Why it is in the list: it is well known, its weights are on this disk, or a search on the hub found it."""
+    downloads: int | None = None
+    """From the hub in the last 30 days, where a search said so."""
+
+
+def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) -> list[Suggestion]:
+    """Models to offer on ``host``, the recommended one first.
+
+    Args:
+        host: The machine.
+        models: The workspace's folder of downloaded weights, to list what is in it, too.
+        offline: Never ask the hub.
+        ask: Whether the hub is asked about models of which nothing is known here (≤ 10 s); without, they are listed
+            as if it answered.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from wizard.catalog.journeys import journeys
+    from wizard.catalog.models import curated
+    from wizard.model import here, hub
+
+    online = not offline and (not ask or hub.reachable())
+    silent = tr("the hub is not asked (--offline)") if offline else tr("the Hugging Face hub does not answer")
+
+    def look(one: CuratedModel) -> Suggestion:
+        known = Suggestion(
+            one.ref, one.title, one.about, one.licence, None, True, True, parameters=one.parameters, gated=one.gated
+        )
+        try:
+            return judged(host, known, offline=True)
+        except WizardError:
+            if not online:
+                return replace(known, usable=False, why_not=silent)
+        if not ask:
+            return known
+        try:
+            return judged(host, known)
+        except WizardError as error:
+            return replace(known, usable=False, why_not=error.what)
+
+    wanted = [one for one in curated() if one.on == "cpu" or host.gpus]
+    wanted.sort(key=lambda one: one.on != "gpu")  # with a GPU its own models first
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        known = list(pool.map(look, wanted))
+    ready = [
+        _local(host, Suggestion(one.name, one.title, one.about, None, None, one.needs_network, True), silent)
+        for one in journeys()
+        if one.model_in_profiles
+    ]
+    mine = [] if models is None else _here(host, here.found(models))
+    return _ordered([*known, *ready], mine, online=online)
+
+
+def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
+    """Models whose weights are on this disk; what cannot be read is left out."""
+    found: list[Suggestion] = []
+    for ref in refs:
+        title = Path(ref).name if ref.startswith("/") else ref
+        one = Suggestion(ref, title, "", None, 0, False, True, place="here")
+        try:
+            found.append(judged(host, one, offline=True))
+        except WizardError:
+            continue
+    return found
+
+
+def _local(host: Host, one: Suggestion, silent: str) -> Suggestion:
+    """A journey whose model comes with the wizard."""
+    try:
+        return judged(host, one, offline=True)
+    except WizardError as error:
+        return replace(one, needs_network=True, usable=False, why_not=silent if one.needs_network else error.what)
+
+
+def _ordered(offered: list[Suggestion], mine: list[Suggestion], *, online: bool) -> list[Suggestion]:
+    """What fits first, each kind in its own order; below the first one what is here already."""
+
+    def key(one: Suggestion) -> tuple[bool, bool, int]:
+        return (not one.usable, one.needs_network and not online, _RANK[one.verdict.word] if one.verdict else 0)
+
+    refs = {one.ref for one in offered}
+    others = sorted((one for one in mine if one.ref not in refs), key=key)
+    first, *rest = sorted(offered, key=key)
+    return [first, *others, *rest] if first.usable else [*others, first, *rest]
+
+
+def search(text: str, *, offline: bool) -> list[Suggestion]:
+    """What the hub finds under ``text`` (≤ 10 s), without verdicts: see `judged`.
+
+    Raises:
+        NetworkError: TW-M13, TW-M14 if it cannot be asked.
+    """
+    from wizard.model import hub
+    from wizard.model.hub_errors import silent
+
+    if offline:
+        raise silent(tr("the hub is not asked (--offline)"))
+    return [
+        Suggestion(
+            one.repo,
+            one.repo,
+            "",
+            one.licence,
+            None,
+            needs_network=True,
+            usable=True,
+            parameters=one.parameters,
+            gated=one.gated,
+            place="hub",
+            downloads=one.downloads,
+        )
+        for one in hub.search(text)
+    ]
+
+
+def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+    """``one`` with everything that its files say, and whether it fits ``host`` (may ask the hub, ≤ 10 s).
+
+    Raises:
+        WizardError: As `wizard.model.source.find`.
+    """
+    from wizard.advise.advice import Wishes
+    from wizard.advise.ranking import advise
+    from wizard.advise.verdict import verdict
+    from wizard.model.source import find
+
+    facts: ModelFacts = find(one.ref, offline=offline)
+    advice = advise(host, facts, Wishes())
+    return replace(
+        one,
+        licence=facts.licence or one.licence,
+        download_bytes=0 if facts.local else facts.weight_bytes,
+        needs_network=not facts.local,
+        usable=advice.feasible,
+        why_not=None if advice.feasible else advice.rejections[0].text,
+        parameters=facts.parameters or one.parameters,
+        gated=facts.gated if facts.gated is not None else one.gated,
+        verdict=verdict(host, facts, advice),
+    )
