@@ -143,7 +143,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
         gpu_links=tuple(links),
         driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
         engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
-        source="a case",
+        source=mark("a case"),
         unknown={"memory_available_bytes": tr("the case does not say")},
     )
 

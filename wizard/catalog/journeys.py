@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from wizard.catalog.profiles import files, load_toml
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.values import from_data
 
 
@@ -64,7 +65,10 @@ def journey(name: str) -> Journey:
     """
     known = {found.name: found for found in journeys()}
     if name not in known:
-        raise UsageError("TW-D03", f"there is no journey {name[:60]!r}", f"There are: {', '.join(known) or 'none'}.")
+        names = ", ".join(known) or tr("none")
+        raise UsageError(
+            "TW-D03", tr("there is no journey {name!r}", name=name[:60]), tr("There are: {names}.", names=names)
+        )
     return known[name]
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from wizard.kernel import toml
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.values import from_data
 
 T = TypeVar("T")
@@ -50,8 +51,8 @@ def find(relative: str) -> Path:
             return folder / relative
     raise UsageError(
         "TW-D01",
-        f"profiles/{relative} is nowhere to be found",
-        f"Look at `triton-wizard journeys`, or check ${PROFILES_VARIABLE}.",
+        tr("{file} is nowhere to be found", file=f"profiles/{relative}"),
+        tr("Look at `triton-wizard journeys`, or check {variable}.", variable=f"${PROFILES_VARIABLE}"),
     )
 
 
@@ -73,7 +74,8 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, toml.TOMLDecodeError) as error:
-        raise UsageError("TW-D02", f"{path} cannot be read as TOML: {error}", "Mend the file or remove it.") from error
+        what = tr("{path} cannot be read as TOML: {error}", path=path, error=error)
+        raise UsageError("TW-D02", what, tr("Mend the file or remove it.")) from error
 
 
 def load(kind: type[T], path: Path) -> T:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from wizard.catalog import profiles
+from wizard.kernel.language import tr
 
 ENGINES = ("vllm", "trtllm")
 """Engines that there are images with."""
@@ -173,4 +174,6 @@ def unknown(wish: str) -> str:
         dict.fromkeys(name for one in every for release in one.releases for name in (release.tag, release.engine))
     )
     near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
-    return f"there is no such release; did you mean {' or '.join(near)}?" if near else "there is no such release"
+    if not near:
+        return tr("there is no such release")
+    return tr("there is no such release; did you mean {names}?", names=tr(" or ").join(near))

@@ -7,6 +7,8 @@ D data in profiles, K kernel, U usage). A test checks that every code in the pac
 
 from __future__ import annotations
 
+from wizard.kernel.language import mark
+
 
 class WizardError(Exception):
     """Base of all errors that a user can see.
@@ -88,15 +90,15 @@ class CancelledError(WizardError):
 
 
 EXIT_CODES: dict[int, str] = {
-    0: "done",
-    1: "a defect in the wizard itself",
-    UsageError.exit_code: "a flag, an answer or an input file cannot be used",
-    HostError.exit_code: "this machine cannot serve the model as asked, or lacks something that is needed",
-    ModelError.exit_code: "the model is missing or damaged",
-    NetworkError.exit_code: "something could not be fetched",
-    WorkspaceError.exit_code: "the workspace cannot be written or is held by another wizard",
-    StepError.exit_code: "a step failed",
-    ServerError.exit_code: "Triton did not start, died, or answered with an error",
-    CancelledError.exit_code: "stopped by the user",
+    0: mark("done"),
+    1: mark("a defect in the wizard itself"),
+    UsageError.exit_code: mark("a flag, an answer or an input file cannot be used"),
+    HostError.exit_code: mark("this machine cannot serve the model as asked, or lacks something that is needed"),
+    ModelError.exit_code: mark("the model is missing or damaged"),
+    NetworkError.exit_code: mark("something could not be fetched"),
+    WorkspaceError.exit_code: mark("the workspace cannot be written or is held by another wizard"),
+    StepError.exit_code: mark("a step failed"),
+    ServerError.exit_code: mark("Triton did not start, died, or answered with an error"),
+    CancelledError.exit_code: mark("stopped by the user"),
 }
 """Every exit status of the command line and what it means (printed by ``triton-wizard --help``)."""

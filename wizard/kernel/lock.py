@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 
 
@@ -26,17 +27,21 @@ def writing(workspace: Workspace) -> Iterator[None]:
     except OSError as error:
         raise WorkspaceError(
             "TW-K03",
-            f"the workspace {workspace.root} cannot be written or locked: {error.strerror}",
-            "Mend its rights, or choose another folder (on a local disk) with --workspace DIR.",
+            tr(
+                "the workspace {folder} cannot be written or locked: {error}",
+                folder=workspace.root,
+                error=error.strerror,
+            ),
+            tr("Mend its rights, or choose another folder (on a local disk) with --workspace DIR."),
         ) from error
     with handle:
         if not taken:
             handle.seek(0)
-            holder = handle.read().strip() or "unknown"
+            holder = handle.read().strip() or tr("unknown")
             raise WorkspaceError(
                 "TW-K04",
-                f"another wizard (process {holder}) is working in {workspace.root}",
-                "Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR.",
+                tr("another wizard (process {pid}) is working in {folder}", pid=holder, folder=workspace.root),
+                tr("Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
             )
         with suppress(OSError):  # on a full disk a server must still be stopped, and the lock holds without the number
             handle.truncate(0)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.language import tr
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
@@ -42,8 +43,8 @@ def server_name(name: str) -> str:
     if not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
             "TW-U01",
-            f"{name[:60]!r}{' …' if len(name) > 60 else ''} is not a usable server name",
-            "Use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit, 63 at most.",
+            tr("{name} is not a usable server name", name=f"{name[:60]!r}{' …' if len(name) > 60 else ''}"),
+            tr("Use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit, 63 at most."),
         )
     return name
 
@@ -73,7 +74,9 @@ class Workspace:
             str(path).encode()
         except UnicodeEncodeError as error:
             raise UsageError(
-                "TW-K05", f"the workspace {str(path)!r} is not UTF-8", "Choose another folder with --workspace DIR."
+                "TW-K05",
+                tr("the workspace {folder!r} is not UTF-8", folder=str(path)),
+                tr("Choose another folder with --workspace DIR."),
             ) from error
         return cls(path)
 
@@ -131,8 +134,10 @@ class Workspace:
         except OSError as error:
             raise WorkspaceError(
                 "TW-K03",
-                f"the workspace {self.root} cannot be written: {error.strerror or error}",
-                "Free some space or mend its rights, or choose another folder with --workspace DIR.",
+                tr(
+                    "the workspace {folder} cannot be written: {error}", folder=self.root, error=error.strerror or error
+                ),
+                tr("Free some space or mend its rights, or choose another folder with --workspace DIR."),
             ) from error
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from wizard.kernel.language import tr
+
 GIB = 1024**3
 MIB = 1024**2
 
@@ -9,7 +11,7 @@ MIB = 1024**2
 def size(count: int | None) -> str:
     """``count`` bytes for people, in binary units: ``1.5 GiB``; ``unknown`` for None."""
     if count is None:
-        return "unknown"
+        return tr("unknown")
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
@@ -21,21 +23,21 @@ def size(count: int | None) -> str:
 def duration(seconds: float | None) -> str:
     """``seconds`` for people: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``; ``unknown`` for None."""
     if seconds is None:
-        return "unknown"
+        return tr("unknown")
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return tr("{seconds:.1f} s", seconds=seconds)
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return tr("{seconds} s", seconds=whole)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return tr("{minutes} min {seconds} s", minutes=whole // 60, seconds=whole % 60)
+    return tr("{hours} h {minutes} min", hours=whole // 3600, minutes=whole % 3600 // 60)
 
 
 def count(number: int | None) -> str:
     """A count of parameters for people: ``8.03 B``, ``3.1 M``; ``unknown`` for None."""
     if number is None:
-        return "unknown"
+        return tr("unknown")
     for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
         if number >= limit:
             return f"{number / limit:.3g} {unit}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 
 T = TypeVar("T")
 
@@ -63,11 +64,11 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
         return value
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the top level"
+        field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
         raise UsageError(
             "TW-K01",
-            f"{where} does not fit: {field}: {first['msg']}",
-            "Mend that field, or let the wizard write the file again.",
+            tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=first["msg"]),
+            tr("Mend that field, or let the wizard write the file again."),
         ) from error
 
 
@@ -80,7 +81,8 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError("TW-K02", f"{where} is not JSON: {error}", "Give a file that the wizard wrote.") from error
+        what = tr("{where} is not JSON: {error}", where=where, error=error)
+        raise UsageError("TW-K02", what, tr("Give a file that the wizard wrote.")) from error
     return from_data(kind, data, where=where)
 
 

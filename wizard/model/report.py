@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from wizard.kernel.language import mark, ntr, tr
-from wizard.kernel.text import plain
+from wizard.kernel.text import width, wrap
 from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
 
@@ -69,10 +67,8 @@ FIELDS = {
 
 
 def _row(label: str, value: object) -> str:
-    indent = " " * max(_LABEL, len(label) + 1)
-    first = f"{label:<{len(indent)}}"
-    words = " ".join(plain(str(value)).split())
-    return textwrap.fill(words, _WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    room = max(_LABEL, width(label) + 1)
+    return wrap(str(value), _WIDTH, first=label + " " * (room - width(label)), indent=" " * room)
 
 
 def _origin(facts: ModelFacts) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from wizard.kernel.language import tr
+
 SECONDS = 3.0
 """How long a program may take; a healthy one answers in well under half a second."""
 
@@ -43,7 +45,7 @@ class Asked:
                 start_new_session=True,
             )
         except OSError as error:
-            self._failure = f"{argv[0]} cannot be started: {error.strerror or error}"
+            self._failure = tr("{program} cannot be started: {error}", program=argv[0], error=error.strerror or error)
 
     def answer(self) -> Answer:
         """Wait for the answer, at most until the time limit that began when the program was started."""
@@ -53,7 +55,7 @@ class Asked:
             out, err = self._process.communicate(timeout=max(0.01, self._until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.stop()
-            return Answer(None, "", f"no answer within {self._seconds:g} s")
+            return Answer(None, "", tr("no answer within {seconds:g} s", seconds=self._seconds))
         return Answer(self._process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
     def stop(self) -> None:

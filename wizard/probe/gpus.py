@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wizard.kernel.errors import HostError
+from wizard.kernel.language import tr
 from wizard.probe import nvml
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, MigSlice, Problem
 from wizard.probe.nvml import Nvml, Unknown
@@ -66,7 +67,7 @@ def known(answer: Any, name: str, unknown: dict[str, str]) -> Any:
 def _gpu(session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, int | None]) -> Gpu:
     if isinstance(handle, Unknown):  # fallen off the bus, or not to be touched by this user
         names = ("uuid", "memory_total_bytes", "memory_free_bytes", "compute_capability")
-        return Gpu(index, "unknown GPU", unknown=dict.fromkeys(names, handle.because))
+        return Gpu(index, tr("unknown GPU"), unknown=dict.fromkeys(names, handle.because))
     unknown: dict[str, str] = {}
 
     def ask(name: str, function: str, *arguments: Any) -> Any:
@@ -78,7 +79,7 @@ def _gpu(session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, 
     mig = mig_enabled(session, handle, unknown)
     return Gpu(
         index=index,
-        name=ask("name", "nvmlDeviceGetName") or "unknown GPU",
+        name=ask("name", "nvmlDeviceGetName") or tr("unknown GPU"),
         uuid=ask("uuid", "nvmlDeviceGetUUID"),
         memory_total_bytes=total,
         memory_free_bytes=free,
@@ -119,7 +120,7 @@ def memory(
         return info.total, info.free, False
     total, free = host_memory
     if total is None or free is None:
-        reason = "the device shares the host's memory, whose size is unknown"
+        reason = tr("the device shares the host's memory, whose size is unknown")
         unknown["memory_total_bytes"] = unknown["memory_free_bytes"] = reason
     return total, free, True
 
@@ -158,7 +159,7 @@ def mig_handles(session: Nvml, handle: Any, unknown: dict[str, str]) -> list[Any
 def mig_profile(session: Nvml, part: Any) -> str:
     """``1g.5gb`` of the name "NVIDIA A100-SXM4-40GB MIG 1g.5gb"."""
     name = session.query("nvmlDeviceGetName", part)
-    return "unknown" if isinstance(name, Unknown) else name.rpartition("MIG ")[2]
+    return tr("unknown") if isinstance(name, Unknown) else name.rpartition("MIG ")[2]
 
 
 def processes(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_data, to_json
 from wizard.probe import machine, shorthand
 from wizard.probe.host import Host
@@ -52,9 +53,8 @@ def save(host: Host, path: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
-        raise WorkspaceError(
-            "TW-P08", f"{path} cannot be written: {error.strerror or error}", "Choose another place for --save."
-        ) from error
+        what = tr("{path} cannot be written: {error}", path=path, error=error.strerror or error)
+        raise WorkspaceError("TW-P08", what, tr("Choose another place for --save.")) from error
 
 
 def _recorded(name: str) -> Host:
@@ -66,35 +66,37 @@ def _recorded(name: str) -> Host:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
             "TW-P06",
-            f"the recorded host {name!r} cannot be read: {reason}",
-            "Record one with `triton-wizard probe --save`.",
+            tr("the recorded host {name!r} cannot be read: {reason}", name=name, reason=reason),
+            tr("Record one with `triton-wizard probe --save`."),
         ) from error
     if len(data) > _LARGEST_FILE:
-        raise UsageError("TW-P06", f"{name!r} is too large to be a recorded host", "Give a file that --save wrote.")
+        what = tr("{name!r} is too large to be a recorded host", name=name)
+        raise UsageError("TW-P06", what, tr("Give a file that --save wrote."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
     fault = _impossible(to_data(host), "host") or _inconsistent(host)
     if fault:
-        raise UsageError("TW-P07", f"{name} does not describe a machine: {fault}", "Mend that field, or record again.")
+        what = tr("{name} does not describe a machine: {fault}", name=name, fault=fault)
+        raise UsageError("TW-P07", what, tr("Mend that field, or record again."))
     return host
 
 
 def _impossible(data: Any, where: str) -> str | None:
     """The first number that no machine can have (negative, not finite, beyond 2^60) and where it stands, or None."""
     if isinstance(data, (int, float)):
-        return None if 0 <= data < _LARGEST_NUMBER else f"{where} is {str(data)[:40]}"
+        return None if 0 <= data < _LARGEST_NUMBER else tr("{field} is {value}", field=where, value=str(data)[:40])
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     return next((fault for key, item in items if (fault := _impossible(item, f"{where}.{key}"))), None)
 
 
 def _inconsistent(host: Host) -> str | None:
     if host.cpu.cores < 1:
-        return "host.cpu.cores is 0"
+        return tr("{field} is {value}", field="host.cpu.cores", value=0)
     indices = [gpu.index for gpu in host.gpus]
     if len(set(indices)) != len(indices):
-        return "host.gpus has an index twice"
+        return tr("host.gpus has an index twice")
     for position, link in enumerate(host.gpu_links):
         if link.a >= link.b or not {link.a, link.b} <= set(indices):
-            return f"host.gpu_links.{position} joins {link.a} and {link.b}"
+            return tr("{field} joins {a} and {b}", field=f"host.gpu_links.{position}", a=link.a, b=link.b)
         if not _LINK.fullmatch(link.kind):
-            return f"host.gpu_links.{position}.kind is {link.kind[:20]!r}"
+            return tr("{field} is {value}", field=f"host.gpu_links.{position}.kind", value=repr(link.kind[:20]))
     return None

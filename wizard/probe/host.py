@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wizard.kernel.language import mark
+
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
@@ -149,6 +151,6 @@ class Host:
     interpreters: tuple[Interpreter, ...] = ()
     busy_ports: tuple[int, ...] = ()
     """Of Triton's default ports 8000, 8001 and 8002, those that somebody holds on 127.0.0.1."""
-    source: str = "this machine"
+    source: str = mark("this machine")
     """``this machine``, or the recording's file name, or the shorthand."""
     unknown: dict[str, str] = field(default_factory=dict)

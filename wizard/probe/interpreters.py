@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from wizard.kernel.language import tr
 from wizard.probe.ask import Answer
 from wizard.probe.host import Host, Interpreter
 
@@ -91,21 +92,23 @@ def _interpreter(path: str, version: str, prefix: str, libdir: str, multiarch: s
 def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str | None) -> str | None:
     """Why Triton's stub cannot use an interpreter and the way out, or None if it can."""
     if short < OLDEST:
-        return "too old: Python 3.10, 3.11 or 3.12 is needed (`uv python install 3.12` brings one)"
+        return tr("too old: Python 3.10, 3.11 or 3.12 is needed (`uv python install 3.12` brings one)")
     if short > NEWEST:
-        return (
-            f"Triton's Python stub needs numpy < 2, which Python {short[0]}.{short[1]} cannot have: "
-            "take 3.10, 3.11 or 3.12 (`uv python install 3.12` brings one)"
+        return tr(
+            "Triton's Python stub needs numpy < 2, which Python {version} cannot have: "
+            "take 3.10, 3.11 or 3.12 (`uv python install 3.12` brings one)",
+            version=f"{short[0]}.{short[1]}",
         )
     if libpython is not None:
         return None
     if prefix == "/usr":
-        remedy = f"`sudo apt install libpython{short[0]}.{short[1]}` on Debian or Ubuntu"
+        remedy = tr("{command} on Debian or Ubuntu", command=f"`sudo apt install libpython{short[0]}.{short[1]}`")
     elif "pyenv" in prefix:
         remedy = f"`PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force {version}`"
     else:
-        remedy = f"`uv python install {short[0]}.{short[1]}` brings one that has it"
-    return f"it has no libpython{short[0]}.{short[1]}.so.1.0, which Triton's Python stub loads: {remedy}"
+        remedy = tr("{command} brings one that has it", command=f"`uv python install {short[0]}.{short[1]}`")
+    library = f"libpython{short[0]}.{short[1]}.so.1.0"
+    return tr("it has no {library}, which Triton's Python stub loads: {remedy}", library=library, remedy=remedy)
 
 
 def usable_interpreter(host: Host) -> Interpreter | None:

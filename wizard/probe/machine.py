@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wizard.kernel.language import tr
 from wizard.probe import engines, gpus, interpreters, ports, processor, system
 from wizard.probe.ask import asking
 from wizard.probe.host import Host
@@ -24,9 +25,9 @@ def describe(workspace: Path) -> Host:
         container_engines = engines.read({key: asked.answer() for key, asked in asked_engines.items()})
     unknown = dict(part.unknown)
     if cpu.model is None:
-        unknown["cpu.model"] = "/proc/cpuinfo does not name it"
+        unknown["cpu.model"] = tr("/proc/cpuinfo does not name it")
     if None in memory:
-        unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = "/proc/meminfo cannot be read"
+        unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = tr("/proc/meminfo cannot be read")
     if silent:
         unknown["interpreters"] = silent
     return Host(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import HostError
+from wizard.kernel.language import tr
 
 # Constants of nvml.h that queries need; they are part of its binary interface and do not change.
 CLOCK_SM = 1
@@ -66,7 +67,7 @@ class Nvml:
         """
         call = getattr(self._library, function, None)
         if call is None:
-            return Unknown(f"this version of nvidia-ml-py has no {function}")
+            return Unknown(tr("this version of nvidia-ml-py has no {function}", function=function))
         try:
             return call(*arguments, **options)
         except self._library.NVMLError as error:
@@ -74,9 +75,9 @@ class Nvml:
                 raise _unusable(error) from error
             return Unknown(f"{error} ({function})", error.value)
         except self._mismatch:
-            return Unknown(f"the driver is too old for it ({function})")
+            return Unknown(tr("the driver is too old for it ({function})", function=function))
         except UnicodeDecodeError:  # a process may have any bytes for a name
-            return Unknown(f"not readable text ({function})")
+            return Unknown(tr("not readable text ({function})", function=function))
 
     def fields(self, handle: Any, *wanted: tuple[int, int]) -> list[int | Unknown]:
         """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
@@ -132,28 +133,30 @@ def _unusable(error: Any) -> HostError:
         if nvidia_on_pci():
             return HostError(
                 "TW-P01",
-                "there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)",
-                "Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …).",
+                tr("there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)"),
+                tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
             )
         return HostError(
             "TW-P01",
-            "no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus",
-            "Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU.",
+            tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
+            tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
         )
     if error.value == _DRIVER_NOT_LOADED:
         return HostError(
             "TW-P02",
-            "NVIDIA's driver is installed but not loaded",
-            "Run `sudo modprobe nvidia`; if that fails, `dmesg` says why (Secure Boot, a new kernel); reinstall it.",
+            tr("NVIDIA's driver is installed but not loaded"),
+            tr(
+                "Run `sudo modprobe nvidia`; if that fails, `dmesg` says why (Secure Boot, a new kernel); reinstall it."
+            ),
         )
     if error.value == _VERSION_MISMATCH:
         return HostError(
             "TW-P03",
-            "NVIDIA's driver library and the loaded kernel module have different versions",
-            "Reboot: the driver was updated while it was in use.",
+            tr("NVIDIA's driver library and the loaded kernel module have different versions"),
+            tr("Reboot: the driver was updated while it was in use."),
         )
     return HostError(
         "TW-P04",
-        f"NVIDIA's driver library does not start: {error}",
-        "`nvidia-smi` should say the same. Restart a container that lost its GPU (`systemctl daemon-reload`).",
+        tr("NVIDIA's driver library does not start: {error}", error=error),
+        tr("`nvidia-smi` should say the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
     )

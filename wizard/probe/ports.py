@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from wizard.kernel.errors import HostError
+from wizard.kernel.language import tr
 
 TRITON_PORTS = (8000, 8001, 8002)
 """Triton's defaults: HTTP, gRPC, metrics."""
@@ -37,6 +38,6 @@ def choose(wanted: int, host: str, taken: set[int]) -> int:
             return port
     raise HostError(
         "TW-P09",
-        f"no port from {wanted} to {_LAST} is free on {host}",
-        "Ask for a lower port with --http-port, or stop what holds them.",
+        tr("no port from {wanted} to {last} is free on {host}", wanted=wanted, last=_LAST, host=host),
+        tr("Ask for a lower port with --http-port, or stop what holds them."),
     )

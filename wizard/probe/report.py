@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import plain, table, width
 from wizard.kernel.units import size
 from wizard.probe.host import ContainerEngine, Gpu, Host, Interpreter
@@ -27,14 +28,19 @@ def text(host: Host) -> str:
 def brief(host: Host) -> list[tuple[str, str]]:
     """Label and value of what matters most, a line each; GPUs of one kind are counted."""
     kinds = Counter(f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus)
-    gpus = [f"{number} × {kind} each" if number > 1 else kind for kind, number in kinds.items()]
-    why = f"none ({host.gpu_problem.what})" if host.gpu_problem else "none"
+    gpus = [
+        tr("{count} × {gpu} each", count=number, gpu=kind) if number > 1 else kind for kind, number in kinds.items()
+    ]
+    why = f"{tr('none')} ({host.gpu_problem.what})" if host.gpu_problem else tr("none")
     return [
         ("GPU", "; ".join(gpus) or why),
-        ("CPU", f"{host.cpu.model or host.cpu.architecture}, {host.cpu.cores} cores"),
-        ("Memory", f"{size(host.memory_available_bytes)} free of {size(host.memory_total_bytes)}"),
-        ("Disk", f"{size(host.disk.free_bytes)} free at {host.disk.path}"),
-        ("System", host.system.name),
+        ("CPU", tr("{cpu}, {cores} cores", cpu=host.cpu.model or host.cpu.architecture, cores=host.cpu.cores)),
+        (
+            tr("Memory"),
+            tr("{free} free of {total}", free=size(host.memory_available_bytes), total=size(host.memory_total_bytes)),
+        ),
+        (tr("Disk"), tr("{free} free at {path}", free=size(host.disk.free_bytes), path=host.disk.path)),
+        (tr("System"), host.system.name),
     ]
 
 
@@ -70,20 +76,31 @@ def parts(host: Host) -> Iterator[tuple[str, list[str]]]:
     where = [
         system.libc or "",
         "WSL 2" if system.wsl2 else "",
-        f"in a container ({system.container})" if system.container else "",
+        tr("in a container ({kind})", kind=system.container) if system.container else "",
     ]
-    yield "machine", [host.source]
-    yield "system", [", ".join([system.name, f"Linux {system.kernel}", *filter(None, where)])]
-    cores = f"{host.cpu.cores} core" + "s" * (host.cpu.cores != 1)
-    yield "processor", [f"{host.cpu.model or 'unnamed'}, {host.cpu.architecture}, {cores}", " ".join(host.cpu.flags)]
-    yield "memory", [f"{size(host.memory_total_bytes)}, {size(host.memory_available_bytes)} of it available"]
-    yield "disk", [f"{size(host.disk.free_bytes)} free of {size(host.disk.total_bytes)} at {host.disk.path}"]
+    yield tr("machine"), [tr(host.source)]
+    yield tr("system"), [", ".join([system.name, f"Linux {system.kernel}", *filter(None, where)])]
+    cores = ntr("{count} core", "{count} cores", host.cpu.cores, count=host.cpu.cores)
+    model = host.cpu.model or tr("unnamed")
+    yield tr("processor"), [f"{model}, {host.cpu.architecture}, {cores}", " ".join(host.cpu.flags)]
+    memory = tr(
+        "{total}, {free} of it available", total=size(host.memory_total_bytes), free=size(host.memory_available_bytes)
+    )
+    yield tr("memory"), [memory]
+    disk = tr(
+        "{free} free of {total} at {path}",
+        free=size(host.disk.free_bytes),
+        total=size(host.disk.total_bytes),
+        path=host.disk.path,
+    )
+    yield tr("disk"), [disk]
     yield "GPU", list(_gpus(host))
-    yield "containers", [_engine(engine) for engine in host.engines] or ["neither docker nor podman is installed"]
-    yield "Python", [_interpreter(each) for each in host.interpreters] or ["no interpreter found"]
-    yield "ports", [_ports(host)]
+    engines = [_engine(engine) for engine in host.engines]
+    yield tr("containers"), engines or [tr("neither docker nor podman is installed")]
+    yield "Python", [_interpreter(each) for each in host.interpreters] or [tr("no interpreter found")]
+    yield tr("ports"), [_ports(host)]
     if host.unknown:
-        yield "unknown", [f"{name}: {why}" for name, why in sorted(host.unknown.items())]
+        yield tr("unknown"), [f"{tr(name)}: {why}" for name, why in sorted(host.unknown.items())]
 
 
 def _gpus(host: Host) -> Iterator[str]:
@@ -92,57 +109,71 @@ def _gpus(host: Host) -> Iterator[str]:
         yield f"→ {host.gpu_problem.todo}"
         return
     if not host.gpus:
-        yield "none"
+        yield tr("none")
         return
-    yield f"NVIDIA driver {host.driver_version or 'unknown'}, runs CUDA up to {host.cuda_driver_version or 'unknown'}"
+    driver, cuda = host.driver_version or tr("unknown"), host.cuda_driver_version or tr("unknown")
+    yield tr("NVIDIA driver {driver}, runs CUDA up to {cuda}", driver=driver, cuda=cuda)
     for gpu in host.gpus:
         yield from _gpu(gpu)
     kinds: dict[str, list[str]] = {}
     for link in host.gpu_links:
         kinds.setdefault(link.kind, []).append(f"{link.a}-{link.b}")
     for kind, pairs in sorted(kinds.items()):
-        yield f"links {kind}: " + ("every pair" if len(kinds) == 1 else " ".join(pairs))
+        which = tr("every pair") if len(kinds) == 1 else " ".join(pairs)
+        yield tr("links {kind}: {pairs}", kind=kind, pairs=which)
 
 
 def _gpu(gpu: Gpu) -> Iterator[str]:
-    memory = f"{size(gpu.memory_total_bytes)}, {size(gpu.memory_free_bytes)} free"
+    total, free = size(gpu.memory_total_bytes), size(gpu.memory_free_bytes)
+    memory = tr("{total}, {free} free", total=total, free=free)
     if gpu.memory_is_shared_with_host:
-        memory += " (shared with the host)"
-    capability = ".".join(map(str, gpu.compute_capability)) if gpu.compute_capability else "unknown"
-    yield f"{gpu.index}: {gpu.name}, {memory}, compute capability {capability}"
+        memory = tr("{total}, {free} free (shared with the host)", total=total, free=free)
+    known = ".".join(map(str, gpu.compute_capability)) if gpu.compute_capability else tr("unknown")
+    yield f"{gpu.index}: {gpu.name}, {memory}, {tr('compute capability {capability}', capability=known)}"
     for part in gpu.mig_slices:
         yield f"   MIG {part.profile}: {size(part.memory_total_bytes)}"
     if gpu.mig_enabled and not gpu.mig_slices:
-        yield "   MIG is on, but no slice has been made"
+        yield f"   {tr('MIG is on, but no slice has been made')}"
     for process in gpu.processes:
-        yield f"   held by process {process.pid} ({process.name or 'name hidden'}): {size(process.used_bytes)}"
+        name, held = process.name or tr("name hidden"), size(process.used_bytes)
+        yield f"   {tr('held by process {pid} ({name}): {size}', pid=process.pid, name=name, size=held)}"
     reasons: dict[str, list[str]] = {}
     for name, why in gpu.unknown.items():
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        yield f"   unknown {', '.join(names)}: {why}"
+        yield f"   {tr('unknown {fields}: {why}', fields=', '.join(names), why=why)}"
 
 
 def _engine(engine: ContainerEngine) -> str:
-    name = f"{engine.name} {engine.client_version or '(version unknown)'}"
+    name = f"{engine.name} {engine.client_version or tr('(version unknown)')}"
     if engine.problem:
         return f"{name}: {engine.problem}"
-    nvidia = {True: "can use NVIDIA GPUs", False: "has no NVIDIA runtime", None: "NVIDIA runtime unknown"}
-    server = "" if engine.server_version == engine.client_version else f" (server {engine.server_version})"
-    return f"{name}: answers{server}, {nvidia[engine.nvidia_runtime]}"
+    answers = tr("answers")
+    if engine.server_version != engine.client_version:
+        answers = tr("answers (server {version})", version=engine.server_version)
+    return f"{name}: {answers}, {tr(RUNTIMES[engine.nvidia_runtime])}"
+
+
+RUNTIMES = {
+    True: mark("can use NVIDIA GPUs"),
+    False: mark("has no NVIDIA runtime"),
+    None: mark("NVIDIA runtime unknown"),
+}
+"""`ContainerEngine.nvidia_runtime` in words."""
 
 
 def _interpreter(each: Interpreter) -> str:
     version = ".".join(map(str, each.version))
-    venv = "" if each.has_venv else " (cannot make virtual environments by itself)"
-    return f"{version} {each.path}: {'usable by Triton' if each.usable else each.why_not}{venv}"
+    said = tr("usable by Triton") if each.usable else each.why_not
+    venv = "" if each.has_venv else f" ({tr('cannot make virtual environments by itself')})"
+    return f"{version} {each.path}: {said}{venv}"
 
 
 def _ports(host: Host) -> str:
     free = [str(port) for port in TRITON_PORTS if port not in host.busy_ports]
     busy = [str(port) for port in host.busy_ports]
     said = [
-        f"{', '.join(free)} free" if free else "",
-        f"{', '.join(busy)} in use (the wizard takes others)" if busy else "",
+        tr("{ports} free", ports=", ".join(free)) if free else "",
+        tr("{ports} in use (the wizard takes others)", ports=", ".join(busy)) if busy else "",
     ]
     return "; ".join(filter(None, said))
