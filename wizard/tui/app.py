@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import work
+from textual import events, on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
@@ -29,6 +29,9 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
 from wizard.tui.widgets.chrome import JourneyBar, key_name
+
+PICTURE = "picture"
+"""Name of the delivery of a picture of the screen."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -152,7 +155,10 @@ class WizardApp(App[int]):
         self.set_keymap(self.settings.keys)
 
     def _check_keys(self) -> None:
-        """Let only those keys of the settings hold that can: a file may say anything. All screens are imported for it."""
+        """Let only those keys of the settings hold that can: a file may say anything.
+
+        All screens are imported for that, and so after the first frame.
+        """
         from wizard.tui.keys import usable
 
         good, problems = usable(self.settings.keys)
@@ -171,6 +177,17 @@ class WizardApp(App[int]):
     def watches(self, run: Run) -> bool:
         """Whether a screen shows ``run``."""
         return any(getattr(one, "run", None) is run for one in self.screen_stack)
+
+    @on(events.DeliveryComplete)
+    def _saved(self, event: events.DeliveryComplete) -> None:
+        if event.name == PICTURE:
+            text = tr("Saved as {path}", path=event.path) if event.path else tr("Saved")
+            self.notify(text, markup=False)
+
+    @on(events.DeliveryFailed)
+    def _not_saved(self, event: events.DeliveryFailed) -> None:
+        if event.name == PICTURE:
+            self.notify(tr("It cannot be saved: {reason}", reason=event.exception), severity="error", markup=False)
 
     def get_key_display(self, binding: Binding) -> str:
         """Names of keys as they are printed on them: Esc, F1, ^R."""

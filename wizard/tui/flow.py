@@ -13,7 +13,6 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import one_line, plain
 from wizard.tui import background
-from wizard.tui.build_view import Phase
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -270,6 +269,7 @@ class Flow:
     def _ended(self, run: Run, message: Message) -> None:
         """Tell how a run ended that no screen shows; one that failed can be come back to."""
         from wizard.tui.bridge import Ended
+        from wizard.tui.build_view import Phase
 
         if not isinstance(message, Ended) or self._app.watches(run):
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +40,7 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     yield SystemCommand(
         tr("Save a picture of the screen"),
         tr("As an SVG file"),
-        partial(app.call_after_refresh, app.deliver_screenshot),
+        partial(app.call_after_refresh, _save, app),
     )
 
 
@@ -60,3 +62,11 @@ def _copy(app: WizardApp) -> None:
     strips = app.screen._compositor.render_strips()
     app.copy_to_clipboard("\n".join(strip.text.rstrip() for strip in strips).strip("\n") + "\n")
     app.notify(tr("Copied"), timeout=2)
+
+
+def _save(app: WizardApp) -> None:
+    """To the folder of downloads, or through the browser that shows the wizard."""
+    from wizard.tui.app import PICTURE
+
+    name = f"triton-wizard-{datetime.now():%Y-%m-%d-%H%M%S}.svg"
+    app.deliver_text(io.StringIO(app.export_screenshot()), save_filename=name, mime_type="image/svg+xml", name=PICTURE)

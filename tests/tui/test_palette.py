@@ -1,0 +1,98 @@
+"""The command palette: what the present screen can do, and what can be set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.app import SystemCommand
+from textual.command import CommandPalette
+
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, to_welcome, wait_for
+from wizard.kernel import language
+from wizard.kernel.settings import load
+from wizard.tui.palette import commands
+from wizard.tui.screens.modal import ReaderScreen
+
+
+def offered(app: StillApp) -> dict[str, SystemCommand]:
+    return {one.title: one for one in commands(app, app.screen)}
+
+
+async def type_command(pilot: Walk, name: str) -> None:
+    """Open the palette, search ``name`` and take what is found."""
+    await pilot.press("ctrl+p")
+    palette = await screen(pilot, CommandPalette)
+    await pilot.press(*name)
+    await wait_for(pilot, lambda: (found := palette.query_one("CommandList")).option_count and found.highlighted == 0)  # type: ignore[attr-defined]
+    await pilot.press("enter")
+
+
+async def test_it_offers_what_the_screen_can_do_with_its_keys() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        found = offered(app)
+        assert found["Look again"].help == "r"
+        assert {"Choose a model", "Help", "Settings", "Quit", "Back", "Theme", "Language: English"} <= found.keys()
+        assert "Scroll" not in found
+        assert "Commands" not in found
+        await pilot.press("escape")
+        await to_welcome(pilot)
+        assert "Choose a model" not in offered(app)
+
+
+async def test_a_command_is_found_by_its_words_and_done() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        await type_command(pilot, "Help")
+        await screen(pilot, ReaderScreen)
+
+
+async def test_a_theme_that_is_chosen_there_is_kept() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_welcome(pilot)
+        await type_command(pilot, "Theme")
+        await wait_for(pilot, lambda: isinstance(app.screen, CommandPalette))
+        await pilot.press(*"contrast")
+        palette = await screen(pilot, CommandPalette)
+        await wait_for(pilot, lambda: palette.query_one("CommandList").option_count == 1)  # type: ignore[attr-defined]
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: app.theme == "triton-wizard-contrast")
+    assert load().theme == "triton-wizard-contrast"
+
+
+async def test_a_language_that_is_chosen_there_is_used_and_kept() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_welcome(pilot)
+        await type_command(pilot, "한국어")
+        await wait_for(pilot, lambda: language.used() == "ko")
+    assert load().language == "ko"
+
+
+async def test_the_screen_is_copied_as_text() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        await type_command(pilot, "Copy the screen")
+        await wait_for(pilot, lambda: app.clipboard)
+        lines = app.clipboard.splitlines()
+        assert "triton-wizard" in lines[0]
+        assert any("Your machine" in line for line in lines)
+        assert all(line == line.rstrip() for line in lines)
+
+
+async def test_a_picture_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("textual.app.user_downloads_path", lambda: tmp_path)
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_model(pilot)
+        await type_command(pilot, "Save a picture")
+        await wait_for(pilot, lambda: app._notifications)
+        (picture,) = tmp_path.glob("*.svg")
+        assert [note.message for note in app._notifications] == [f"Saved as {picture}"]
+        assert "Which" in picture.read_text(encoding="utf-8")
