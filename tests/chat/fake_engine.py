@@ -64,7 +64,11 @@ class Ask:
             )
         )
         greedy = value(request, "runtime_top_k", value(request, "top_k", value(request, "sampling_param_top_k")))
+        self.logprobs = bool(value(request, "return_logprobs", value(request, "return_log_probs", False)))
+        self.alternatives = sampling.get("logprobs", 0)
+        penalties = ("repetition_penalty", "presence_penalty", "frequency_penalty")
         self.settings = {
+            **{name: value(request, name, value(request, f"sampling_param_{name}")) for name in penalties},
             "greedy": greedy is not None and int(greedy) == 1,
             "temperature": value(request, "temperature", value(request, "sampling_param_temperature")),
             "seed": value(request, "random_seed", value(request, "seed", value(request, "sampling_param_seed"))),
@@ -154,9 +158,13 @@ class TritonPythonModel:
                 tokens = ask.prompt + list(tokens)
             ids = np.array(tokens, dtype=np.int32).reshape(1, 1, -1)
             length = np.array([[len(tokens)]], dtype=np.int32)
-            return pb_utils.InferenceResponse(
-                [pb_utils.Tensor("output_ids", ids), pb_utils.Tensor("sequence_length", length)]
-            )
+            tensors = [pb_utils.Tensor("output_ids", ids), pb_utils.Tensor("sequence_length", length)]
+            if "output_log_probs" in self.outputs:  # they are there in any case, of all tokens so far
+                values = [-0.5 if ask.logprobs else 0.0] * len(answer)
+                tensors.append(
+                    pb_utils.Tensor("output_log_probs", np.array(values, dtype=np.float32).reshape(1, 1, -1))
+                )
+            return pb_utils.InferenceResponse(tensors)
         text = bytes(each for each in tokens if each < 256).decode(errors="replace")
         if not ask.exclude and not ask.stream:
             text = bytes(ask.prompt).decode().replace("<|im_start|>", "").replace("<|im_end|>", "") + text
@@ -166,6 +174,18 @@ class TritonPythonModel:
             tensors.append(pb_utils.Tensor("finish_reason", string(reason, self.batched)))
         if "num_output_tokens" in self.outputs:
             tensors.append(pb_utils.Tensor("num_output_tokens", np.array([len(new)], dtype=np.uint32)))
+        if ask.logprobs:
+            places = [
+                {
+                    str(token): {"logprob": -0.25, "rank": 1, "decoded_token": chr(token)},
+                    **{
+                        str(n): {"logprob": -1.0 - n, "rank": 2 + n, "decoded_token": "?"}
+                        for n in range(ask.alternatives)
+                    },
+                }
+                for token in new
+            ]
+            tensors.append(pb_utils.Tensor("logprobs", string(json.dumps(places), self.batched)))
         return pb_utils.InferenceResponse(tensors)
 
 

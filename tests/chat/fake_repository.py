@@ -50,7 +50,18 @@ VLLM_INPUTS = (
     "stream BOOL 1 optional",
     "sampling_parameters STRING 1 optional",
 )
-VLLM_MORE = (EXCLUDE, "return_finish_reason BOOL 1 optional", "return_num_output_tokens BOOL 1 optional")
+VLLM_MORE = (
+    EXCLUDE,
+    "return_finish_reason BOOL 1 optional",
+    "return_num_output_tokens BOOL 1 optional",
+    "return_logprobs BOOL 1 optional",
+)
+PENALTIES = (
+    "repetition_penalty FP32 1 reshape optional",
+    "presence_penalty FP32 1 reshape optional",
+    "frequency_penalty FP32 1 reshape optional",
+    "return_log_probs BOOL 1 reshape optional",
+)
 TEXT_OUTPUT = "text_output STRING -1"
 
 
@@ -71,8 +82,8 @@ def write_tokenizer(folder: Path) -> Path:
 
 def write_fakes(root: Path, tokenizer_dir: Path) -> Path:
     """Write the repository; ``tokenizer_dir`` is what the ensemble's preprocessing says of its tokenizer."""
-    newest = (*ENGINE_INPUTS[:-3], "seed UINT64 1 reshape optional", *ENGINE_INPUTS[-2:], EXCLUDE)
-    _model(root, "tensorrt_llm", newest, ENGINE_OUTPUTS, batch=4, fake="ids")
+    newest = (*ENGINE_INPUTS[:-3], "seed UINT64 1 reshape optional", *ENGINE_INPUTS[-2:], *PENALTIES, EXCLUDE)
+    _model(root, "tensorrt_llm", newest, (*ENGINE_OUTPUTS, "output_log_probs FP32 -1 -1"), batch=4, fake="ids")
     _model(root, "engine_010", ENGINE_INPUTS, ENGINE_OUTPUTS, batch=4, decoupled=False, fake="ids")
     _model(root, "engine_whole", ENGINE_INPUTS, ENGINE_OUTPUTS, batch=4, fake="ids", cumulative="true")
     _model(
@@ -88,7 +99,7 @@ def write_fakes(root: Path, tokenizer_dir: Path) -> Path:
     _model(root, "llmapi", LLM_API_INPUTS, reasons, fake="llmapi", cumulative="true")
     _model(root, "llmapi_deltas", LLM_API_INPUTS, reasons, fake="vllm")
     _model(root, "vllm_2402", VLLM_INPUTS, (TEXT_OUTPUT,), fake="vllm")
-    counts = (*reasons, "num_output_tokens UINT32 -1")
+    counts = (*reasons, "num_output_tokens UINT32 -1", "logprobs STRING -1")
     _model(root, "vllm", (*VLLM_INPUTS, *VLLM_MORE), counts, fake="vllm")
     before, after = ("QUERY STRING 1",), ("TOKENS_BATCH INT32 -1 -1", "SEQUENCE_LENGTH INT32 -1")
     steps = {"batch": 4, "decoupled": False, "code": "fake_steps.py"}

@@ -145,6 +145,37 @@ async def test_settings_arrive(fakes: Fakes, model: str, seen: dict[str, str], p
 
 
 @both_protocols
+@pytest.mark.parametrize("model", ["tensorrt_llm", "vllm"])
+async def test_penalties_arrive(fakes: Fakes, model: str, protocol: str) -> None:
+    talk = asked("s=", repetition_penalty=1.5, presence_penalty=0.5, frequency_penalty=-0.5)
+    chunks = await read(fakes.endpoint(model), talk, protocol, base=True)
+    settings = json.loads(text_of(chunks))
+    assert [settings[f"{name}_penalty"] for name in ("repetition", "presence", "frequency")] == ["1.5", "0.5", "-0.5"]
+    assert [chunk.note for chunk in chunks if chunk.note] == []
+
+
+@both_protocols
+async def test_settings_that_a_model_does_not_take_are_said(fakes: Fakes, protocol: str) -> None:
+    talk = asked("Hello", min_p=0.1, logprobs=3, max_tokens=5)
+    (note,) = [chunk.note for chunk in await read(fakes.endpoint("llmapi"), talk, protocol) if chunk.note]
+    assert note == "This model takes no min_p and no logprobs; the answer is given without."
+
+
+@both_protocols
+@pytest.mark.parametrize(("model", "logprob", "others"), [("tensorrt_llm", -0.5, 0), ("vllm", -0.25, 3)])
+async def test_log_probabilities(fakes: Fakes, model: str, logprob: float, others: int, protocol: str) -> None:
+    endpoint = fakes.endpoint(model)
+    assert described(endpoint).logprobs == (0 if others == 0 else 20)
+    chunks = await read(endpoint, asked("Is it?", logprobs=2), protocol, base=True)
+    tokens = [token for chunk in chunks for token in chunk.logprobs]
+    assert [token.text for token in tokens][:3] == ["y", "e", "s"]
+    assert {(token.logprob, len(token.top)) for token in tokens} == {(logprob, others)}
+    assert text_of(chunks) == "yes"
+    silent = await read(endpoint, asked("Is it?"), protocol, base=True)
+    assert not any(chunk.logprobs for chunk in silent)
+
+
+@both_protocols
 @pytest.mark.parametrize("model", ["tensorrt_llm", "llmapi", "text_05"])
 async def test_temperature_0_is_the_likeliest_token(fakes: Fakes, model: str, protocol: str) -> None:
     settings = json.loads(text_of(await read(fakes.endpoint(model), asked("s=", temperature=0), protocol, base=True)))

@@ -16,8 +16,10 @@ from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.catalog.journeys import Journey
+from wizard.catalog.workshops import workshop
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
+from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import ModelError, ServerError, StepError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
@@ -25,6 +27,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
 from wizard.plan.questions import BY_NAME
+from wizard.plan.workshop import agreed, seated
 from wizard.probe.host import Host
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
@@ -217,11 +220,15 @@ def main() -> int:
             return run_chat(ENDPOINT, json_output="json" in options, message=options.get("message"), journey=journey)
         from wizard.prompts.flow import run_prompts
 
+        attended = seated(workshop(options["workshop"])) if "workshop" in options else None
+        answers = {name: BY_NAME[name].parse(value) for name, value in options.items() if name in BY_NAME}
         return run_prompts(
             workspace,
             hardware=options.get("hardware"),
-            answers={name: BY_NAME[name].parse(value) for name, value in options.items() if name in BY_NAME},
-            journey=journey,
+            answers=agreed(attended, answers) if attended else answers,
+            journey=Pinned(journey, attended) if attended else journey,
+            workshop=attended,
+            explain=attended.explain if attended else "explain" in options,
         )
     except WizardError as error:
         print(error, file=sys.stderr)
