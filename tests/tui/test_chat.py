@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Static
 
 from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
-from tests.tui.walking import StillApp, answered, asked, screen, to_chat, to_machine, wait_for
+from tests.tui.walking import StillApp, answered, asked, choose, screen, to_chat, to_machine, wait_for
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
@@ -245,17 +245,18 @@ async def test_quitting_asks_whether_the_server_goes_on(
 
 
 async def test_another_model_can_be_set_up_and_escape_comes_back_to_the_conversation() -> None:
-    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
+        made.running = (ENDPOINT,)
         await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)
         await pilot.press("down", "down", "enter")
         await to_machine(pilot)
         await pilot.press("escape")
-        await screen(pilot, WelcomeScreen)
-        await pilot.press("enter")
+        await choose(pilot, "server:demo")
         again = await screen(pilot, ChatScreen)
         assert again.view.said("user") == ["Q"]
         assert roles(again) == ["user", "assistant"]

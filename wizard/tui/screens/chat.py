@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from textual import events, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
@@ -22,20 +21,16 @@ from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
 from wizard.tui.chat_calls import Calls
-from wizard.tui.chat_view import ChatEnd, ChatView, comparison, gauge, refuses_clipboard
+from wizard.tui.chat_view import ChatEnd, ChatView, comparison, gauge
 from wizard.tui.keeping import Keeping
-from wizard.tui.screens.chat_windows import ChatWindows, ConversationsScreen
+from wizard.tui.screens.chat_reading import ChatReading
+from wizard.tui.screens.chat_windows import ConversationsScreen
 from wizard.tui.screens.modal import AskScreen
-from wizard.tui.tail import Tail
 from wizard.tui.widgets.conversations import Conversations
-from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.find_here import FindHere
-from wizard.tui.widgets.live_log import LiveLog
-from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.talk import Talk
-from wizard.tui.widgets.turn import Turn
 
 TINY = 12
 """Lines of a terminal below which everything that can go goes."""
@@ -43,7 +38,7 @@ ROOM_FOR_LIST = 120
 """Columns from which on the list of conversations stands beside the chat."""
 
 
-class ChatScreen(ChatWindows):
+class ChatScreen(ChatReading):
     """Dismissed with how it goes on; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -92,8 +87,6 @@ class ChatScreen(ChatWindows):
         self._edits = False
         """Whether what is written takes the place of the last question."""
         self._meter: Meter | None = None
-        self._code: tuple[Turn, int] | None = None
-        """The block of code that was copied last."""
 
     def _talk_with(self, endpoint: Endpoint, conversation: Conversation, name: str) -> Talk:
         return Talk(endpoint, partial(self.calls.send, endpoint), conversation, clock=self.calls.clock, id=name)
@@ -223,10 +216,6 @@ class ChatScreen(ChatWindows):
             "scroll": bool(view.conversation.messages) or self.hides_something,
         }.get(action, True)
 
-    def action_write(self) -> None:
-        """Back to the field."""
-        self.query_one(Prompt).focus()
-
     def action_back(self) -> None:
         """Ask how it goes on; another model is one of the answers."""
         self.leave()
@@ -339,77 +328,6 @@ class ChatScreen(ChatWindows):
         self.set_class(self.rival is not None, "-compares")
         self._show()
 
-    async def action_log(self) -> None:
-        """Show the server's log beside the chat, or hide it."""
-        if self.query(LogPanel):
-            await self.query_one(LogPanel).remove()
-        else:
-            await self.query_one("#talk-row").mount(LogPanel(self.endpoint.log, Tail(self.endpoint.log).read))
-
-    def action_find(self) -> None:
-        """Find in this conversation."""
-        self.query_one(Find).open()
-
-    def on_find_sought(self, message: Find.Sought) -> None:
-        """Show the last place."""
-        self.query_one(Find).show(*self.talk.transcript.seek(message.text, 0))
-
-    def on_find_step(self, message: Find.Step) -> None:
-        """Show another place."""
-        self._step_find(message.by)
-
-    def on_find_done(self, message: Find.Done) -> None:
-        """Enter goes to the place before; closed, nothing is sought any more."""
-        if message.closed:
-            self.query_one(Find).display = False
-            self.talk.transcript.seek("", 0)
-            self.action_write()
-        else:
-            self._step_find(-1)
-
-    def _step_find(self, by: int) -> None:
-        text = self.query_one("#sought", Input).value
-        self.query_one(Find).show(*self.talk.transcript.seek(text, by))
-
-    def action_step(self, by: int) -> None:
-        """Go to the turn before or after; copying means that one then."""
-        self.talk.transcript.step(by)
-
-    def action_copy(self) -> None:
-        """Copy the turn that was gone to, or the last answer."""
-        here = self.talk.transcript.current
-        text = here.text if here else self.view.said("assistant")[-1]
-        self._copy(
-            text, tr("The last answer is in the clipboard") if here is None else tr("The turn is in the clipboard")
-        )
-
-    def action_copy_code(self) -> None:
-        """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
-        blocks = list(self._blocks())
-        if not blocks:
-            return
-        at = blocks.index(self._code) + 1 if self._code in blocks else 0
-        self._code = turn, number = blocks[at % len(blocks)]
-        self.talk.transcript.mark_code(turn, number)
-        said = tr(
-            "Code {number} of {count} is in the clipboard", number=len(blocks) - at % len(blocks), count=len(blocks)
-        )
-        self._copy(turn.code()[number], said)
-
-    def _blocks(self) -> Iterator[tuple[Turn, int]]:
-        """Blocks of code, the last one first."""
-        here = self.talk.transcript.current
-        for turn in [here] if here else reversed(self.talk.transcript.turns):
-            for number in reversed(range(len(turn.code()))):
-                yield turn, number
-
-    def _copy(self, text: str, what: str) -> None:
-        self.app.copy_to_clipboard(text)
-        if why := refuses_clipboard():
-            self.notify(why, severity="warning", timeout=6)
-        else:
-            self.notify(what, timeout=2)
-
     def action_restart(self) -> None:
         """Start the server again and come back."""
         self.dismiss(self._end("restart"))
@@ -447,9 +365,9 @@ class ChatScreen(ChatWindows):
 
     # What is shown
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Where there is hardly any room, the field has no frame."""
-        self.set_class(event.size.height < TINY, "-tiny")
+        self.set_class(self.size.height < TINY, "-tiny")
         self._count()
 
     def on_descendant_focus(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -100,7 +100,7 @@ class ChatWindows(StageScreen[ChatEnd]):
             return
         first = str(answers.pop("system", ""))
         defaults = Sampling()
-        wanted = {name: answers.get(name, getattr(defaults, name)) for name in SET}
+        wanted: dict[str, Any] = {name: answers.get(name, getattr(defaults, name)) for name in SET}
         self.change(replace(old.with_system(first), sampling=replace(old.sampling, **wanted)))
 
     @work(exclusive=True, group="form")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from textual.content import Content, Span
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 LEAST_WIDTH = 8
@@ -115,7 +116,7 @@ def _coloured(code: str, language: str, width: int) -> tuple[Content, ...]:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> object:
+def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("gfm-like", {"html": False})
@@ -123,11 +124,7 @@ def _parser() -> object:
 
 def parsed(text: str) -> list[Token]:
     """The tokens of ``text``."""
-    from markdown_it import MarkdownIt
-
-    parser = _parser()
-    assert isinstance(parser, MarkdownIt)
-    return parser.parse(text)
+    return _parser().parse(text)
 
 
 def blocks(text: str) -> list[Block]:

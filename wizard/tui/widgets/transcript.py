@@ -288,6 +288,6 @@ class Transcript(ScrollView, can_focus=False):
             found.append(text[start:].rstrip() if end == -1 else text[start:end])
         return "\n".join(found), "\n"
 
-    def selection_updated(self, selection: Selection | None) -> None:
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 - Textual's signature
         """Show it."""
         self.refresh()

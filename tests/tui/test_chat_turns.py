@@ -1,0 +1,234 @@
+"""The chat: editing, versions, new and private conversations, pasting, finding, copying, the context's gauge."""
+
+from __future__ import annotations
+
+import pytest
+from textual import events
+
+from tests.tui.chatting import chatting, in_sight, lines, notes, words
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.walking import asked, wait_for
+from wizard.chat.ask import too_long
+from wizard.chat.conversation import Conversation, Message, Stats
+from wizard.chat.meter import Usage
+from wizard.kernel.errors import ServerError
+from wizard.tui.chat_view import ChatView, Live, figures, gauge, refuses_clipboard
+from wizard.tui.widgets.prompt import Prompt
+
+CODE = "First:\n\n```python\none()\n```\n\nthen\n\n```sh\ntwo\nthree\n```\n"
+
+
+async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as_a_version() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "Why?", chat)
+        made.answer = "Because."
+        await pilot.press("ctrl+e")
+        assert chat.query_one(Prompt).text == "Why?"
+        assert chat.query_one(Prompt).border_title == "Edit the last question"
+        await pilot.press("!", "enter")
+        await wait_for(pilot, lambda: chat.view.said("assistant") == ["Because."])
+        assert chat.view.said("user") == ["Why?!"]
+        assert [one.content for one in made.asked[1].messages] == ["Why?!"]
+        await pilot.press("alt+left")
+        await pilot.pause()
+        assert chat.view.said("user") == ["Why?"]
+        assert "Why?" in lines(chat.talk.transcript)
+        assert "94.0 tokens/s" in words(chat, "#first .figures")
+        await pilot.press("alt+left", "alt+right")
+        await pilot.pause()
+        assert chat.view.said("assistant") == ["Because."]
+
+
+async def test_an_edit_that_is_left_changes_nothing() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        await asked(pilot, "Why?", chat)
+        before = chat.view.conversation
+        await pilot.press("ctrl+e", "x", "escape")
+        await pilot.pause()
+        assert chat.query_one(Prompt).text == ""
+        assert chat.query_one(Prompt).border_title in ("", None)
+        assert chat.view.conversation == before
+        await asked(pilot, "New", chat)
+        assert chat.view.said("user") == ["Why?", "New"]
+
+
+async def test_control_e_in_a_written_text_is_the_end_of_the_line() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await pilot.press(*"ab", "home", "ctrl+e", "c")
+        assert chat.query_one(Prompt).text == "abc"
+
+
+async def test_a_pasted_book_is_a_word_in_the_field_and_is_sent_whole() -> None:
+    made = FakeJourney()
+    text = "".join(f"line {number} of a book\n" for number in range(5_500)) + "end"
+    assert len(text) > 100_000
+    async with chatting(made) as (pilot, chat):
+        prompt = chat.query_one(Prompt)
+        await pilot.press(*"Sum up: ")
+        pilot.app.post_message(events.Paste(text))
+        await wait_for(pilot, lambda: "pasted text 1" in prompt.text)
+        assert f"{len(text):,} characters" in prompt.text
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: made.asked)
+        assert made.asked[0].messages[0].content == f"Sum up: {text}"
+        await wait_for(pilot, lambda: not chat.view.busy)
+        assert "characters more" in "\n".join(lines(chat.talk.transcript))
+        await pilot.press("up")
+        assert prompt.written == f"Sum up: {text}"
+        assert len(prompt.text) < 100
+
+
+async def test_backspace_takes_a_pasted_text_away_as_a_whole() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        prompt = chat.query_one(Prompt)
+        await pilot.press("a")
+        pilot.app.post_message(events.Paste("x" * 5_000))
+        await wait_for(pilot, lambda: len(prompt.text) > 1)
+        await pilot.press("backspace")
+        assert prompt.text == "a"
+        assert prompt.written == "a"
+
+
+async def test_a_short_paste_is_text_like_any_other() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        prompt = chat.query_one(Prompt)
+        pilot.app.post_message(events.Paste("two\nlines"))
+        await wait_for(pilot, lambda: prompt.text == "two\nlines")
+
+
+async def test_control_c_and_y_copy_what_is_meant() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "One", chat)
+        made.answer = "Second answer"
+        await asked(pilot, "Two", chat)
+        await pilot.press("ctrl+y")
+        assert pilot.app.clipboard == "Second answer"
+        await pilot.press("ctrl+up", "ctrl+up", "ctrl+up", "ctrl+y")
+        assert pilot.app.clipboard == FakeJourney().answer
+        assert "The turn is in the clipboard" in notes(pilot)
+
+
+async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked() -> None:
+    async with chatting(FakeJourney(answer=CODE)) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        found = []
+        for _ in range(3):
+            await pilot.press("ctrl+b")
+            found.append(pilot.app.clipboard)
+        assert found == ["two\nthree\n", "one()\n", "two\nthree\n"]
+        assert "Code 2 of 2" in notes(pilot)
+        assert chat.talk.transcript.turns[-1].marked == 1
+
+
+@pytest.mark.parametrize("environ", [{"TERM": "linux"}, {"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}])
+def test_a_terminal_that_takes_nothing_for_the_clipboard_is_named(environ: dict[str, str]) -> None:
+    assert "OSC 52" in refuses_clipboard(environ)
+    assert not refuses_clipboard({"TERM": "xterm-256color"})
+
+
+async def test_copying_in_such_a_terminal_says_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        monkeypatch.setenv("TERM", "linux")
+        await pilot.press("ctrl+y")
+        await pilot.pause()
+        assert "^S saves the conversation" in notes(pilot)
+
+
+async def test_a_word_is_found_and_the_search_ends_with_escape() -> None:
+    made = FakeJourney(answer="alpha\n\n" * 40 + "omega")
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await pilot.press("ctrl+f", *"alpha")
+        await wait_for(pilot, lambda: words(chat, "#found") == "40 of 40")
+        await pilot.press("enter", "up", "down")
+        await wait_for(pilot, lambda: words(chat, "#found") == "39 of 40")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(chat.focused, Prompt)
+        await pilot.press("ctrl+f", *"nowhere")
+        await wait_for(pilot, lambda: words(chat, "#found") == "nothing found")
+
+
+async def test_a_private_conversation_is_marked_and_nothing_of_it_is_kept() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("ctrl+g")
+        await pilot.pause()
+        assert "private: nothing is kept" in words(chat, ".heading")
+        await asked(pilot, "Secret", chat)
+        await pilot.pause()
+        await pilot.press("ctrl+g")
+        await pilot.pause()
+        assert "private" not in words(chat, ".heading")
+        assert chat.view.conversation.messages == ()
+        await asked(pilot, "Open", chat)
+        await wait_for(pilot, lambda: made.history(pilot.app.workspace).search(""))  # type: ignore[attr-defined]
+        assert [one.title for one in made.history(pilot.app.workspace).search("")] == ["Open"]  # type: ignore[attr-defined]
+
+
+async def test_the_gauge_counts_what_is_said_and_written() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        prompt = chat.query_one(Prompt)
+        await wait_for(pilot, lambda: "/ 1,024" in str(prompt.border_subtitle))
+        before = str(prompt.border_subtitle)
+        await pilot.press(*"some words that are written")
+        await wait_for(pilot, lambda: str(prompt.border_subtitle) != before)
+
+
+@pytest.mark.parametrize(
+    ("usage", "width", "said"),
+    [
+        (Usage(512, 1024, False), 80, "context ██████░░░░░░ ≈ 512 / 1,024 tokens"),
+        (Usage(512, 1024, True), 40, "512 / 1,024"),
+        (Usage(900, 1024, True), 80, "nearly full"),
+        (Usage(2000, 1024, True), 80, "full: the oldest turns are left out"),
+        (Usage(70, None, False), 80, "≈ 70 tokens"),
+    ],
+)
+def test_the_gauge_warns_near_the_end_and_says_what_is_an_estimate(usage: Usage, width: int, said: str) -> None:
+    assert said in gauge(usage, width).plain
+
+
+def test_an_answer_that_comes_is_measured_meanwhile() -> None:
+    live = Live(10.0, 10.5, 12.5, 101)
+    said = figures(ChatView(Conversation(), busy="answering", live=live)).plain
+    for part in ("50.0 tokens/s", "first token after 500 ms", "101 tokens", "Esc stops it"):
+        assert part in said
+    early = figures(ChatView(Conversation(), busy="answering", live=Live(10.0, 10.5, 10.6, 4))).plain
+    assert "tokens/s" not in early
+
+
+async def test_a_message_that_does_not_fit_says_so_and_stays() -> None:
+    made = FakeJourney(chat_error=None)
+    async with chatting(made) as (pilot, chat):
+        error = too_long("1100 of 1024 tokens")
+        made.chat_error = ServerError(error.code, error.what, error.todo)
+        await asked(pilot, "Long", chat)
+        assert "TW-C05" in words(chat, "#first ErrorPanel")
+        assert "1100 of 1024" in words(chat, "#first ErrorPanel")
+        made.chat_error = None
+        await pilot.press("ctrl+e")
+        assert chat.query_one(Prompt).text == "Long"
+
+
+async def test_a_server_that_dies_in_the_middle_leaves_what_it_said() -> None:
+    made = FakeJourney(vanishes="demo")
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        assert "TW-C03" in words(chat, "#first ErrorPanel")
+        assert chat.view.said("assistant") == [made.answer[:14]]
+        assert "F5" in words(chat, "#first .figures")
+        assert in_sight(chat.talk.transcript)
+
+
+async def test_an_open_conversation_of_other_times_is_shown_from_its_end() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        old = Conversation((Message("user", "Old"), Message("assistant", "x\n\n" * 50 + "the end", Stats(1, 1, 1, "stop"))))
+        chat.talk.show(old)
+        await pilot.pause()
+        assert in_sight(chat.talk.transcript)[-1] == "the end"

@@ -1,0 +1,248 @@
+"""The transcript: Markdown as lines, growing, and a conversation of any length."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.geometry import Offset
+from textual.selection import Selection
+
+from tests.tui.chatting import in_sight, lines
+from tests.tui.walking import wait_for
+from wizard.chat.conversation import Message
+from wizard.tui.widgets.markdown_lines import blocks, growing
+from wizard.tui.widgets.transcript import Transcript
+from wizard.tui.widgets.turn import LONGEST, Turn
+
+EVERYTHING = """# Title with `code`
+
+Some **bold** and [a link](http://example.org/x) and
+a second line
+
+- one
+- two
+  1. first
+  2. second
+
+> quoted
+
+| a | long column |
+|---|---|
+| 1 | a cell with many words in it |
+
+```python
+def f(x):
+    return 1
+```
+
+---
+<b>tags</b> and [bold]markup[/] stay
+"""
+
+
+def shown(text: str, width: int) -> list[str]:
+    return [line.plain.rstrip() for block in blocks(text) for line in block.lines(width)]
+
+
+def test_markdown_becomes_lines() -> None:
+    assert shown(EVERYTHING, 60) == [
+        "Title with code",
+        "Some bold and a link (http://example.org/x) and",
+        "a second line",
+        "• one",
+        "• two",
+        "  1. first",
+        "  2. second",
+        "▏ quoted",
+        "a │ long column",
+        "──┼─────────────────────────────",
+        "1 │ a cell with many words in it",
+        "│ python",
+        "│ def f(x):",
+        "│     return 1",
+        "─" * 60,
+        "<b>tags</b> and [bold]markup[/] stay",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 3, 8, 20, 33])
+def test_no_line_is_wider_than_the_room_and_nothing_is_lost(width: int) -> None:
+    found = [line for block in blocks(EVERYTHING) for line in block.lines(width)]
+    least = 30  # what a table of two columns and its bar, or a list in a list, takes at least
+    assert max(line.cell_length for line in found) <= max(width, least)
+    letters = "".join("".join(line.plain.split()) for line in found)
+    for word in ("Title", "second", "quoted", "python"):
+        assert word in letters.replace("│", "").replace("▏", "") or width < len(word) + 6
+
+
+def test_wide_characters_and_tabs_in_code_are_folded_by_cells() -> None:
+    found = [line for block in blocks("```\n\t한국어한국어한국어\n```") for line in block.lines(20)]
+    assert {line.cell_length for line in found} == {20}
+
+
+@pytest.mark.parametrize("step", [1, 7, 50])
+def test_a_text_that_grows_ends_as_the_whole_text_is(step: int) -> None:
+    turn, whole = Turn("assistant", grows=True), Turn("assistant", EVERYTHING)
+    for start in range(0, len(EVERYTHING), step):
+        turn.add(EVERYTHING[start : start + step])
+        turn.lines(60)
+    assert turn.text == EVERYTHING
+    assert [line.plain for line in turn.lines(60)] == [line.plain for line in whole.lines(60)]
+    turn.finish()
+    assert [line.plain for line in turn.lines(60)] == [line.plain for line in whole.lines(60)]
+
+
+def test_only_the_last_block_of_a_growing_text_is_read_again() -> None:
+    done, offset, rest = growing("one\n\ntwo\n\n```py\nx = 1\n")
+    assert [one.text.plain for one in done] == ["one", "two"]
+    assert "one\n\ntwo\n\n```py\nx = 1\n"[offset:].startswith("```py")
+    assert [(one.kind, one.partial) for one in rest] == [("code", True)]
+    assert growing("") == ([], 0, [])
+
+
+def test_what_a_terminal_would_obey_is_left_out() -> None:
+    turn = Turn("assistant", "a\x1b[31mb\x07 \x9b2Jc")
+    assert "ab 2Jc" in "".join(line.plain for line in turn.lines(40))
+
+
+def test_of_a_pasted_book_the_beginning_and_the_end_are_shown() -> None:
+    turn = Turn("user", "A" * LONGEST + "x" * 100_000 + "Z" * LONGEST)
+    found = "\n".join(line.plain for line in turn.lines(80))
+    assert "102,000 characters more" in found
+    assert "A" in found
+    assert "Z" in found
+    assert len(turn.lines(80)) < 40
+    assert len(turn.text) == 100_000 + 2 * LONGEST
+
+
+class Shown(App[None]):
+    """A transcript and nothing else."""
+
+    CSS = "Transcript { height: 1fr; }"
+
+    def compose(self) -> ComposeResult:
+        yield Transcript()
+
+
+@asynccontextmanager
+async def transcript(messages: list[Message], size: tuple[int, int] = (60, 20)) -> AsyncGenerator[tuple, None]:  # type: ignore[type-arg]
+    async with Shown().run_test(size=size) as pilot:
+        found = pilot.app.query_one(Transcript)
+        found.show(messages)
+        await pilot.pause()
+        yield pilot, found
+
+
+def long(turns: int) -> list[Message]:
+    """A conversation in which every line says which it is."""
+    answer = [f"line {line} has **some** words that are `wrapped` where the terminal is narrow" for line in range(30)]
+    return [
+        message
+        for turn in range(turns)
+        for message in (Message("user", f"question {turn}"), Message("assistant", f"turn {turn}\n\n" + "\n\n".join(answer)))
+    ]
+
+
+async def test_of_a_long_conversation_only_what_is_in_sight_is_laid_out() -> None:
+    async with transcript(long(100)) as (_pilot, found):
+        assert sum(turn.known for turn in found.turns) <= 3
+        assert found.is_vertical_scroll_end
+        assert "line 29" in "\n".join(in_sight(found))
+
+
+async def test_scrolling_back_page_by_page_shows_every_line_once() -> None:
+    async with transcript(long(12)) as (pilot, found):
+        seen = in_sight(found)
+        page = found.size.height
+        while found.scroll_offset.y > 0:
+            rest = found.virtual_size.height - found.scroll_offset.y
+            found.scroll_relative(y=-page, animate=False)
+            await pilot.pause()
+            moved = found.virtual_size.height - found.scroll_offset.y - rest
+            seen = in_sight(found)[:moved] + seen
+    assert [line for line in seen if line] == [
+        line.plain[2:].rstrip() for turn in found.turns for line in turn.lines(59) if line.plain[2:].strip()
+    ]
+
+
+async def test_it_follows_the_end_until_one_scrolls_up() -> None:
+    async with transcript(long(3)) as (pilot, found):
+        turn = found.say(Turn("assistant", grows=True))
+        turn.add("first\n\n" * 30)
+        found.grown()
+        await wait_for(pilot, lambda: found.is_vertical_scroll_end and "first" in "".join(in_sight(found)))
+        found.scroll_relative(y=-10, animate=False)
+        await pilot.pause()
+        here = in_sight(found)
+        turn.add("last\n\n" * 30)
+        found.grown()
+        await wait_for(pilot, lambda: "last" in "".join(lines(found)))
+        assert in_sight(found) == here
+        found.scroll_end(animate=False)
+        await pilot.pause()
+        turn.add("again\n\n")
+        found.grown()
+        await wait_for(pilot, lambda: "again" in "".join(in_sight(found)))
+
+
+async def test_another_width_keeps_what_is_read_in_sight() -> None:
+    async with transcript(long(20), (80, 24)) as (pilot, found):
+        found.go_to(found.turns[21], 5)
+        await pilot.pause()
+        top = next(line for line in in_sight(found) if line)
+        await pilot.resize_terminal(44, 24)
+        await pilot.pause()
+        assert found.size.width == 44
+        assert "line" in top
+        assert top.split(" has")[0] in "\n".join(in_sight(found))
+
+
+async def test_turns_are_gone_to_one_after_the_other_and_behind_the_last_is_the_end() -> None:
+    async with transcript(long(5)) as (pilot, found):
+        found.step(-1)
+        await pilot.pause()
+        assert found.current is found.turns[-1]
+        found.step(-1)
+        await pilot.pause()
+        assert found.current is found.turns[-2]
+        assert "question 4" in "\n".join(in_sight(found)[:3])
+        found.step(1)
+        found.step(1)
+        await pilot.pause()
+        assert found.current is None
+        assert found.is_vertical_scroll_end
+
+
+async def test_places_are_found_backwards_in_turns_that_nobody_has_seen() -> None:
+    async with transcript(long(40)) as (pilot, found):
+        assert found.seek("TURN 7", 0) == (1, 1)
+        await pilot.pause()
+        assert "turn 7" in "\n".join(in_sight(found))
+        at, count = found.seek("line 3 ", 0)
+        assert (at, count) == (40, 40)
+        assert found.seek("line 3 ", -1) == (39, 40)
+        assert found.seek("line 3 ", 1) == (40, 40)
+        assert found.seek("line 3 ", 1) == (40, 40)
+        assert found.seek("nowhere", 0) == (0, 0)
+        assert found.seek("", 0) == (0, 0)
+
+
+async def test_what_the_mouse_selects_is_the_text_without_bars() -> None:
+    async with transcript([Message("assistant", "one two\n\nthree")]) as (_pilot, found):
+        selected, _end = found.get_selection(Selection(Offset(4, 1), Offset(3, 3)))
+        assert selected == "two\n\nthr"
+        assert found.get_selection(Selection(None, None))[0] == "\none two\n\nthree"
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (5, 3), (10, 4), (20, 8)])
+async def test_no_terminal_is_too_small(size: tuple[int, int]) -> None:
+    async with transcript([Message("user", "Q"), Message("assistant", EVERYTHING)], size) as (pilot, found):
+        found.scroll_relative(y=-3, animate=False)
+        await pilot.pause()
+        found.seek("bold", 0)
+        found.step(-1)
+        await pilot.pause()
+        assert len(in_sight(found)) == found.size.height
