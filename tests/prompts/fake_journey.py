@@ -215,8 +215,11 @@ def main() -> int:
     journey = FakeJourney(workspace.root / "notes", **said)
     try:
         if what == "chat":
+            from wizard.prompts import lines
             from wizard.prompts.chat import run_chat
 
+            if "without_readline" in options:
+                lines._editor = lambda: None
             return run_chat(ENDPOINT, json_output="json" in options, message=options.get("message"), journey=journey)
         from wizard.prompts.flow import run_prompts
 

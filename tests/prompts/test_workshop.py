@@ -1,0 +1,134 @@
+"""Lessons and workshops in door 2, in a real terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.prompts.terminal import DOWN, ENTER, Terminal
+
+Attend: TypeAlias = Callable[..., Terminal]
+MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
+BOX = "─│┌┐└┘├┤┬┴┼━┃╭╮╰╯"
+
+
+@pytest.fixture
+def attend(tmp_path: Path) -> Iterator[Attend]:
+    """Begins the questions in a terminal of their own, in the workshop that is written here."""
+    with ExitStack() as stack:
+
+        def begin(text: str = "", *given: str) -> Terminal:
+            path = tmp_path / "lab.toml"
+            path.write_text(f'title = "The lab"\n{text}', encoding="utf-8")
+            return stack.enter_context(Terminal("flow", str(tmp_path / "ws"), f"workshop={path}", *given))
+
+        yield begin
+
+
+def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> None:
+    with Terminal("flow", str(tmp_path / "ws"), "explain=yes") as terminal:
+        for lesson, then in (
+            ("The wizard reads what this machine has", "Some CPU, 8 cores"),
+            ("You name the model.", MODEL),
+            ("Every way to serve the model here", ADVICE),
+            ("The whole plan, step by step", PLAN),
+            ("Makes a folder with its own Python packages", "Step 1 of 2: Create"),
+            ("Writes the folder that Triton serves", "Step 2 of 2: Write"),
+            ("You talk to the model", "/bye"),
+        ):
+            terminal.sees(lesson)
+            terminal.sees(then)
+            if then in (MODEL, ADVICE, PLAN):
+                terminal.types(ENTER)
+        terminal.types("/bye\r")
+        assert terminal.ends() == 0
+
+
+def test_a_lesson_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> None:
+    with Terminal("flow", str(tmp_path / "ws"), "explain=yes", TERM="dumb") as terminal:
+        terminal.sees(MODEL)
+        said = terminal.child.before or ""
+        terminal.leaves()
+    assert "What tutorial 001 has you type:" in said
+    assert "nvidia-smi" in said
+    assert not set(BOX) & set(said)
+    assert "\x1b" not in said
+
+
+def test_no_lessons_unless_they_are_asked_for(tmp_path: Path) -> None:
+    with Terminal("flow", str(tmp_path / "ws")) as terminal:
+        terminal.sees(MODEL)
+        assert "What happens" not in (terminal.child.before or "")
+        terminal.leaves()
+
+
+def test_words_of_welcome_and_the_facilitators_words(attend: Attend) -> None:
+    terminal = attend(
+        'text = "Good morning."\n[say.stages]\nmodel = "Take the first."\n[say.steps]\nrepository = "Read it."'
+    )
+    terminal.sees("The lab")
+    terminal.sees("Good morning.")
+    terminal.sees("From your facilitator: Take the first.")
+    terminal.accepts(MODEL, ADVICE, PLAN)
+    terminal.sees("From your facilitator: Read it.")
+    terminal.sees("Step 2 of 2: Write")
+    terminal.sees("/bye")
+    terminal.types("/bye\r")
+    assert terminal.ends() == 0
+
+
+def test_a_pinned_model_is_not_asked(attend: Attend) -> None:
+    terminal = attend('explain = false\n[pin]\nmodel = "org/small"')
+    terminal.sees("Pinned by your facilitator: Which model: org/small")
+    terminal.sees("How should org/small run here?")
+    assert MODEL not in (terminal.child.before or "")
+    terminal.leaves()
+
+
+def test_a_pinned_model_that_cannot_be_had_ends_with_its_error(attend: Attend) -> None:
+    terminal = attend('explain = false\n[pin]\nmodel = "org/none"')
+    assert terminal.ends() == 4
+    assert "TW-M01" in terminal.rest
+
+
+def test_pinned_wishes_are_said_and_cannot_be_changed(attend: Attend) -> None:
+    terminal = attend('explain = false\n[pin]\nmodel = "demo"\nusers = 3')
+    terminal.sees("How many people at the same time: 3")
+    terminal.sees("Wished: users.")
+    terminal.sees(ADVICE)
+    terminal.types("3\r")
+    terminal.sees("What should be different?")
+    terminal.leaves()
+    assert "people at the same time" not in terminal.rest
+
+
+def test_hidden_stages_are_passed(attend: Attend) -> None:
+    terminal = attend('explain = false\nhide = ["machine", "model", "advice", "review"]')
+    terminal.sees("Step 1 of 2: Create")
+    before = terminal.child.before or ""
+    assert "Some CPU" not in before
+    assert not any(question in before for question in (MODEL, ADVICE, PLAN))
+    terminal.sees("demo is ready")
+    terminal.sees("/bye")
+    terminal.types("/bye\r")
+    assert terminal.ends() == 0
+
+
+def test_somebody_who_goes_back_sees_what_was_hidden(attend: Attend) -> None:
+    terminal = attend('explain = false\nhide = ["model", "advice"]')
+    terminal.sees(PLAN)
+    terminal.types(DOWN * 3 + ENTER)
+    terminal.accepts(ADVICE)
+    terminal.sees(PLAN)
+    terminal.leaves()
+
+
+def test_a_hidden_advice_without_a_way_is_shown(attend: Attend) -> None:
+    terminal = attend('explain = false\nhide = ["model", "advice"]\n[pin]\nusers = 200')
+    terminal.sees("So many do not fit.")
+    terminal.sees(ADVICE)
+    terminal.leaves()
