@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wizard.chat.conversation import Conversation, Message, Sampling, Stats
+from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Version
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_json, to_json
 
@@ -24,6 +24,12 @@ from wizard.kernel.values import from_json, to_json
         Sampling(max_tokens=2**31),
         Sampling(seed=-1),
         Sampling(seed=2**64),
+        Sampling(top_k=-1),
+        Sampling(min_p=1.1),
+        Sampling(repetition_penalty=0),
+        Sampling(presence_penalty=2.1),
+        Sampling(frequency_penalty=math.nan),
+        Sampling(logprobs=21),
     ],
 )
 def test_values_out_of_range_are_refused(sampling: Sampling) -> None:
@@ -84,3 +90,66 @@ def test_turns_run_out(system: bool, turns: int) -> None:
 )
 def test_the_rate_is_of_the_tokens_after_the_first(stats: Stats, rate: float | None) -> None:
     assert stats.tokens_per_s == rate
+
+
+TURN = Conversation().said("user", "Why?").said("assistant", "Because.", stats=Stats(2, 0.1, 0.2, "stop"), at=1.0)
+
+
+def test_regenerating_keeps_the_earlier_answers() -> None:
+    second = TURN.asked_again().said("assistant", "So.", at=2.0)
+    third = second.asked_again("What for?").said("assistant", "For fun.", at=3.0)
+    every, now = third.versions()
+    assert [(one.question, one.answer) for one in every] == [
+        ("Why?", "Because."),
+        ("Why?", "So."),
+        ("What for?", "For fun."),
+    ]
+    assert now == 2
+    assert every[0].stats == TURN.messages[-1].stats
+    assert len(third.messages) == 2
+
+
+def test_any_version_can_be_gone_on_with_and_none_is_lost() -> None:
+    talk = TURN.asked_again().said("assistant", "So.", at=2.0)
+    for index, answer in ((0, "Because."), (1, "So."), (0, "Because.")):
+        talk = talk.chosen(index)
+        every, now = talk.versions()
+        assert (talk.messages[-1].content, now, len(every)) == (answer, index, 2)
+    assert talk.messages[-1] == TURN.messages[-1]
+    for index in (-1, 2):
+        with pytest.raises(UsageError) as caught:
+            talk.chosen(index)
+        assert caught.value.code == "TW-C18"
+
+
+def test_an_answer_that_never_came_brings_the_earlier_one_back() -> None:
+    talk = TURN.asked_again("Edited?")
+    assert talk.messages[-1].content == "Edited?"
+    assert talk.versions()[1] == 1
+    assert talk.without_open_question() == TURN
+    assert TURN.said("user", "More?").without_open_question() == TURN
+    first = Conversation().said("user", "Why?")
+    assert first.asked_again("How?").messages[-1].content == "How?"
+    assert first.asked_again("How?").versions() == ((Version("How?", ""),), 0)
+
+
+def test_nothing_was_asked_yet() -> None:
+    for refused in (Conversation().asked_again, Conversation().versions, lambda: Conversation().chosen(0)):
+        with pytest.raises(UsageError) as caught:
+            refused()
+        assert caught.value.code == "TW-C18"
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [("Why?", "Why?"), ("  two\nlines\x1b[31m ", "two lines"), ("x" * 100, "x" * 59 + "…"), ("\n", "")],
+)
+def test_the_first_question_is_the_title(question: str, title: str) -> None:
+    assert Conversation().with_system("S").said("user", question).said("user", "other").title == title
+
+
+def test_the_system_prompt_is_set_replaced_and_removed() -> None:
+    talk = TURN.with_system("One.").with_system("Two.")
+    assert (talk.system, len(talk.messages)) == ("Two.", 3)
+    assert talk.with_system("") == TURN
+    assert TURN.system == ""

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.chat.test_reading import PLACES, cut
 from wizard.chat import openai
 from wizard.chat.ask import API_KEY, Ask
-from wizard.chat.conversation import Chunk, Conversation, Sampling
+from wizard.chat.conversation import Chunk, Conversation, Sampling, TokenLogprob
 from wizard.chat.openai import at
 from wizard.chat.stream import answer
 from wizard.kernel.errors import ServerError, UsageError
@@ -133,6 +133,26 @@ def asked(text: str = "Hello", **sampling: float | None) -> Conversation:
 
 async def read(endpoint: Endpoint, talk: Conversation | None = None) -> list[Chunk]:
     return [chunk async for chunk in answer(endpoint, talk or asked())]
+
+
+async def test_every_setting_is_sent_and_log_probabilities_are_read(fake: FakeOpenAI) -> None:
+    choice = {"index": 0, "delta": {"content": "Hi"}, "finish_reason": None}
+    entry = {"token": "Hi", "logprob": -0.5, "top_logprobs": [{"token": "Hi", "logprob": -0.5}]}
+    first = b"data: " + json.dumps({"choices": [{**choice, "logprobs": {"content": [entry]}}]}).encode() + b"\n\n"
+    fake.body = ROLE + first + STOP + DONE
+    settings = {
+        "top_k": 4,
+        "min_p": 0.25,
+        "repetition_penalty": 1.5,
+        "presence_penalty": 0.5,
+        "frequency_penalty": -0.5,
+    }
+    talk = replace(asked(), sampling=Sampling(**settings, stop=("END",), logprobs=1))  # type: ignore[arg-type]
+    chunks = await read(at(fake.url), talk)
+    assert [token for chunk in chunks for token in chunk.logprobs] == [TokenLogprob("Hi", -0.5, (("Hi", -0.5),))]
+    assert fake.asked[0].items() >= {**settings, "stop": ["END"], "logprobs": True, "top_logprobs": 1}.items()
+    await read(at(fake.url))
+    assert not fake.asked[1].keys() & {*settings, "stop", "logprobs", "top_logprobs"}
 
 
 async def test_an_answer_is_streamed_and_counted(fake: FakeOpenAI) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,6 +117,64 @@ def test_the_wizards_own() -> None:
     assert [tensor.name for tensor in OWN.tensors(Ask("m", "Hi", 9, None, 0.9, None))] == [
         *("text_input", "apply_chat_template", "max_tokens", "top_p")
     ]
+
+
+FULL = Ask(
+    *("m", "Hi", 9, 0.5, 0.9, 7, ("END",)),
+    **{"ids": (1, 2, 3), "top_k": 4, "min_p": 0.25, "logprobs": 2},  # type: ignore[arg-type]
+    repetition_penalty=1.5,
+    presence_penalty=0.5,
+    frequency_penalty=-0.5,
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "model"), [("0.7.2", "tensorrt_llm"), ("1.2.0", "tensorrt_llm"), ("1.2.0", "ensemble")]
+)
+def test_every_setting_that_tensorrt_llm_takes(release: str, model: str) -> None:
+    wire = wire_of(engine(release, decoupled=True)[model])
+    assert wire is not None
+    sent = {tensor.name: tensor.values[0] for tensor in wire.tensors(FULL)}
+    direct = model == "tensorrt_llm"
+    assert sent["runtime_top_k" if direct else "top_k"] == 4
+    assert (sent["repetition_penalty"], sent["presence_penalty"]) == (1.5, 0.5)
+    assert sent.get("frequency_penalty") == (None if release == "0.7.2" else -0.5)
+    assert sent.get("return_log_probs") == (True if direct else None)
+    assert wire.logprobs == (0 if direct else None)
+    missing = (["frequency_penalty"] if release == "0.7.2" else []) + ([] if direct else ["logprobs"])
+    assert wire.lacks(FULL) == ["min_p", *missing]
+    greedy = {tensor.name: tensor.values[0] for tensor in wire.tensors(replace(FULL, temperature=0))}
+    assert greedy["runtime_top_k" if direct else "top_k"] == 1
+
+
+def test_every_setting_that_the_llm_api_takes() -> None:
+    (config,) = configs(trtllm_llmapi.repository("m", model="/m", facts=GGUF, choice=CHOICE, limits=True)).values()
+    wire = wire_of(config)
+    assert wire is not None
+    sent = {tensor.name.removeprefix("sampling_param_"): tensor.values[0] for tensor in wire.tensors(FULL)}
+    assert (sent["top_k"], sent["presence_penalty"], sent["frequency_penalty"]) == (4, 0.5, -0.5)
+    assert wire.lacks(FULL) == ["min_p", "repetition_penalty", "logprobs"]
+
+
+def test_every_setting_that_vllm_takes() -> None:
+    kinds = (("text_input", "BYTES"), ("sampling_parameters", "BYTES"), ("return_logprobs", "BOOL"))
+    sent = {tensor.name: tensor.values[0] for tensor in Wire(VLLM, kinds).tensors(FULL)}
+    assert json.loads(sent["sampling_parameters"]) == {
+        **{"max_tokens": 9, "top_p": 0.9, "temperature": 0.5, "top_k": 4, "min_p": 0.25, "logprobs": 2, "seed": 7},
+        **{"repetition_penalty": 1.5, "presence_penalty": 0.5, "frequency_penalty": -0.5, "stop": ["END"]},
+    }
+    assert sent["return_logprobs"] is True
+    assert Wire(VLLM, kinds).lacks(FULL) == []
+    assert Wire(VLLM, kinds[:2]).lacks(FULL) == ["logprobs"]  # before 24.12
+
+
+def test_every_setting_that_our_own_models_take() -> None:
+    sent = {tensor.name: tensor.values[0] for tensor in OWN.tensors(FULL)}
+    assert (sent["top_k"], sent["min_p"], sent["stop_words"], sent["logprobs"]) == (4, 0.25, "END", 2)
+    assert (OWN.logprobs, OWN.lacks(FULL)) == (20, [])
+    old = Wire(WIZARD, (("text_input", "BYTES"), ("temperature", "FP32"), ("top_p", "FP32"), ("random_seed", "UINT64")))
+    assert old.logprobs is None
+    assert old.lacks(FULL)[0] == "top_k"
 
 
 def test_what_is_no_chat_model() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -45,6 +46,15 @@ class Terminal:
 
     def types(self, text: str) -> None:
         self.child.send(text)
+
+    def pastes(self, text: str) -> None:
+        """As a terminal pastes where the program has asked for marks around it; what is shown meanwhile is read."""
+        data = f"\x1b[200~{text.replace(chr(10), chr(13))}\x1b[201~"
+        for start in range(0, len(data), 1000):
+            self.child.send(data[start : start + 1000])
+            with contextlib.suppress(pexpect.TIMEOUT):
+                while self.child.read_nonblocking(1 << 16, timeout=0):
+                    pass
 
     def accepts(self, *questions: str) -> None:
         """Press Enter at each of ``questions``."""

@@ -262,3 +262,27 @@ def test_a_question_without_an_answer_is_not_sent_again(tmp_path: Path, monkeypa
     with pytest.raises(ServerError):
         run_chat(ENDPOINT, conversation, message="next", journey=journey)
     assert [message.content for message in journey.asked[0].messages] == ["next"]
+
+
+# -- pasting -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("editor", ["with_readline=", "without_readline="])
+def test_100_kilobytes_that_are_pasted_are_one_question(tmp_path: Path, editor: str) -> None:
+    pasted = "\n".join(f"line {number:05} {'x' * 80}" for number in range(1100))
+    assert len(pasted) > 100_000
+    saved = tmp_path / "chat.json"
+    with Terminal("chat", str(tmp_path), editor) as terminal:
+        terminal.sees(">")  # prompt_toolkit moves the cursor instead of writing a blank
+        terminal.pastes(pasted)
+        terminal.types("\r")
+        terminal.sees("first token")
+        terminal.sees(">")
+        terminal.types(f"/save {saved}\r")
+        terminal.sees("Saved to")
+        terminal.sees(">")
+        terminal.types(CTRL_D)
+        assert terminal.ends() == 0
+    question, answer = json.loads(saved.read_text())["messages"]
+    assert question["content"] == pasted
+    assert answer["content"] == f"You asked: {pasted}"
