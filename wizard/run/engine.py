@@ -199,7 +199,7 @@ class _Run:
         status: int | None = None
         try:
             async for lines in child.output():
-                log.writelines(redact(line.text).encode() + b"\n" for line in lines)
+                log.write(redact("\n".join([*(line.text for line in lines), ""])).encode())
                 log.flush()
                 for event in _shown(step, lines, meter):
                     yield event
@@ -297,9 +297,9 @@ async def _clean_up(command: Command) -> None:
 def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
     """A batch of lines as events: the whole lines, and the progress that they tell."""
     events: list[Event] = []
-    texts = tuple(redact(plain(line.text)) for line in lines if not line.update and line.text.strip())
-    if texts:
-        events.append(Output(step.id, texts, time.time()))
+    texts = [plain(line.text) for line in lines if not line.update and line.text.strip()]
+    if texts:  # no secret has a line break in it, so they are looked for in all lines at once
+        events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
     told = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
     if told:
         done, text = told[-1]

@@ -47,12 +47,12 @@ class Meter:
         """
         if match := _LAYER.fullmatch(line):
             return self._layer(match)
-        if match := _OF.search(line):
+        if "/" in line and (match := _OF.search(line)):
             done, done_unit, of, of_unit = match.groups()
             self._next(float(done) * _UNITS[done_unit or of_unit], float(of) * _UNITS[of_unit])
             whole = max(float(self.estimate.download_bytes), self._before + self._of)
             return min(1.0, (self._before + self._done) / whole) if whole else None
-        if match := _PERCENT.search(line):
+        if "%" in line and (match := _PERCENT.search(line)):
             percent = int(match.group(1))
             return percent / 100 if percent <= 100 else None
         return None

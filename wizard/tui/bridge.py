@@ -72,7 +72,7 @@ async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], o
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Output):
-                    lines.extend(plain(line) for line in event.lines)
+                    lines.extend(line if line.isprintable() else plain(line) for line in event.lines)
                 elif isinstance(event, Progress):
                     progress[:] = [event]
                 else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 
@@ -21,12 +21,9 @@ class Row(NamedTuple):
     end: int
 
 
-class Match(NamedTuple):
-    """One place where the search finds what is looked for."""
-
-    line: int
-    start: int
-    end: int
+Match: TypeAlias = "tuple[int, int, int]"
+"""One place where what is looked for is found: a line's number, its first character there, the one behind the last.
+(There may be tens of thousands of them, found anew with every letter that is typed.)"""
 
 
 class LogText:
@@ -130,13 +127,13 @@ class LogText:
 
     def _seek(self, lines: list[str], begin: int) -> None:
         if self._sought is not None:
-            for number, line in enumerate(lines, begin):
-                self.matches += [Match(number, *found.span()) for found in self._sought.finditer(line)]
+            find = self._sought.finditer
+            self.matches += [(at, *one.span()) for at, line in enumerate(lines, begin) for one in find(line)]
 
     def in_row(self, row: Row) -> list[Match]:
         """The matches that show in ``row``."""
         found = self.matches[bisect_left(self.matches, (row.line,)) : bisect_left(self.matches, (row.line + 1,))]
-        return [one for one in found if one.start < row.end and one.end > row.start]
+        return [one for one in found if one[1] < row.end and one[2] > row.start]
 
     def beside(self, line: int, start: int, by: int) -> Match | None:
         """The next match after that place, or with ``by`` < 0 the one before; beyond the last comes the first."""

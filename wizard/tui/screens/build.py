@@ -23,6 +23,7 @@ from wizard.plan.words import cost
 from wizard.run.again import followers, needed
 from wizard.tui.bridge import Begun, Ended, LogLines, Moved
 from wizard.tui.build_view import BuildView, Phase, diagnosis
+from wizard.tui.garbage import settle
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -88,6 +89,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def on_mount(self) -> None:
         """Show how far it is and listen to how it goes on."""
+        settle()
         log = self.query_one(LiveLog)
         log.write_lines(tuple(self.run.lines))
         log.focus()
@@ -265,10 +267,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self._look()
 
     def _look(self) -> None:
-        log = self.query_one(LiveLog)
-        follows = tr("follows the end") if log.follows else tr("stands still, f follows")
-        log.border_title = tr("Output · {follows}", follows=follows)
-        self.query_one(Find).show(*log.found)
+        self.query_one(Find).show(*self.query_one(LiveLog).found)
         self.refresh_bindings()
 
     # -- leaving -------------------------------------------------------------------------------------------------------

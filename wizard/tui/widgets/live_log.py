@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -9,13 +10,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from wizard.kernel.language import mark
+from wizard.kernel.language import mark, tr
 from wizard.tui.bridge import MAX_LINES
 from wizard.tui.log_text import LogText, Match, Row
 
@@ -51,12 +53,13 @@ class LiveLog(ScrollView, can_focus=True):
     class Looked(Message):
         """What is in sight, what is found or whether the end is followed is something else now."""
 
+    follows: reactive[bool] = reactive(True, repaint=False)
+    """Whether new lines come into sight by themselves; the title says so."""
+
     def __init__(self) -> None:
         super().__init__(id="log", classes="reading")
         self._text = LogText(MAX_LINES)
         self._styles: dict[str, Style] = {}
-        self.follows = True
-        """Whether new lines come into sight by themselves."""
         self.sought = ""
         """What is searched for."""
         self.here: Match | None = None
@@ -89,7 +92,7 @@ class LiveLog(ScrollView, can_focus=True):
             self._to_end()
         elif dropped:  # what is read stays where it is, as long as it is kept
             self.scroll_to(y=max(0, self.scroll_y - dropped), animate=False)
-        if self.here is not None and self.here.line < self._text.first:
+        if self.here is not None and self.here[0] < self._text.first:
             self.here = None
         self.refresh()
         if self.sought and (dropped or len(self._text.matches) != found):
@@ -135,15 +138,16 @@ class LiveLog(ScrollView, can_focus=True):
         """Go to the end and stay there."""
         self.follows = True
         self._to_end()
+
+    def watch_follows(self, follows: bool) -> None:
+        """Say it."""
+        self.border_title = tr("Output · follows the end") if follows else tr("Output · stands still, f follows")
         self.post_message(self.Looked())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Note whether the end is in sight."""
         super().watch_scroll_y(old_value, new_value)
-        follows = new_value >= self.max_scroll_y
-        if follows != self.follows:
-            self.follows = follows
-            self.post_message(self.Looked())
+        self.follows = new_value >= self.max_scroll_y
 
     def on_resize(self, _event: events.Resize) -> None:
         """Cut the lines anew, and show the end again if it was shown before."""
@@ -187,8 +191,7 @@ class LiveLog(ScrollView, can_focus=True):
     def found(self) -> tuple[int, int]:
         """Which match was jumped to, counted from 1 (0: none), and how many there are."""
         matches = self._text.matches
-        at = matches.index(self.here) + 1 if self.here is not None and self.here in matches else 0
-        return at, len(matches)
+        return bisect_left(matches, self.here) + 1 if self.here is not None else 0, len(matches)
 
     def seek(self, sought: str) -> None:
         """Look for ``sought`` and jump to the match that is nearest to what is read; nothing is found of nothing."""
@@ -209,13 +212,13 @@ class LiveLog(ScrollView, can_focus=True):
         if self.here is None:
             self.seek(self.sought)
             return
-        self.here = self._text.beside(self.here.line, self.here.start, by)
+        self.here = self._text.beside(*self.here[:2], by)
         self._jump()
 
     def _jump(self) -> None:
         if self.here is not None:
             self.follows = False  # what was found stays in sight
-            row = self._text.row_of(self.here.line, self.here.start)
+            row = self._text.row_of(*self.here[:2])
             self._show_row(row)
             self._show_columns(self._text.row(row), self.here)
         self.refresh()
@@ -224,7 +227,7 @@ class LiveLog(ScrollView, can_focus=True):
     def _show_columns(self, row: Row, match: Match) -> None:
         """Bring the cells of ``match`` into sight."""
         text, width = self._text.text(row), self.size.width
-        begin, end = (cell_len(text[: column - row.start]) for column in (match.start, match.end))
+        begin, end = (cell_len(text[: column - row.start]) for column in match[1:])
         if not self.scroll_x <= begin or end > self.scroll_x + width:
             self.scroll_to(x=max(0, end - width + SIDEWAYS) if end > width else 0, animate=False)
 
@@ -244,10 +247,15 @@ class LiveLog(ScrollView, can_focus=True):
         """Show it."""
         self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Rows of the screen; their common style is asked for once."""
+        self._styles[""] = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One row of the screen."""
         scroll_x, scroll_y = self.scroll_offset
-        width, base = self.size.width, self.rich_style
+        width, base = self.size.width, self._styles.get("") or self.rich_style
         at = scroll_y + y
         if at >= self._text.height:
             return Strip.blank(width, base)
@@ -260,7 +268,7 @@ class LiveLog(ScrollView, can_focus=True):
         if row.line == self._cause:
             base += self._style("live-log--cause")
         spans = [
-            (one.start - row.start, one.end - row.start, "live-log--here" if one == self.here else "live-log--match")
+            (one[1] - row.start, one[2] - row.start, "live-log--here" if one == self.here else "live-log--match")
             for one in (self._text.in_row(row) if self.sought else ())
         ]
         selection = self.text_selection

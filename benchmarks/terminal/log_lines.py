@@ -1,0 +1,120 @@
+"""From a key to the picture that shows it, while a build writes 10,000 lines per second.
+
+    python benchmarks/terminal/log_lines.py [--keys N] [--size 120x40]
+
+The wizard runs in a pseudo terminal with its own engine, whose only step writes `streaming.LINES_PER_S` lines per
+second. This script is the terminal. It notes the clock, writes a key into the terminal, reads what the wizard writes
+until the picture (kept by pyte) shows what the key does, and notes the clock of that read. So everything between the
+keyboard and the terminal is in the figure, the kernel's queues and two processes' turns too. What must be shown:
+
+- scroll: ↑ stops the following of the end, End takes it up again; the title of the output says so.
+- search: a digit that is typed into the search field stands there, and Backspace takes it away.
+- cursor: ↓ and ↑ in the list of steps move its pointer.
+
+Bar: 50 ms at the 99th percentile. Lines per second are counted by the numbers of the lines in sight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from streaming import LINES_PER_S, Terminal
+
+BAR_MS = 50.0
+LEAST_SHARE = 0.95
+"""Of the lines per second that must really arrive, else the figures say nothing."""
+Deed = tuple[bytes, Callable[[str], object]]
+
+UP, DOWN, END, TAB, BACKSPACE = b"\x1b[A", b"\x1b[B", b"\x1b[F", b"\t", b"\x7f"
+
+
+def scroll() -> Iterator[Deed]:
+    """↑ and End, in turn."""
+    while True:
+        yield UP, lambda text: "stands still" in text
+        yield END, lambda text: "follows the end" in text
+
+
+def search(sure: random.Random) -> Iterator[Deed]:
+    """A digit and Backspace, in turn; the field is open. What is found of it is shown too, in the same picture."""
+    while True:
+        digit = str(sure.randrange(10))
+        yield digit.encode(), lambda text, digit=digit: f"/{digit} " in text  # type: ignore[misc]
+        yield BACKSPACE, lambda text: "Search the output" in text
+
+
+def cursor() -> Iterator[Deed]:
+    """↓ and ↑, in turn; the list of steps has the focus."""
+    while True:
+        yield DOWN, lambda text: "▸○ Then one" in text
+        yield UP, lambda text: "▸● Write lines" in text
+
+
+def measured(terminal: Terminal, deeds: Iterator[Deed], count: int, sure: random.Random) -> list[float]:
+    """Milliseconds from key to picture, ``count`` times, with pauses as a person makes them."""
+    found = []
+    for _ in range(count):
+        terminal.rest(sure.uniform(0.03, 0.15))
+        key, shown = next(deeds)
+        begun = terminal.press(key)
+        found.append((terminal.until(shown) - begun) * 1e3)
+    return found
+
+
+def said(name: str, found: list[float]) -> str:
+    """Percentiles in a line."""
+    cuts = statistics.quantiles(found, n=100, method="inclusive")
+    return f"{name:<8} {len(found):>5} keys   p50 {cuts[49]:6.1f}   p99 {cuts[98]:6.1f}   max {max(found):6.1f} ms"
+
+
+def main() -> int:
+    """Measure and print; the exit status says whether the bar is kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=300, help="of each kind (300)")
+    parser.add_argument("--size", default="120x40", help="columns x rows (120x40)")
+    arguments = parser.parse_args()
+    columns, rows = map(int, arguments.size.split("x"))
+    sure = random.Random(5)
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(__file__).with_name("streaming.py")
+        terminal = Terminal([str(program), "build", folder], columns=columns, rows=rows)
+        try:
+            terminal.until(lambda _text: terminal.numbers())
+            terminal.rest(3.0)
+            first, begun, taken = max(terminal.numbers()), time.monotonic(), terminal.cpu_seconds()
+            found = {"scroll": measured(terminal, scroll(), arguments.keys, sure)}
+            terminal.press(TAB)
+            terminal.until(lambda text: "Choose a step" in text)
+            found["cursor"] = measured(terminal, cursor(), arguments.keys, sure)
+            terminal.press(b"/")
+            terminal.until(lambda text: "Search the output" in text)
+            found["search"] = measured(terminal, search(sure), arguments.keys, sure)
+            terminal.press(b"\x1b")
+            terminal.press(END)
+            terminal.rest(2.0)
+            last, wall = max(terminal.numbers()), time.monotonic() - begun
+            share = (terminal.cpu_seconds() - taken) / wall
+        finally:
+            terminal.end()
+    rate = (last - first) / wall
+    every = [one for each in found.values() for one in each]
+    print(f"{columns} × {rows}; {rate:,.0f} lines/s shown; the wizard takes {share:.0%} of one processor;")
+    print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    for name, one in (*found.items(), ("all", every)):
+        print(said(name, one))
+    if rate < LEAST_SHARE * LINES_PER_S:
+        print(f"too few lines arrived: {rate:,.0f}/s", file=sys.stderr)
+        return 2
+    return 0 if statistics.quantiles(every, n=100, method="inclusive")[98] <= BAR_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

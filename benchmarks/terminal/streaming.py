@@ -1,0 +1,178 @@
+"""The wizard in a terminal of its own while it streams: lines of a build, or tokens of an answer.
+
+As a script it is the program under test: ``streaming.py build WORKSPACE`` or ``streaming.py chat WORKSPACE URL``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pyte
+from textual import work
+
+from wizard.advise.advice import Choice, Memory
+from wizard.kernel.paths import Workspace
+from wizard.model.facts import ModelFacts
+from wizard.plan.plan import Command, Done, Estimate, Plan, Step
+from wizard.tui.app import WizardApp
+from wizard.tui.flow import Flow, Stage
+
+LINES_PER_S = 10_000
+EMITTER = """
+import sys, time
+begun, said = time.monotonic(), 0
+while True:
+    due = int((time.monotonic() - begun) * {rate})
+    sys.stdout.write("".join(
+        f"[{{n:09}}] Copying blob sha256:8a1e25ce7c4f75e372e9 layer {{n % 97}} of 97, unpacked\\n" for n in range(said, due)
+    ))
+    sys.stdout.flush()
+    said = due
+    time.sleep(0.01)
+"""
+"""Writes so many lines per second for ever, each with its number; what it is late with it makes up for."""
+
+
+def plan(workspace: Workspace) -> Plan:
+    """A first step that only writes, and others that the cursor can go to."""
+    facts = ModelFacts("lines", "folder", "/nowhere", "lines", None, None)
+    memory = Memory(0, 0, 0, 0, 0, 0, 0)
+    choice = Choice("llamacpp", "native", "Q8_0", None, "f16", 1, 1, 1, 1, "none", memory)
+    say = Command((sys.executable, "-c", EMITTER.format(rate=LINES_PER_S)))
+    step = Step("lines", "Write lines", "To see how the screen keeps up.", (say,), Done(), Estimate(3600.0))
+    never = (Step(name, f"Then {name}", "It never comes to it.", (), Done(), Estimate(1.0)) for name in ("one", "two"))
+    return Plan("lines", str(workspace.root), "lines", facts, choice, (step, *never))
+
+
+class BuildApp(WizardApp):
+    """Begins with the build, which is carried out by the wizard's own engine."""
+
+    @work
+    async def _walk(self) -> None:
+        flow = Flow(self, self.journey, self.workspace)
+        stage: Stage | None = partial(flow.build, plan(self.workspace), back=flow.welcome)
+        while stage is not None:
+            stage = await stage()
+
+
+class ChatApp(WizardApp):
+    """Begins with a chat with the server at ``url``."""
+
+    url = ""
+
+    @work
+    async def _walk(self) -> None:
+        from wizard.tui import background
+
+        flow = Flow(self, self.journey, self.workspace)
+        endpoint = await background.call(partial(self._at, self.url))
+        stage: Stage | None = partial(flow.chat, endpoint, None)
+        while stage is not None:
+            stage = await stage()
+
+    def _at(self, url: str):  # type: ignore[no-untyped-def]
+        from wizard.journey import at
+
+        return at(url)
+
+
+class Terminal:
+    """A program in a terminal of ``columns`` × ``rows`` cells, and what is on it now.
+
+    What the program writes is read in pieces; a picture is as old as the piece that completed it.
+    """
+
+    def __init__(self, argv: list[str], *, columns: int, rows: int) -> None:
+        self.screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self.screen)
+        self.pid, self._master = pty.fork()
+        if self.pid == 0:
+            os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            os.execv(sys.executable, [sys.executable, *argv])  # noqa: S606 - this very benchmark
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def press(self, keys: bytes) -> float:
+        """Send ``keys``; returns the clock just before."""
+        now = time.monotonic()
+        os.write(self._master, keys)
+        return now
+
+    def until(self, shown: Callable[[str], object], seconds: float = 30.0) -> float:
+        """Wait until the picture is such that ``shown``; returns the clock when the piece that made it so was read.
+
+        Raises:
+            TimeoutError: It never was.
+        """
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._master], [], [], left)[0]:
+                piece = os.read(self._master, 1 << 16)
+                now = time.monotonic()
+                self._stream.feed(piece)
+                if shown(self.text):
+                    return now
+        raise TimeoutError(f"never shown:\n{self.text}")
+
+    def rest(self, seconds: float) -> None:
+        """Let the program work for ``seconds`` and keep the picture up to date."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._master], [], [], left)[0]:
+                self._stream.feed(os.read(self._master, 1 << 16))
+
+    @property
+    def text(self) -> str:
+        """The picture, one line for each row."""
+        return "\n".join(self.screen.display)
+
+    def numbers(self) -> list[int]:
+        """Numbers of the emitter's lines that are in sight."""
+        return [int(found) for found in re.findall(r"\[(\d{9})\]", self.text)]
+
+    def cpu_seconds(self) -> float:
+        """Processor time that the program itself has taken."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_bytes(self) -> int:
+        """Main memory that the program has now (RSS)."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def end(self) -> None:
+        """Tell the program to end, as a terminal that is closed does, and wait until it has."""
+        os.kill(self.pid, signal.SIGTERM)
+        while True:  # what it says must be read, or it waits for ever
+            try:
+                if not os.read(self._master, 1 << 16):
+                    break
+            except OSError:
+                break
+        os.waitpid(self.pid, 0)
+        os.close(self._master)
+
+
+def main() -> int:
+    """Run the wizard."""
+    kind, folder, *rest = sys.argv[1:]
+    workspace = Workspace(Path(folder))
+    app = BuildApp(workspace) if kind == "build" else ChatApp(workspace)
+    if isinstance(app, ChatApp):
+        app.url = rest[0]
+    return app.run() or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
