@@ -15,6 +15,7 @@ from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
 from wizard.cli.parser import parser
 from wizard.cli.stages import workspace_of
+from wizard.cli.web import command
 from wizard.cli.workshop import Pinned, attend, lessons_of
 from wizard.kernel import language
 from wizard.kernel.errors import UsageError
@@ -130,6 +131,15 @@ def test_a_plan_explains_itself_without_a_workshop_too() -> None:
     assert "What happens" not in plain
     assert taught.count("What happens: ") == 6
     assert [line for line in taught.splitlines() if line in plain.splitlines()] == plain.splitlines()
+
+
+def test_the_wizard_in_a_browser_is_told_of_the_workshop(lab: str) -> None:
+    words = command(said("--explain", "web", "--workshop", lab, "--seat", "3")[0])
+    again = parser().parse_args(words[3:])
+    assert again.workshop == lab
+    assert again.seat == "3"
+    assert again.explain
+    assert workspace_of(again).root.name.endswith("-seat-3")
 
 
 # -- the journey with pins ---------------------------------------------------------------------------------------------

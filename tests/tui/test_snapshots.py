@@ -147,6 +147,8 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o", to=ReaderScreen)),
     "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q", to=AskScreen)),
     "help": (FakeJourney, then(to_answer, "f1", to=ReaderScreen)),
+    "machine_explained": (FakeJourney, then(to_machine, "f3")),
+    "review_explained": (FakeJourney, then(to_review, "down", "f3")),
 }
 
 

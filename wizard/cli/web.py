@@ -36,9 +36,9 @@ def command(arguments: argparse.Namespace) -> list[str]:
     """What runs the wizard of a tab."""
     given = {
         name: value
-        for name in ("workspace", "profiles", "hardware", "answers")
+        for name in ("workspace", "profiles", "hardware", "answers", "workshop", "seat")
         if (value := getattr(arguments, name, None))
     }
     words = [f"--{name}={value}" for name, value in given.items()]
-    words += ["--offline"] if arguments.offline else []
+    words += [f"--{name}" for name in ("offline", "explain") if getattr(arguments, name)]
     return [sys.executable, "-m", "wizard", f"--language={used()}", *words]

@@ -31,8 +31,12 @@ class Pinned(Static):
     """What a facilitator decided of what a stage asks, above the stage."""
 
     DEFAULT_CSS = """
-    Pinned { height: auto; max-height: 2; padding: 0 2; background: $panel; color: $warning; }
+    Pinned { height: auto; padding: 0 2; background: $panel; color: $warning; }
     """
+
+    def on_resize(self) -> None:
+        """A low terminal is left to the stage."""
+        self.styles.max_height = 3 if self.app.size.height >= ROWS_FOR_ONE else 1
 
 
 class LessonPanel(Pane):
