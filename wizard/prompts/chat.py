@@ -19,6 +19,7 @@ from wizard.kernel.values import to_data, to_json
 from wizard.prompts.commands import command
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question
+from wizard.prompts.speech import folded
 from wizard.prompts.talk import Outcome, Talk
 from wizard.serve.endpoint import Endpoint
 
@@ -276,4 +277,4 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(folded(text) if is_terminal(sys.stderr) else text, file=sys.stderr, flush=True)

@@ -48,13 +48,14 @@ from wizard.prompts.run import Run, save
 from wizard.prompts.show import (
     TOP,
     advice_text,
+    aloud,
     figures_text,
     host_text,
     lesson_text,
     plan_text,
     step_lessons,
 )
-from wizard.prompts.speech import fitted, say, say_command, spoken
+from wizard.prompts.speech import fitted, say, say_command
 from wizard.prompts.talk import wanted
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
@@ -134,7 +135,7 @@ class _Flow:
             return True
         if self.explain and stage not in self.taught:
             self.taught.add(stage)
-            say(f"\n{lesson_text(of_stage(stage, self.workshop))}\n")
+            say(f"\n{lesson_text(of_stage(stage, self.workshop), fit=aloud)}\n")
         if pinned := pinned_words(self.workshop, stage):
             say(pinned)
         return False
@@ -146,7 +147,7 @@ class _Flow:
         host: Host = self.journey.probe(self.workspace, hardware=hardware)
         say(tr("Ctrl-C leaves at any time; your answers are kept.") + "\n")
         if not self._passes("machine"):
-            say(host_text(host))
+            say(host_text(host, aloud))
         if endpoint := self._running(hardware):
             return self._chat(endpoint)
         while True:
@@ -244,7 +245,7 @@ class _Flow:
             advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
             if hidden and advice.choices:
                 return recommended(advice)
-            say(f"\n{advice_text(advice, facts, top=top, bar=False)}\n")
+            say(f"\n{advice_text(advice, facts, top=top, fit=aloud)}\n")
             picked = self.ask.choose(tr("How should {model} run here?", model=one_line(facts.name)), ways(advice, top))
             if isinstance(picked, Choice):
                 return picked
@@ -252,7 +253,7 @@ class _Flow:
                 self.answers.pop("model", None)
                 return None
             if picked == "why":
-                say(f"\n{figures_text(figures(host, facts, advice.choices[0]))}")
+                say(f"\n{figures_text(figures(host, facts, advice.choices[0]), aloud)}")
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
@@ -312,7 +313,7 @@ class _Flow:
                 continue
             if hidden and plan.host == "this machine":
                 return plan
-            say(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None)}\n")
+            say(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None, fit=aloud)}\n")
             answer = self._go(plan)
             if answer == "change":
                 self._ask_all(SERVER)
@@ -337,7 +338,7 @@ class _Flow:
         question = tr("This is what will be done. Shall it begin?") if here else tr("This is the plan.")
         while (picked := self.ask.choose(question, options)) in ("show", "save"):
             if picked == "show":
-                print(f"\n{spoken(plan_text(plan))}\n")  # its commands must stay whole
+                print(f"\n{plan_text(plan, fit=aloud)}\n")  # its commands must stay whole
             else:
                 save(self.ask, plan)
         return picked
@@ -346,7 +347,7 @@ class _Flow:
 
     def _run(self, plan: Plan) -> Endpoint | None:
         """Where the served model answers; None to go back to the advice."""
-        lesson = step_lessons(plan, self.workshop) if self.explain else None
+        lesson = step_lessons(plan, self.workshop, aloud) if self.explain else None
         endpoint = Run(self.journey, self.workspace, self.ask, plan, lesson).go()
         if endpoint is None:
             self.answers.pop("accept", None)

@@ -9,7 +9,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Note
@@ -25,7 +25,7 @@ from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
-from wizard.prompts.speech import fitted
+from wizard.prompts.speech import fitted, spoken
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 
@@ -210,13 +210,22 @@ def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int
     return wrap(text, max(limit, len(indent) + 20), first=indent if first is None else first, indent=indent)
 
 
-def host_text(host: Host) -> str:
+def aloud(text: str, indent: str = "", *, first: str | None = None) -> str:
+    """``text`` in words for those who hear it, broken into lines that fit a terminal."""
+    return wrapped(spoken(one_line(text)), indent, first=first)
+
+
+Fit: TypeAlias = Callable[..., str]
+"""`wrapped` or `aloud`."""
+
+
+def host_text(host: Host, fit: Fit = wrapped) -> str:
     """A machine in a few lines."""
-    return "\n".join(wrapped(value, " " * 10, first=f"{name:<10}") for name, value in brief(host))
+    return "\n".join(fit(value, " " * 10, first=f"{name:<10}") for name, value in brief(host))
 
 
 def advice_text(
-    advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = (), bar: bool = True
+    advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = (), fit: Fit = wrapped
 ) -> str:
     """The advice: the recommendation with its memory bill, the other ways in a line each, and what cannot be done.
 
@@ -225,28 +234,28 @@ def advice_text(
         facts: The model.
         top: Show so many choices; with 1 nothing but the recommendation. `TOP` if not given.
         figures: Formulas of the recommendation's numbers, shown after it.
-        bar: Draw the memory bill; see `memory_text`.
+        fit: Makes lines of a text.
     """
-    parts = [wrapped(f"{facts.name}: {model_line(facts)}", "  ", first="")]
+    parts = [fit(f"{facts.name}: {model_line(facts)}", "  ", first="")]
     shown = report.ordered(advice.choices)[: top or TOP]
     for number, choice in enumerate(shown, 1):
         if number == 1:
             title = f"{report.choice_title(choice)} · {report.choice_room(choice)} · {one_line(choice.release)}"
-            parts += ["", wrapped(tr("Recommended: {way}", way=title), "  ", first=""), choice_text(choice, bar=bar)]
-            parts += [figures_text(figures)] if figures else []
-            parts += _runner_up(advice) if top != 1 else []
+            parts += ["", fit(tr("Recommended: {way}", way=title), "  ", first=""), choice_text(choice, fit)]
+            parts += [figures_text(figures, fit)] if figures else []
+            parts += _runner_up(advice, fit) if top != 1 else []
         else:
             parts += [""] * (number == 2) + [
-                wrapped(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
+                fit(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
             ]
     if (more := len(advice.choices) - len(shown)) and top != 1:
         flag = f"--top {len(advice.choices)}"
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
-        parts += ["", wrapped(tr("Nothing that the wizard knows can serve this model here as asked."))]
+        parts += ["", fit(tr("Nothing that the wizard knows can serve this model here as asked."))]
     for one in report.refusals(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", wrapped(tr("Not possible: {ways}", ways=one.ways), "  ", first="")]
-        parts += [wrapped(one.text, "  "), wrapped(f"→ {one.remedy}", "    ", first="  ")]
+        parts += ["", fit(tr("Not possible: {ways}", ways=one.ways), "  ", first="")]
+        parts += [fit(one.text, "  "), fit(f"→ {one.remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
 
@@ -256,57 +265,57 @@ def _row(choice: Choice) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _runner_up(advice: Advice) -> list[str]:
+def _runner_up(advice: Advice, fit: Fit) -> list[str]:
     second = next(iter(report.ordered(advice.choices)[1:]), None)
     if second is None or not (why := report.reason(second, report.BEHIND)):
         return []
     said = tr("Runner-up: {way}. {why}", way=report.choice_title(second), why=why)
-    return [wrapped(said, "  ", first="")]
+    return [fit(said, "  ", first="")]
 
 
-def choice_text(choice: Choice, *, bar: bool = True) -> str:
+def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
     """One choice: its memory bill, its speed, what limits it, its reasons and its warnings."""
-    parts = [memory_text(choice, bar=bar)]
+    parts = [memory_text(choice, fit)]
     if speed := report.speed_sentence(choice.speed):
-        parts.append(wrapped(tr("Expected: {speed}", speed=speed), "  ", first=""))
+        parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
     if limit := report.reason(choice, report.LIMIT):
-        parts.append(wrapped(limit, "  ", first=""))
+        parts.append(fit(limit, "  ", first=""))
     why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
     if why:
-        parts.append(f"{tr('Why:')}\n{_notes(why)}")
+        parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
-        parts.append(f"{tr('Mind:')}\n{_notes(choice.warnings)}")
+        parts.append(f"{tr('Mind:')}\n{_notes(choice.warnings, fit)}")
     return "\n".join(parts)
 
 
-def figures_text(figures: Iterable[Figure]) -> str:
+def figures_text(figures: Iterable[Figure], fit: Fit = wrapped) -> str:
     """Numbers, each with its formula and its source."""
     lines = []
     for one in figures:
         lines += [
-            wrapped(f"{one.name} = {one.result}", "    ", first="  "),
-            wrapped(f"= {one.formula}", "      ", first="    "),
+            fit(f"{one.name} = {one.result}", "    ", first="  "),
+            fit(f"= {one.formula}", "      ", first="    "),
         ]
-        lines.append(wrapped(tr("Source: {source}", source=one.source), "      ", first="    "))
+        lines.append(fit(tr("Source: {source}", source=one.source), "      ", first="    "))
     return "\n".join([tr("Why these numbers:"), *lines])
 
 
-def _notes(notes: Iterable[Note]) -> str:
-    return "\n".join(wrapped(note.text, "    ", first="  - ") for note in notes)
+def _notes(notes: Iterable[Note], fit: Fit) -> str:
+    return "\n".join(fit(note.text, "    ", first="  - ") for note in notes)
 
 
-def memory_text(choice: Choice, *, bar: bool = True) -> str:
+def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
     """The memory bill: a bar of plain characters and what each of them means.
 
     Args:
         choice: Whose bill.
-        bar: Without it each part is a line of words, for those who hear it.
+        fit: Makes lines of a text; where they are heard each part is a line of words.
     """
     parts = report.bill(choice.memory)
-    title = wrapped(report.bill_title(choice), "  ", first="")
-    if not bar:
+    title = fit(report.bill_title(choice), "  ", first="")
+    if fit is aloud:
         lines = (": ".join((one.name, size(one.bytes))) + (f", {one.about}" if one.about else "") for one in parts)
-        return "\n".join([title, *(wrapped(line, "    ", first="  - ") for line in lines)])
+        return "\n".join([title, *(fit(line, "    ", first="  - ") for line in lines)])
     cells = report.shares(parts, min(60, columns() - 4))
     drawn = "".join(MARKS[one.kind] * count for one, count in zip(parts, cells, strict=True))
     legend = table([(MARKS[one.kind], one.name, size(one.bytes), one.about) for one in parts], indent="  ")
@@ -315,24 +324,26 @@ def memory_text(choice: Choice, *, bar: bool = True) -> str:
     return f"{title}\n  [{drawn}]\n{legend}"
 
 
-def step_lessons(plan: Plan, workshop: Workshop) -> Callable[[str], str]:
+def step_lessons(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
     """What a `Shower` says before each step of ``plan``."""
     steps = {step.id: step for step in plan.steps}
-    return lambda name: lesson_text(of_step(plan, steps[name], workshop)) if name in steps else ""
+    return lambda name: lesson_text(of_step(plan, steps[name], workshop), fit=fit) if name in steps else ""
 
 
-def lesson_text(lesson: Iterable[Part], indent: str = "  ") -> str:
+def lesson_text(lesson: Iterable[Part], indent: str = "  ", fit: Fit = wrapped) -> str:
     """A lesson in plain lines, one paragraph for each of its parts; commands stay as they are."""
     lines = []
     for part in lesson:
         if part.commands:
             lines += [f"{indent}{part.heading}:", *(f"{indent}    {line}" for line in plain(part.text).splitlines())]
         else:
-            lines.append(wrapped(f"{part.heading}: {part.text}", f"{indent}  ", first=indent))
+            lines.append(fit(f"{part.heading}: {part.text}", f"{indent}  ", first=indent))
     return "\n".join(lines)
 
 
-def plan_text(plan: Plan, *, commands: bool = True, files: bool = False, workshop: Workshop | None = None) -> str:
+def plan_text(
+    plan: Plan, *, commands: bool = True, files: bool = False, workshop: Workshop | None = None, fit: Fit = wrapped
+) -> str:
     """The whole plan: each step with its reason, its estimate and its exact commands, and what to know beforehand.
 
     Args:
@@ -340,6 +351,7 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False, worksho
         commands: False leaves the commands out.
         files: True shows the whole text of the files that are written, not only their names and sizes.
         workshop: Show each step's lesson, with the words of this workshop.
+        fit: Makes lines of a text.
     """
     head = tr(
         "Plan: serve {model} as {name!r} with {way}",
@@ -350,21 +362,21 @@ def plan_text(plan: Plan, *, commands: bool = True, files: bool = False, worksho
     takes = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
     # with its licence, which counts before anything is fetched
     model = tr("Model: {facts}", facts=model_line(plan.facts))
-    parts = [wrapped(line, "  ", first="") for line in (head, model, takes)]
+    parts = [fit(line, "  ", first="") for line in (head, model, takes)]
     if plan.host != "this machine":
         elsewhere = tr("Made for {host}, not for this machine: it can be shown, not run.", host=one_line(plan.host))
-        parts.append(wrapped(elsewhere, "  ", first=""))
+        parts.append(fit(elsewhere, "  ", first=""))
     for number, step in enumerate(plan.steps, 1):
-        lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ") if workshop else ""
-        parts.append(_step_text(number, step, lesson, commands=commands, files=files))
+        lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ", fit) if workshop else ""
+        parts.append(_step_text(number, step, lesson, fit, commands=commands, files=files))
     if plan.notes:
-        parts += ["", tr("To know beforehand:"), *(wrapped(note, "    ", first="  - ") for note in plan.notes)]
+        parts += ["", tr("To know beforehand:"), *(fit(note, "    ", first="  - ") for note in plan.notes)]
     return "\n".join(parts)
 
 
-def _step_text(number: int, step: Step, lesson: str, *, commands: bool, files: bool) -> str:
-    title = wrapped(f"{one_line(step.title)} ({cost(step.estimate)})", "   ", first=f"{number}. ")
-    parts = ["", title, wrapped(step.why, "   ")]
+def _step_text(number: int, step: Step, lesson: str, fit: Fit, *, commands: bool, files: bool) -> str:
+    title = fit(f"{one_line(step.title)} ({cost(step.estimate)})", "   ", first=f"{number}. ")
+    parts = ["", title, fit(step.why, "   ")]
     parts += [lesson] if lesson else []
     for action in step.actions if commands else ():
         if isinstance(action, Write) and not files:
@@ -372,7 +384,7 @@ def _step_text(number: int, step: Step, lesson: str, *, commands: bool, files: b
             said = ntr(
                 "write {path} ({count} line)", "write {path} ({count} lines)", count, count=count, path=action.path
             )
-            parts.append(wrapped(said, "     ", first="   "))
+            parts.append(fit(said, "     ", first="   "))
             continue
         lines = plain(action.shell()).split("\n")
         # A here-document must stay as it is, or its text would change when it is pasted.

@@ -12,10 +12,21 @@ import shutil
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import width, wrap
 
-SIGNS = {" · ": ", ", "•": "-", "…": "...", "▸": ">", "●": "*", "★": "*", "■": "", "✓": "ok", "✗": "no"}
+SIGNS = {
+    " · ": ", ",
+    "•": "-",
+    "…": "...",
+    "▸": ">",
+    "●": "*",
+    "★": "*",
+    "■": "",
+    "⌊": "floor(",
+    "⌋": ")",
+    "✓": "ok",
+    "✗": "no",
+}
 """Signs → ASCII that is read as a pause or a word."""
 UNITS = {
-    "B": (mark("{n} byte"), mark("{n} bytes")),
     "KiB": (mark("{n} kibibyte"), mark("{n} kibibytes")),
     "MiB": (mark("{n} mebibyte"), mark("{n} mebibytes")),
     "GiB": (mark("{n} gibibyte"), mark("{n} gibibytes")),
@@ -26,7 +37,7 @@ UNITS = {
     "min": (mark("{n} minute"), mark("{n} minutes")),
     "h": (mark("{n} hour"), mark("{n} hours")),
 }
-"""Units of `wizard.kernel.units` → words for one and for more."""
+"""Units of `wizard.kernel.units` → words for one and for more; B stays, for it is also billions of parameters."""
 _UNIT = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?) ({'|'.join(map(re.escape, UNITS))})(?![\w/-])")
 _COMMAND = re.compile(r"\s*\$ ")
 
@@ -58,9 +69,14 @@ def _unit(found: re.Match[str]) -> str:
 
 
 def fitted(text: str, limit: int | None = None) -> str:
-    """``text``, spoken, each line wrapped by words to the terminal's width under its own beginning."""
+    """``text``, spoken, in lines that fit the terminal."""
+    return folded(spoken(text), limit)
+
+
+def folded(text: str, limit: int | None = None) -> str:
+    """``text``, each line wrapped by words to the terminal's width under its own beginning; commands stay whole."""
     lines = []
-    for line in spoken(text).split("\n"):
+    for line in text.split("\n"):
         if width(line) <= (limit or columns()) or _COMMAND.match(line):
             lines.append(line)
             continue

@@ -1,0 +1,224 @@
+"""Everything that the plain door says, read as a screen reader or a braille line reads it: as characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.prompts.terminal import CTRL_D, ENTER, Terminal
+from wizard.kernel.language import LANGUAGES
+from wizard.kernel.text import plain, width
+from wizard.prompts.speech import fitted, spoken
+
+SIGNS = re.compile(
+    "["
+    "\u2190-\u21ff"  # arrows
+    "\u2300-\u23ff"  # technical
+    "\u2500-\u257f"  # box drawing
+    "\u2580-\u259f"  # blocks
+    "\u25a0-\u25ff"  # geometric shapes
+    "\u2600-\u26ff"  # symbols
+    "\u2700-\u27bf"  # dingbats
+    "\u27c0-\u27ff\u2900-\u2bff"  # more arrows
+    "\u2800-\u28ff"  # braille, as spinners use it
+    "\ue000-\uf8ff\U0001f000-\U0001faff"  # icons and emoji
+    "]"
+)
+COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|38;|48;)[0-9;]*m")
+COMMAND = re.compile(r"\s*\$ |\s*\S+$")
+"""What must stay in one line, however long: a command, or a single word such as a path."""
+
+
+@dataclass
+class Walk:
+    """A way through all questions, and what was said on it."""
+
+    terminal: Terminal
+    heard: list[str] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    """What was said between the answer before and each question's end."""
+
+    def answers(self, question: str, answer: str) -> None:
+        """Wait for ``question`` and for what says how to answer it, and answer."""
+        self.terminal.sees(question)
+        before = self._said()
+        self.terminal.child.expect(r"Enter[^\r\n]*(:|\)|one\))")
+        self.questions.append(before[-200:] + self._said())
+        self.terminal.types(answer)
+
+    def sees(self, text: str) -> None:
+        self.terminal.sees(text)
+        self._said()
+
+    def _said(self) -> str:
+        child = self.terminal.child
+        said = str(child.before) + (child.after if isinstance(child.after, str) else "")
+        self.heard.append(said)
+        return said
+
+    def ends(self) -> int:
+        status = self.terminal.ends()
+        self.heard.append(self.terminal.rest)
+        return status
+
+    @property
+    def text(self) -> str:
+        return "".join(self.heard)
+
+
+def the_whole_way(walk: Walk) -> None:
+    """Through every question that there is, wrong answers and a failing step included, to a chat."""
+    walk.answers("do you want to do?", "2\r")
+    walk.answers("Which model?", "nonsense\r")
+    walk.sees("TW-M01")
+    walk.answers("Which model?", "demo\r")
+    walk.answers("run here?", "3\r")
+    walk.answers("be different?", "2\r")
+    walk.answers("at the same time?", "many\r")
+    walk.sees("TW-U31")
+    walk.terminal.types("500\r")
+    walk.sees("So many do not fit.")
+    walk.answers("run here?", "1\r")
+    walk.answers("run here?", "3\r")
+    walk.answers("be different?", "1\r")
+    walk.answers("matters most?", "3\r")
+    walk.answers("run here?", "5\r")
+    walk.sees("Why these numbers")
+    walk.answers("run here?", "1\r")
+    walk.answers("begin?", "2\r")
+    walk.sees("$ python3 -m venv")
+    walk.answers("begin?", "5\r")
+    walk.answers("File to write", "plan.json\r")
+    walk.sees("Saved to")
+    walk.answers("begin?", "6\r")
+    for question in ("System prompt", "Temperature", "Top-p", "Longest answer", "Seed"):
+        walk.answers(question, ENTER)
+    walk.answers("begin?", "1\r")
+    walk.sees("failed")
+    walk.answers("What now?", "3\r")
+    walk.sees("line 39")
+    walk.answers("What now?", "4\r")
+    walk.answers("Which step?", "2\r")
+    walk.sees("is ready")
+    walk.sees("> ")
+    walk.terminal.types("What is Triton?\r")
+    walk.sees("You asked")
+    walk.sees("> ")
+    walk.terminal.types(CTRL_D)
+    assert walk.ends() == 0
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., Walk]]:
+    with ExitStack() as stack:
+
+        def begun(columns: int, term: str, **more: str) -> Walk:
+            arguments = ("flow", str(tmp_path), "run=fail", "running=demo")
+            terminal = Terminal(*arguments, size=(24, columns), TERM=term, COLUMNS=str(columns), **more)
+            return Walk(stack.enter_context(terminal))
+
+        yield begun
+
+
+def lines_of(walk: Walk) -> list[str]:
+    """What is in the lines once the terminal has done what it was told; only where nothing is ever written over."""
+    return [plain(line) for line in walk.text.replace("\r\n", "\n").split("\n")]
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_terminal_that_only_shows_letters_gets_letters(begin: Callable[..., Walk], columns: int) -> None:
+    walk = begin(columns, "dumb")
+    the_whole_way(walk)
+    assert "\x1b" not in walk.text
+    assert "\r" not in walk.text.replace("\r\n", ""), "nothing is written over"
+    assert SIGNS.findall(walk.text) == []
+    wide = [line for line in lines_of(walk) if width(line) > columns and not COMMAND.match(line)]
+    assert [line for line in wide if not re.search(r"(?::|\)|>) ?\S*$", line)] == [], "a typed answer may be behind it"
+    states = ("Step 1 of 2: skipped", "Step 2 of 2: failed after 0.1 seconds", "Step 2 of 2: done in 0.1 seconds")
+    heard = " ".join(" ".join(lines_of(walk)).split())
+    assert [state for state in (*states, "demo is ready", "What to do: ") if state not in heard] == []
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_with_menus_nothing_is_said_by_colour_or_sign_alone(begin: Callable[..., Walk], columns: int) -> None:
+    walk = begin(columns, "xterm-256color", NO_COLOR="1")
+    the_whole_way(walk)
+    assert COLOUR.findall(walk.text) == []
+    assert SIGNS.findall(walk.text) == []
+    assert "Step 2 of 2: done in 0.1 seconds" in " ".join(plain(walk.text).split())
+
+
+@pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
+def test_every_question_says_how_to_answer_it_and_what_enter_means(begin: Callable[..., Walk], term: str) -> None:
+    walk = begin(80, term)
+    the_whole_way(walk)
+    said = [" ".join(plain(one).split()) for one in walk.questions]
+    how = re.compile(r"Type 1 to \d+, or press Enter for \d+:|\(arrow keys and Enter, or type a number; |Enter: .+\)")
+    assert [one for one in said if not how.search(one)] == []
+
+
+def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
+    from io import StringIO
+
+    from wizard.prompts.show import Shower
+    from wizard.run.events import Progress, StepFinished, StepStarted
+
+    class FakeTerminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = FakeTerminal()
+    shower = Shower(out, aloud=True)
+    shower.show(StepStarted("model", "Get the model", 2, 6, 0.0))
+    for second in range(1, 31):
+        shower.show(Progress("model", second / 100, 100.0 - second, "", float(second)))
+    shower.show(StepFinished("model", "done", 30.0, "", 30.0))
+    assert out.getvalue().splitlines() == [
+        "Step 2 of 6: Get the model",
+        "Step 2 of 6: 10%, 1 minute 30 seconds left",
+        "Step 2 of 6: 20%, 1 minute 20 seconds left",
+        "Step 2 of 6: 30%, 1 minute 10 seconds left",
+        "Step 2 of 6: done in 30 seconds",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("  → Free some space.", "  What to do: Free some space."),
+        ("fp16 → int8", "fp16 to int8"),
+        ("a · b …", "a, b ..."),
+        ("1.5 GiB, 1 KiB, 220 MB/s", "1.5 gibibytes, 1 kibibyte, 220 megabytes per second"),
+        ("3 min 20 s, 50 ms, 2 h 5 min", "3 minutes 20 seconds, 50 milliseconds, 2 hours 5 minutes"),
+        ("8.03 B parameters", "8.03 B parameters"),
+        ("   $ dd bs=1 s · → 5 GiB", "   $ dd bs=1 s · → 5 GiB"),
+        ("39 tokens/s each", "39 tokens/s each"),
+    ],
+)
+def test_signs_and_units_are_words(text: str, heard: str) -> None:
+    assert spoken(text) == heard
+
+
+def test_lines_are_broken_at_words_under_their_beginning_with_wide_characters_counted() -> None:
+    text = "  - 서버가 모델을 준비합니다 그리고 다시 시작합니다\n$ a command that is never broken anywhere at all"
+    assert fitted(text, 24).split("\n") == [
+        "  - 서버가 모델을",
+        "    준비합니다 그리고",
+        "    다시 시작합니다",
+        "$ a command that is never broken anywhere at all",
+    ]
+    assert "ko" in LANGUAGES
+
+
+def test_pexpect_would_see_a_sign() -> None:
+    """The checks above can fail."""
+    assert SIGNS.findall("✓ ● → █ ⠋ │ 🚀") == ["✓", "●", "→", "█", "⠋", "│", "🚀"]
+    assert COLOUR.search("\x1b[32mdone")
+    assert not COLOUR.search("\x1b[1m\x1b[0;7m")
+    assert pexpect.EOF
