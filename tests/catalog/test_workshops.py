@@ -141,3 +141,10 @@ def test_a_language_that_there_is_not(written: Written) -> None:
     error = refused(written('title = "Mine"\nlanguage = "tlh"'))
     assert error.code == "TW-D25"
     assert "en, ko" in error.todo
+
+
+def test_the_file_in_the_documentation_is_one(written: Written) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "workshops.md").read_text(encoding="utf-8")
+    found = workshop(written(page.split("```toml\n")[1].split("```")[0]))
+    assert found.ports_per_seat == 10
+    assert found.say.steps
