@@ -33,8 +33,8 @@ class Conversations(Vertical):
         Binding("enter", "open", mark("Open"), priority=True, key_display="⏎", id="chat.list_open"),
         Binding("up", "move(-1)", mark("Move"), priority=True, key_display="↑↓", id="chat.list_up"),
         Binding("down", "move(1)", mark("Move"), priority=True, show=False, id="chat.list_down"),
-        Binding("f2", "rename", mark("Rename"), priority=True, id="chat.list_rename"),
-        Binding("f8,ctrl+d", "delete", mark("Delete"), priority=True, key_display="^D", id="chat.list_delete"),
+        Binding("ctrl+x", "rename", mark("Rename"), priority=True, id="chat.list_rename"),
+        Binding("ctrl+d", "delete", mark("Delete"), priority=True, id="chat.list_delete"),
     ]
 
     class Chosen(Message):

@@ -1,0 +1,258 @@
+"""Beside the chat: a second model, the server's log, probabilities, presets, the last request as a command."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.tui.chatting import chatting, lines, notes, words
+from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, FakeJourney
+from tests.tui.walking import asked, screen, wait_for
+from wizard.catalog.presets import Preset
+from wizard.chat.ask import unreachable
+from wizard.chat.conversation import Conversation, Stats, TokenLogprob
+from wizard.tui.chat_view import ChatView, comparison
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.logprobs import LogprobsScreen, alternatives, level, shown
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.tail import BEGIN, Tail
+from wizard.tui.widgets.live_log import LiveLog
+from wizard.tui.widgets.log_panel import LogPanel
+
+SLOW = Stats(48, 0.09, 2.0, "stop")
+TOKENS = tuple(
+    TokenLogprob(text, math.log(share), ((text, math.log(share)), (" other", math.log(0.05))))
+    for text, share in (("Tri", 0.95), ("ton", 0.6), (" is", 0.3), ("\n", 0.04), (" a", 0.99))
+)
+
+
+def both() -> FakeJourney:
+    return FakeJourney(running=(ENDPOINT, SECOND), chat_stats={"second": SLOW})
+
+
+@pytest.mark.parametrize("size", [(140, 40), (80, 24), (40, 15)])
+async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[int, int]) -> None:
+    made = both()
+    async with chatting(made, size) as (pilot, chat):
+        await asked(pilot, "Alone", chat)
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await asked(pilot, "Both", chat)
+        rival = chat.rival
+        assert rival is not None
+        await wait_for(pilot, lambda: not rival.view.busy and rival.view.stats)
+        assert [one.content for one in made.asked[2].messages] == ["Both"]
+        assert chat.view.said("user") == ["Alone", "Both"]
+        assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")
+        assert "24.6 tokens/s" in words(chat, "#second .figures")
+        beside = rival.region.x > chat.talk.region.x
+        assert beside == (size[0] >= 100)
+        assert rival.region.width > 0
+        await pilot.press("ctrl+r")
+        await wait_for(pilot, lambda: len(made.asked) == 5)
+        await wait_for(pilot, lambda: not chat.busy)
+        await pilot.press("f6")
+        await wait_for(pilot, lambda: chat.rival is None)
+        await pilot.pause()
+        assert not chat.query_one("#comparison").display
+        await asked(pilot, "Alone again", chat)
+        assert len(made.asked) == 6
+
+
+async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
+    made = both()
+    made.vanishes = "second"
+    async with chatting(made, (140, 40)) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await asked(pilot, "Both", chat)
+        rival = chat.rival
+        assert rival is not None
+        await wait_for(pilot, lambda: rival.view.error)
+        assert "TW-C03" in words(chat, "#second ErrorPanel")
+        assert chat.view.error is None
+        assert chat.view.said("assistant") == [made.answer]
+
+
+async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
+    made = FakeJourney()
+    made.elsewhere = unreachable("http://far:9000", "refused")
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await screen(pilot, FormScreen)
+        await pilot.press(*"http://far:9000", "enter")
+        await wait_for(pilot, lambda: "TW-C01" in notes(pilot))
+        await screen(pilot, FormScreen)  # with the address to be mended
+        made.elsewhere = ELSEWHERE
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        assert chat.rival is not None
+        assert chat.rival.endpoint == ELSEWHERE
+
+
+async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
+    async with chatting(both()) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("escape")
+        await screen(pilot, ChatScreen)
+        assert chat.rival is None
+
+
+def test_what_cannot_be_compared_is_not() -> None:
+    measured = ChatView(Conversation(), stats=SLOW)
+    silent = ChatView(Conversation(), stats=Stats(None, 0.1, 2.0, "stop"))
+    assert "as fast" not in comparison(("a", measured), ("b", silent)).plain
+    assert "Both are about as fast" in comparison(("a", measured), ("b", measured)).plain
+
+
+async def test_the_log_is_followed_beside_the_chat(tmp_path: Path) -> None:
+    log = tmp_path / "triton.log"
+    log.write_text("I1121 first [bold]\x1b[31mline\n")
+    made = FakeJourney(running=(replace(ENDPOINT, log=str(log)),))
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f7")
+        await wait_for(pilot, lambda: [*chat.query(LiveLog)] and chat.query_one(LiveLog).lines)
+        with log.open("a") as file:
+            file.write("second\nhalf")
+        await wait_for(pilot, lambda: chat.query_one(LiveLog).lines == ["I1121 first [bold]line", "second"])
+        await pilot.press("f7")
+        await wait_for(pilot, lambda: not chat.query(LogPanel))
+
+
+@pytest.mark.parametrize(("log", "said"), [("", "runs elsewhere"), ("/no/such/file.log", "No such file")])
+async def test_a_log_that_is_not_there_says_so(log: str, said: str) -> None:
+    made = FakeJourney(running=(replace(ENDPOINT, log=log),))
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f7")
+        await wait_for(pilot, lambda: [*chat.query(LiveLog)] and said in "".join(chat.query_one(LiveLog).lines))
+
+
+def test_a_long_log_begins_near_its_end_and_one_that_was_begun_anew_from_its_beginning(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("".join(f"line {number}\n" for number in range(10_000)))
+    tail = Tail(str(log))
+    found = tail.read()
+    assert found[-1] == "line 9999"
+    assert all(line.startswith("line ") for line in found)
+    assert sum(len(line) + 1 for line in found) <= BEGIN
+    assert tail.read() == []
+    log.write_text("anew\n")
+    assert tail.read() == ["anew"]
+    log.unlink()
+    with pytest.raises(OSError, match="No such file"):
+        tail.read()
+
+
+async def test_probabilities_are_asked_for_and_then_shown() -> None:
+    made = FakeJourney(logprobs=TOKENS)
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f8")
+        await pilot.pause()
+        assert "From the next answer on" in notes(pilot)
+        await asked(pilot, "Q", chat)
+        assert made.asked[0].sampling.logprobs == 5
+        await pilot.press("f8")
+        window = await screen(pilot, LogprobsScreen)
+        assert "Token 1 of 5" in str(window.query_one("#alternatives").render())
+        await pilot.press("down")
+        await pilot.pause()
+        said = str(window.query_one("#alternatives").render())
+        assert "Token 2 of 5" in said
+        assert "60.0 %" in said
+        assert "5.0 %" in said
+        await pilot.press("down", "down", "down", "down")
+        await pilot.pause()
+        assert "↵" in str(window.query_one("#alternatives").render())
+        await pilot.press("right", "right", "right", "left", "up", "escape")
+        await screen(pilot, ChatScreen)
+
+
+async def test_a_server_that_gives_no_probabilities_is_named_as_such() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        await pilot.press("f8", "f8")
+        await pilot.pause()
+        assert "with the next answer" in notes(pilot)
+        await asked(pilot, "Q", chat)
+        await pilot.press("f8")
+        await pilot.pause()
+        assert "says nothing of probabilities" in notes(pilot)
+        assert pilot.app.screen is chat
+
+
+def test_every_level_of_probability_looks_otherwise_without_colours_too() -> None:
+    styles = [level(token) for token in TOKENS[:4]]
+    marks = [{word for word in style.split() if not word.startswith("$")} for style in styles]
+    assert len({frozenset(each) for each in marks}) == 4
+    assert "▸ Tri" in alternatives(TOKENS[0], 0, 5).plain
+    assert shown("") == "∅"
+
+
+async def test_a_preset_brings_its_system_prompt_and_settings() -> None:
+    made = FakeJourney(own_presets=(Preset("mine", "", "", {}, own=True),))
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await pilot.press("f9")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await screen(pilot, ChatScreen)
+        await wait_for(pilot, lambda: chat.view.conversation.system == "Be precise.")
+        assert chat.view.conversation.sampling.temperature == 0.0
+        assert lines(chat.talk.transcript)[1] == "System: Be precise."
+        assert chat.view.said("user") == ["Q"]
+
+
+async def test_the_present_settings_are_kept_as_a_preset_and_removed_again() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f9")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.view.conversation.system)
+        await screen(pilot, ChatScreen)
+        await pilot.press("f9")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await screen(pilot, FormScreen)
+        await pilot.press(*"no name", "enter")
+        await wait_for(pilot, lambda: "TW-D11" in notes(pilot))
+        await pilot.press("f9")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await screen(pilot, FormScreen)
+        await pilot.press(*"brief", "enter")
+        await wait_for(pilot, lambda: "brief.toml" in notes(pilot))
+        saved = next(Path.home().rglob("brief.toml"))
+        assert "Be precise." in saved.read_text()
+        made.own_presets = (Preset("brief", own=True),)
+        await pilot.press("f9")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "down", "down", "enter")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: not saved.exists())
+
+
+async def test_the_last_request_is_shown_as_commands() -> None:
+    from wizard.chat.snippet import Request
+
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        chat.talk.request = Request("http://127.0.0.1:8010/v2/models/demo/generate_stream", {"text_input": "Q"}, "demo", "x:1")
+        await pilot.press("ctrl+o")
+        text = (await screen(pilot, ReaderScreen))._text
+        for word in ("curl -sSN http://127.0.0.1:8010", '"text_input": "Q"', "tritonclient", "urllib.request"):
+            assert word in text
+        await pilot.press("c")
+        assert pilot.app.clipboard == text

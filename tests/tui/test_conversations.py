@@ -1,0 +1,224 @@
+"""Kept conversations in the chat: found, opened, renamed, deleted, and had again after the wizard was left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.tui.chatting import chatting, lines, notes, to_running_chat, words
+from tests.tui.fake_journey import ENDPOINT, FakeJourney
+from tests.tui.walking import StillApp, asked, screen, to_machine, wait_for
+from wizard.chat.history import History
+from wizard.kernel.errors import WorkspaceError
+from wizard.tui.keeping import Keeping
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.chat_windows import ConversationsScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.widgets.conversations import Conversations
+from wizard.tui.widgets.prompt import Prompt
+
+WIDE = (140, 40)
+NARROW = (80, 24)
+
+
+def history() -> History:
+    return FakeJourney().history(None)  # type: ignore[arg-type]
+
+
+def titles(found: Conversations) -> list[str]:
+    return [one.title for one in found._entries]
+
+
+async def two(pilot: Pilot[Any], chat: ChatScreen, made: FakeJourney) -> None:
+    """Two conversations, the second of which is open."""
+    made.answer = "It is about apples."
+    await asked(pilot, "First", chat)
+    await pilot.press("ctrl+n")
+    await pilot.pause()
+    made.answer = "It is about pears."
+    await asked(pilot, "Second", chat)
+    await wait_for(pilot, lambda: len(history().search("")) == 2)
+
+
+async def listed(pilot: Pilot[Any], count: int) -> Conversations:
+    """The list, open beside the chat or in a window, with that many rows."""
+    await wait_for(pilot, lambda: [*pilot.app.screen.query(Conversations)])
+    found = pilot.app.screen.query_one(Conversations)
+    await wait_for(pilot, lambda: len(found._entries) == count and found.is_mounted)
+    await pilot.pause()
+    return found
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_an_earlier_conversation_is_found_by_what_was_said_and_gone_on_with(size: tuple[int, int]) -> None:
+    made = FakeJourney()
+    async with chatting(made, size) as (pilot, chat):
+        await two(pilot, chat, made)
+        await pilot.press("f4")
+        found = await listed(pilot, 2)
+        assert titles(found) == ["Second", "First"]
+        await pilot.press(*"apples")
+        await listed(pilot, 1)
+        await pilot.press("enter")
+        await screen(pilot, ChatScreen)
+        await wait_for(pilot, lambda: chat.view.said("user") == ["First"])
+        assert "It is about apples." in lines(chat.talk.transcript)
+        if size == WIDE:
+            await pilot.press("f4")
+            await wait_for(pilot, lambda: not chat.query(Conversations))
+        await asked(pilot, "More", chat)
+        await wait_for(pilot, lambda: history().search("")[0].messages == 4)
+        assert [one.title for one in history().search("")] == ["First", "Second"]
+
+
+async def test_it_is_there_after_the_wizard_was_left() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await two(pilot, chat, made)
+    async with chatting(made) as (pilot, chat):
+        assert chat.view.conversation.messages == ()
+        await pilot.press("f4")
+        await screen(pilot, ConversationsScreen)
+        await listed(pilot, 2)
+        await pilot.press("down", "enter")
+        await screen(pilot, ChatScreen)
+        await wait_for(pilot, lambda: chat.view.said("assistant") == ["It is about apples."])
+
+
+async def test_renaming_and_deleting_ask_first() -> None:
+    made = FakeJourney()
+    async with chatting(made, WIDE) as (pilot, chat):
+        await two(pilot, chat, made)
+        await pilot.press("f4")
+        found = await listed(pilot, 2)
+        await pilot.press("ctrl+x")
+        await screen(pilot, FormScreen)
+        await pilot.press("ctrl+u", *"Pears and more", "enter")
+        await wait_for(pilot, lambda: titles(found) == ["Pears and more", "First"])
+        await pilot.press("down", "ctrl+d")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await screen(pilot, ChatScreen)
+        assert len(history().search("")) == 2
+        await pilot.press("down", "ctrl+d")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: titles(found) == ["Pears and more"])
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(chat.focused, Prompt)
+        await asked(pilot, "Again", chat)
+        await wait_for(pilot, lambda: history().search("")[0].messages == 4)
+        assert [one.title for one in history().search("")] == ["Pears and more"]
+
+
+async def test_the_open_conversation_may_be_deleted_and_what_follows_is_another_one() -> None:
+    made = FakeJourney()
+    async with chatting(made, WIDE) as (pilot, chat):
+        await two(pilot, chat, made)
+        await pilot.press("f4")
+        found = await listed(pilot, 2)
+        await pilot.press("ctrl+d")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: titles(found) == ["First"])
+        await pilot.press("f4")
+        await wait_for(pilot, lambda: not chat.query(Conversations))
+        await asked(pilot, "On", chat)
+        await wait_for(pilot, lambda: len(history().search("")) == 2)
+
+
+async def test_an_empty_list_and_a_search_in_vain_say_so() -> None:
+    async with chatting(FakeJourney(), NARROW) as (pilot, chat):
+        await pilot.press("f4")
+        window = await screen(pilot, ConversationsScreen)
+        await wait_for(pilot, lambda: "Nothing is kept yet" in str(window.query_one("#none").render()))
+        await pilot.press(*"xy")
+        await wait_for(pilot, lambda: "Nothing has these words" in str(window.query_one("#none").render()))
+        assert window.query_one("#search", Input).value == "xy"
+        await pilot.press("enter", "ctrl+x", "ctrl+d", "escape")
+        assert await screen(pilot, ChatScreen) is chat
+
+
+async def test_no_other_conversation_is_opened_while_an_answer_comes() -> None:
+    made = FakeJourney()
+    async with chatting(made, WIDE) as (pilot, chat):
+        await two(pilot, chat, made)
+        made.hold_chat = True
+        await pilot.press(*"Hold", "enter")
+        await wait_for(pilot, lambda: chat.view.busy)
+        await pilot.press("f4")
+        await listed(pilot, 2)
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: "stop it first" in notes(pilot))
+        assert chat.view.said("user") == ["Second", "Hold"]
+
+
+async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> None:
+    path = history().path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database at all, but long enough to be taken for one" * 100)
+    async with chatting(FakeJourney(), NARROW) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await wait_for(pilot, lambda: "TW-C20" in notes(pilot))
+        assert len(chat.view.said("assistant")) == 1
+        await pilot.press("f4")
+        window = await screen(pilot, ConversationsScreen)
+        await wait_for(pilot, lambda: "TW-C20" in str(window.query_one("#none").render()))
+    assert path.read_bytes().startswith(b"no database")
+
+
+async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:
+    made = FakeJourney()
+    async with chatting(made, NARROW) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await wait_for(pilot, lambda: history().search(""))
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "down", "enter")
+        await to_machine(pilot)
+        await pilot.press("escape")
+        chat = await to_running_chat(pilot)
+        await asked(pilot, "On", chat)
+        await wait_for(pilot, lambda: history().search("")[0].messages == 4)
+        assert len(history().search("")) == 1
+
+
+async def test_what_is_saved_while_another_is_begun_stays_apart() -> None:
+    async with StillApp(FakeJourney()).run_test(size=NARROW):
+        from wizard.chat.conversation import Conversation
+
+        keeping = Keeping(history(), ENDPOINT, private=False)
+        one = Conversation().said("user", "one")
+        await keeping.save(one)
+        number = keeping.kept.id
+        await keeping.save(one.said("assistant", "1"))
+        assert keeping.kept.id == number
+        keeping.begin(private=False)
+        assert keeping.kept.id is None
+        await keeping.save(Conversation())
+        assert keeping.kept.id is None
+        keeping.begin(private=True)
+        await keeping.save(one)
+        assert len(await keeping.search("")) == 1
+        history().path.chmod(0o000)
+        history().path.unlink()
+        history().path.mkdir()
+        keeping.begin(private=False)
+        with pytest.raises(WorkspaceError, match="TW-C2"):
+            await keeping.save(one)
+
+
+async def test_settings_that_keep_nothing_begin_private() -> None:
+    app = StillApp(FakeJourney(running=(ENDPOINT,)))
+    async with app.run_test(size=NARROW) as pilot:
+        app.change_settings(keep_chats=False)
+        chat = await to_running_chat(pilot)
+        assert "private" in words(chat, ".heading")
+        await asked(pilot, "Q", chat)
+        await pilot.pause()
+    assert not history().path.exists()
