@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wizard.chat.conversation import Message, TokenLogprob
 from wizard.kernel.errors import ModelError, ServerError, UsageError, WizardError
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 
 
@@ -89,8 +90,8 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
         return model_ended(model)
     return ServerError(
         "TW-C04",
-        f"the server could not answer: {plain(text)}",
-        "See what happened with `triton-wizard logs`, then ask again.",
+        tr("the server could not answer: {text}", text=plain(text)),
+        tr("See what happened with `triton-wizard logs`, then ask again."),
     )
 
 
@@ -98,8 +99,8 @@ def unreachable(where: str, cause: object) -> ServerError:
     """Nobody listens at ``where``."""
     return ServerError(
         "TW-C01",
-        f"no server answers at {where}: {plain(str(cause))}",
-        "See `triton-wizard status`; start it with `triton-wizard up`.",
+        tr("no server answers at {where}: {cause}", where=where, cause=plain(str(cause))),
+        tr("See `triton-wizard status`; start it with `triton-wizard up`."),
     )
 
 
@@ -107,8 +108,8 @@ def no_model(model: str, detail: str) -> ServerError:
     """The server runs but does not serve ``model``."""
     return ServerError(
         "TW-C02",
-        f"the server does not serve the model {model!r}: {plain(detail)}",
-        "Check the name; if the model failed to load, `triton-wizard logs` says why.",
+        tr("the server does not serve the model {model}: {detail}", model=repr(model), detail=plain(detail)),
+        tr("Check the name; if the model failed to load, `triton-wizard logs` says why."),
     )
 
 
@@ -116,8 +117,10 @@ def lost(where: str, cause: object) -> ServerError:
     """The connection ended before the answer did."""
     return ServerError(
         "TW-C03",
-        f"the server at {where} went away in the middle of the answer: {plain(str(cause))}",
-        "See `triton-wizard status` and `triton-wizard logs`; then start it again with `triton-wizard up`.",
+        tr(
+            "the server at {where} went away in the middle of the answer: {cause}", where=where, cause=plain(str(cause))
+        ),
+        tr("See `triton-wizard status` and `triton-wizard logs`; then start it again with `triton-wizard up`."),
     )
 
 
@@ -125,8 +128,14 @@ def model_ended(model: str) -> ServerError:
     """The process that computes the answers is gone; Triton itself lives on."""
     return ServerError(
         "TW-C11",
-        f"the process of the model {model!r} has ended (killed, crashed or out of memory): it answers no more",
-        f"Start it again: `triton-wizard up {model}`. If it happens again, give it more memory or a smaller model.",
+        tr(
+            "the process of the model {model} has ended (killed, crashed or out of memory): it answers no more",
+            model=repr(model),
+        ),
+        tr(
+            "Start it again: `triton-wizard up {model}`. If it happens again, give it more memory or a smaller model.",
+            model=model,
+        ),
     )
 
 
@@ -134,8 +143,8 @@ def too_long(detail: str) -> UsageError:
     """The last message alone does not fit."""
     return UsageError(
         "TW-C05",
-        f"this message is too long for the served model: {plain(detail)}",
-        "Shorten it, or serve the model with a longer context.",
+        tr("this message is too long for the served model: {detail}", detail=plain(detail)),
+        tr("Shorten it, or serve the model with a longer context."),
     )
 
 
@@ -143,8 +152,8 @@ def bad_template(detail: object) -> ModelError:
     """The model's own chat template cannot make a prompt of these messages."""
     return ModelError(
         "TW-C06",
-        f"the model's chat template does not take this conversation: {plain(str(detail))}",
-        "Begin a new conversation without a system prompt; if that fails too, the model's template is broken.",
+        tr("the model's chat template does not take this conversation: {detail}", detail=plain(str(detail))),
+        tr("Begin a new conversation without a system prompt; if that fails too, the model's template is broken."),
     )
 
 
@@ -152,8 +161,12 @@ def not_triton(where: str, detail: object) -> ServerError:
     """Something else answers at ``where``."""
     return ServerError(
         "TW-C07",
-        f"what answers at {where} is not a Triton server with a chat model: {plain(str(detail))}",
-        "Check the address; `triton-wizard status` shows the wizard's own servers.",
+        tr(
+            "what answers at {where} is not a Triton server with a chat model: {detail}",
+            where=where,
+            detail=plain(str(detail)),
+        ),
+        tr("Check the address; `triton-wizard status` shows the wizard's own servers."),
     )
 
 
@@ -161,8 +174,11 @@ def key_wanted(where: str, detail: str) -> ServerError:
     """The server lets nobody in without an API key, or not with this one."""
     return ServerError(
         "TW-C12",
-        f"the server at {where} refuses the API key or wants one: {plain(detail)}",
-        f"Put the right key into the environment variable {API_KEY}, or start the chat in a terminal and type it.",
+        tr("the server at {where} refuses the API key or wants one: {detail}", where=where, detail=plain(detail)),
+        tr(
+            "Put the right key into the environment variable {name}, or start the chat in a terminal and type it.",
+            name=API_KEY,
+        ),
     )
 
 
@@ -170,8 +186,15 @@ def key_not_sent(where: str, detail: str) -> ServerError:
     """The server wants an API key, and others on the way there could read it."""
     return ServerError(
         "TW-C17",
-        f"the server at {where} wants an API key, which is not sent unencrypted to another machine: {plain(detail)}",
-        "Use its https:// address, or a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and its end here.",
+        tr(
+            "the server at {where} wants an API key, which is not sent unencrypted to another machine: {detail}",
+            where=where,
+            detail=plain(detail),
+        ),
+        tr(
+            "Use its https:// address, or a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and "
+            "its end here."
+        ),
     )
 
 
@@ -179,8 +202,12 @@ def no_tokenizer(model: str, detail: object) -> UsageError:
     """A model that takes and gives token ids cannot be talked to without its tokenizer."""
     return UsageError(
         "TW-C13",
-        f"the model {model!r} speaks in token ids, and its tokenizer cannot be read: {plain(str(detail))}",
-        "Name the model's folder, the one with tokenizer.json: `triton-wizard chat --tokenizer FOLDER`.",
+        tr(
+            "the model {model} speaks in token ids, and its tokenizer cannot be read: {detail}",
+            model=repr(model),
+            detail=plain(str(detail)),
+        ),
+        tr("Name the model's folder, the one with tokenizer.json: `triton-wizard chat --tokenizer FOLDER`."),
     )
 
 
@@ -188,8 +215,12 @@ def not_openai(where: str, detail: object) -> ServerError:
     """What answers is no OpenAI-compatible server."""
     return ServerError(
         "TW-C14",
-        f"what answers at {where} does not speak OpenAI's chat completions: {plain(str(detail))}",
-        "Check the address; it mostly ends with /v1.",
+        tr(
+            "what answers at {where} does not speak OpenAI's chat completions: {detail}",
+            where=where,
+            detail=plain(str(detail)),
+        ),
+        tr("Check the address; it mostly ends with /v1."),
     )
 
 

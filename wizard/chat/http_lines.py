@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from urllib.parse import urlsplit
 
 from wizard.chat.ask import lost, unreachable
+from wizard.kernel.language import tr
 
 CONNECT_S = 5.0
 
@@ -39,7 +40,7 @@ async def lines(
         opening = asyncio.open_connection(parts.hostname, parts.port or (443 if secure else 80), ssl=secure or None)
         reader, writer = await asyncio.wait_for(opening, CONNECT_S)
     except (OSError, asyncio.TimeoutError) as error:
-        raise unreachable(where, error or "no answer") from error
+        raise unreachable(where, error or tr("no answer")) from error
     try:
         sent()
         writer.write(_head(parts.path, parts.netloc, len(body), headers) + body)

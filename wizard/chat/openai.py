@@ -35,6 +35,7 @@ from wizard.chat.snippet import NOT_OPENAIS, Request
 from wizard.chat.template import TIMEOUT_S, ServedModel
 from wizard.chat.wire import OPENAI, VLLM_LARGEST_SEED, Wire
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.plan.plan import Ports
 from wizard.serve.endpoint import Endpoint
@@ -60,12 +61,17 @@ def at(url: str, model: str | None = None) -> Endpoint:
         if len(names) != 1:
             raise UsageError(
                 "TW-C16",
-                f"the server at {base} has {len(names)} models: {plain(', '.join(names)) or 'none'}",
-                "Name one of them with --model.",
+                tr(
+                    "the server at {base} has {count} models: {names}",
+                    base=base,
+                    count=len(names),
+                    names=plain(", ".join(names)) or tr("none"),
+                ),
+                tr("Name one of them with --model."),
             )
         model = names[0]
     elif model not in names:
-        raise no_model(model, f"it has {', '.join(names) or 'none'}")
+        raise no_model(model, tr("there are: {names}", names=", ".join(names) or tr("none")))
     ports = Ports(port, port, port)
     return Endpoint(base, model, host, ports, 0, "", "", protocol="openai", url=base)
 
@@ -78,7 +84,7 @@ def served_model(base: str, model: str) -> ServedModel:
     """
     found = next((each for each in _models(base) if each["id"] == model), None)
     if found is None:
-        raise no_model(model, "it is not in the server's list")
+        raise no_model(model, tr("it is not in the server's list"))
     length = found.get("max_model_len")  # vLLM says it
     return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
 
@@ -182,7 +188,7 @@ class _Events:
             ServerError: TW-C03 if neither a reason nor ``[DONE]`` came: the answer was cut short.
         """
         if not (self._done or self._finish):
-            raise lost(self._base, "the stream ended early")
+            raise lost(self._base, tr("the stream ended early"))
         return Piece("", self._tokens, self._finish or "end")
 
 
@@ -220,7 +226,11 @@ def _checked(url: str) -> tuple[str, str, int]:
         parts, port = urlsplit(""), 0
     odd = not url.isascii() or not url.isprintable() or " " in url
     if odd or parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise UsageError("TW-C15", f"{plain(url)!r} is no URL of a server", "For example: http://127.0.0.1:9000/v1")
+        raise UsageError(
+            "TW-C15",
+            tr("{url} is no URL of a server", url=repr(plain(url))),
+            tr("For example: {example}", example="http://127.0.0.1:9000/v1"),
+        )
     path = parts.path.rstrip("/") or "/v1"
     return f"{parts.scheme}://{parts.netloc}{path}", parts.hostname, port
 
@@ -274,7 +284,7 @@ def _key(base: str, said: str) -> dict[str, str]:
         raise key_not_sent(base, said)
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise key_wanted(base, "the key holds characters that no key has")
+        raise key_wanted(base, tr("the key holds characters that no key has"))
     if not key:
         raise key_wanted(base, said)
     return {"Authorization": f"Bearer {key}"}

@@ -21,6 +21,7 @@ from wizard.chat.watch import watched
 from wizard.chat.wire import LLM_API, OPENAI, TEXT, TOKEN_IDS, VLLM, WIZARD
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import ntr, tr
 from wizard.model.special import pattern
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
@@ -61,9 +62,9 @@ async def answer(
     """
     conversation.sampling.check()
     if protocol not in ("grpc", "http"):
-        raise UsageError("TW-C09", f"there is no protocol {protocol!r}", "Use grpc or http.")
+        raise UsageError("TW-C09", tr("there is no protocol {name}", name=repr(protocol)), tr("Use grpc or http."))
     if not conversation.messages or not conversation.messages[-1].content.strip():
-        raise UsageError("TW-C10", "there is no question to answer", "Say something first.")
+        raise UsageError("TW-C10", tr("there is no question to answer"), tr("Say something first."))
     if served is None:
         served = await asyncio.to_thread(described, endpoint)
     process = await asyncio.to_thread(find.model_process, replace(endpoint, model=served.name))
@@ -125,20 +126,36 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
     notes = [served.note] if served.note and first else []
     if not served.takes_turns:
         notes.append(
-            "This model has no chat template: it continues your last message and knows nothing of the earlier ones."
+            tr("This model has no chat template: it continues your last message and knows nothing of the earlier ones.")
         )
     elif dropped := len(conversation.messages) - len(kept.messages):
-        context = f" of {served.max_seq_len:,} tokens" if served.max_seq_len else ""
-        notes.append(f"The oldest {dropped} messages were left out: the model's context{context} is full.")
+        notes.append(_left_out(dropped, served.max_seq_len))
     if lacks := served.wire.lacks(ask):
-        notes.append(f"This model takes no {' and no '.join(lacks)}; the answer is given without.")
+        notes.append(tr("This model takes no {names}; the answer is given without.", names=", ".join(lacks)))
     return "\n".join(notes) or None
+
+
+def _left_out(count: int, context: int | None) -> str:
+    if context is None:
+        return ntr(
+            "The oldest message was left out: the model's context is full.",
+            "The oldest {count} messages were left out: the model's context is full.",
+            count,
+            count=count,
+        )
+    return ntr(
+        "The oldest message was left out: the model's context of {context:,} tokens is full.",
+        "The oldest {count} messages were left out: the model's context of {context:,} tokens is full.",
+        count,
+        count=count,
+        context=context,
+    )
 
 
 def _tokenizer(served: ServedModel) -> Tokenizer | None:
     if served.folder is None or not (Path(served.folder) / "tokenizer.json").is_file():
         if served.wire.format is TOKEN_IDS:
-            raise no_tokenizer(served.name, f"there is no tokenizer.json in {served.folder}")
+            raise no_tokenizer(served.name, tr("there is no tokenizer.json in {folder}", folder=served.folder))
         return None
     return Tokenizer(served.folder, served.name)
 

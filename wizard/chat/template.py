@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.chat.wire import OPENAI, OWN, TEXT, TOKEN_IDS, Wire, engine_of, wire_of
+from wizard.kernel.language import tr
 from wizard.model import chat_format
 from wizard.model.facts import ChatFormat
 from wizard.model.special import broken, pattern
@@ -82,14 +83,16 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
         engine = _engine(url, config)
         wire = wire_of(config, engine)
         if wire is None:
-            raise ValueError(f"the inputs of {model!r} are those of no format that the wizard knows")
+            raise ValueError(
+                tr("the inputs of {model} are those of no format that the wizard knows", model=repr(model))
+            )
         folder = folder or _tokenizer_dir(url, config)
         note = None
         if engine and wire.format is TEXT:
             if folder and (direct := wire_of(engine)):
                 model, config, wire = str(engine["name"]), engine, direct
             else:
-                note = (
+                note = tr(
                     "Stopping an answer does not stop the engine behind an ensemble. Name the model's folder with "
                     "--tokenizer, and the engine is asked directly."
                 )
@@ -142,7 +145,7 @@ def _tokenizer_dir(url: str, config: Mapping[str, Any]) -> str | None:
 def _served(name: str, config: Mapping[str, Any], wire: Wire, folder: str | None, note: str | None) -> ServedModel:
     said = {key: item["string_value"] for key, item in (config.get("parameters") or {}).items()}
     if wire.format is TOKEN_IDS and folder is None:
-        raise ask.no_tokenizer(name, "its folder was not named")
+        raise ask.no_tokenizer(name, tr("its folder was not named"))
     chat = None
     if template := said.get("chat_template"):
         stop = tuple(json.loads(said.get("stop", "[]")))

@@ -13,6 +13,7 @@ from typing import Any
 from wizard.chat.ask import no_tokenizer
 from wizard.chat.reading import REPLACEMENT
 from wizard.kernel.errors import ModelError
+from wizard.kernel.language import tr
 from wizard.model.checked import optional_object
 
 
@@ -33,7 +34,7 @@ class Tokenizer:
 
         path = Path(folder) / "tokenizer.json"
         if not path.is_file():
-            raise no_tokenizer(model, f"there is no file {path}")
+            raise no_tokenizer(model, tr("there is no file {path}", path=path))
         try:
             self._library: Any = Library.from_file(str(path))
             ends = (

@@ -8,6 +8,7 @@ from typing import Any
 from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
 from wizard.chat.reader import Reader
 from wizard.chat.wire import Tensor
+from wizard.kernel.language import tr
 
 _OPTIONS = [
     ("grpc.enable_http_proxy", 0),  # a company's proxy has no way to a server on this machine
@@ -62,7 +63,7 @@ async def stream(
         if piece := reader.end():
             yield piece
     if not reader.over:
-        raise lost(address, "the stream ended early")
+        raise lost(address, tr("the stream ended early"))
 
 
 async def _once(request: dict[str, Any], sent: Callable[[], object]) -> AsyncGenerator[dict[str, Any], None]:

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said
 from wizard.chat.http_lines import lines
 from wizard.chat.reader import Reader
+from wizard.kernel.language import tr
 
 
 async def stream(
@@ -47,7 +48,7 @@ async def stream(
     if piece := reader.end():
         yield piece
     if not reader.over:
-        raise lost(url, "the stream ended early; gRPC is safer on a busy machine")
+        raise lost(url, tr("the stream ended early; gRPC is safer on a busy machine"))
 
 
 def _value(values: tuple[Any, ...], single: bool) -> Any:
