@@ -185,7 +185,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         at = [one.id for one in declared()].index("welcome.look")
         while picker.highlighted != at:
             await pilot.press("down")
-        assert row(window, "welcome.look") == "r Look again Welcome"
+        assert row(window, "welcome.look") == "r Look again · Welcome"
         await pilot.press("enter")
         await screen(pilot, PressScreen)
         await pilot.press("escape")
@@ -201,10 +201,10 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         await screen(pilot, PressScreen)
         await pilot.press("l")
         await screen(pilot, KeysScreen)
-        assert row(window, "welcome.look") == "l* Look again Welcome"
+        assert row(window, "welcome.look") == "l* Look again · Welcome"
         assert load().keys == {"welcome.look": "l"} == app.settings.keys
         await pilot.press("r")
-        assert row(window, "welcome.look") == "r Look again Welcome"
+        assert row(window, "welcome.look") == "r Look again · Welcome"
         assert load().keys == {}
         await pilot.press("enter")
         await screen(pilot, PressScreen)

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Region
 
 from tests.tui.fake_journey import FakeJourney, choice
-from tests.tui.walking import StillApp, answered, to_chat, to_machine
+from tests.tui.walking import StillApp, answered, to_chat, to_machine, wait_for
 from wizard.advise.advice import Memory
 from wizard.tui.widgets.bill import MARKS, MemoryBill, bar
 from wizard.tui.widgets.chrome import MOST_LINES, KeyBar, shown_bindings
@@ -133,6 +133,16 @@ async def test_a_key_in_the_bar_can_be_clicked() -> None:
 class PickerApp(App[None]):
     def compose(self) -> ComposeResult:
         yield Picker()
+
+
+async def test_a_picker_whose_rows_need_a_scroll_bar_wraps_them_beside_it() -> None:
+    app = PickerApp()
+    async with app.run_test(size=(20, 6)) as pilot:
+        picker = app.query_one(Picker)
+        picker.show([Content("one two three four")] * 9)  # as wide as there is room, without a scroll bar
+        await wait_for(pilot, lambda: picker.show_vertical_scrollbar)
+        await pilot.pause()
+        assert str(picker.get_option_at_index(1).prompt) == "  one two three\n  four"
 
 
 async def test_a_picker_points_at_its_row_and_shows_markup_as_it_is() -> None:

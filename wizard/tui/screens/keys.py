@@ -14,12 +14,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from wizard.kernel.language import mark, tr
+from wizard.kernel.text import width
 from wizard.tui.keys import Key, declared, refusal, shown
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.picker import Picker
 
 CHANGED = "*"
 """Marks a key that is not as it comes."""
+MOST_CELLS = 12
+"""Room for the names of a binding's keys; longer ones push what they do to the right."""
 
 
 class PressScreen(ModalScreen["str | None"]):
@@ -90,14 +93,15 @@ class KeysScreen(ModalScreen[None]):
         return self._keys[self.query_one(Picker).highlighted or 0]
 
     def _show(self, at: int) -> None:
+        names = [shown(one.keys(self._changed)) + CHANGED * (one.id in self._changed) for one in self._keys]
+        room = min(max(map(width, names)), MOST_CELLS)
         rows = [
             Content.assemble(
-                (shown(one.keys(self._changed)), "bold $accent"),
-                CHANGED if one.id in self._changed else "",
+                (name + " " * (room - width(name)), "bold $accent"),
                 f"  {tr(one.binding.description)}",
-                (f"  {one.where}", "$text-muted"),
+                (f" · {one.where}", "$text-muted"),
             )
-            for one in self._keys
+            for name, one in zip(names, self._keys, strict=True)
         ]
         self.query_one(Picker).show(rows, at)
         self.refresh_bindings()

@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from wizard.kernel.language import LANGUAGES, mark, ntr, tr
 from wizard.kernel.settings import Settings
+from wizard.kernel.text import width
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.picker import Picker
@@ -94,16 +95,16 @@ class SettingsScreen(ModalScreen[None]):
         return self.query_one(Picker).highlighted or 0
 
     def _show(self, at: int) -> None:
-        width = max(len(tr(one.title)) for one in self._settings) + 2
+        titles = [tr(one.title) for one in self._settings] + [tr("Keys")]
+        room = max(map(width, titles)) + 2
+        titles = [title + " " * (room - width(title)) for title in titles]  # Korean letters take two cells each
         rows = [
-            Content.assemble(
-                (tr(one.title).ljust(width), "bold"), ("‹ ", "$accent"), self._said(one), (" ›", "$accent")
-            )
-            for one in self._settings
+            Content.assemble((title, "bold"), ("‹ ", "$accent"), self._said(one), (" ›", "$accent"))
+            for title, one in zip(titles, self._settings, strict=False)
         ]
         count = len(self._values["keys"])
         keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("as they come")
-        rows.append(Content.assemble((tr("Keys").ljust(width), "bold"), "  ", keys, " …"))
+        rows.append(Content.assemble((titles[-1], "bold"), "  ", keys, " …"))
         self.query_one(".window", Vertical).border_title = Content(tr("Settings"))
         self.query_one(Picker).show(rows, at)
         self._about(at)

@@ -60,6 +60,10 @@ class Picker(OptionList):
         """Wrap again."""
         self._put(range(len(self._rows)))
 
+    def watch_show_vertical_scrollbar(self) -> None:
+        """Wrap again: it takes a column, or gives it back."""
+        self._put(range(len(self._rows)))
+
     def watch_highlighted(self, highlighted: int | None) -> None:
         """Move the pointer."""
         before, self._pointed = self._pointed, highlighted
@@ -75,7 +79,7 @@ class Picker(OptionList):
     def _shown(self, index: int) -> Content:
         """The row behind its mark; what does not fit goes on below, as far to the right."""
         row, mark = self._rows[index], POINTER if index == self._pointed else BLANK
-        room = max(self.size.width, LEAST_WIDTH) - len(BLANK)
+        room = max(self.scrollable_content_region.width, LEAST_WIDTH) - len(BLANK)
         first, *rest = [piece for line in row.split("\n") for piece in (line.wrap(room) if self.size else [line])]
         return Content("\n").join(
             [Content.assemble((mark, "bold $accent"), first), *(Content(BLANK) + line for line in rest)]
