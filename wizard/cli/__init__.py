@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         _tell(error, arguments)
         status = error.exit_code
     except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
+        print(f"\n{language.tr('stopped')}", file=sys.stderr)
         status = CancelledError.exit_code
     except BrokenPipeError:  # whoever read our output has gone; Python would complain once more at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

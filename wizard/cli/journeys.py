@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from wizard.cli.stages import print_json
+from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
     from wizard.catalog.journeys import Journey
@@ -26,7 +27,7 @@ def journeys(arguments: argparse.Namespace) -> int:
         return 0
     width = max((len(one.name) for one in found), default=0) + 2
     for one in found:
-        print(f"{one.name:<{width}}{_plain(one.title)}")
+        print(f"{one.name:<{width}}{_plain(tr(one.title))}")
         print(
             f"{'':<{width}}{_plain(one.model.rpartition('/')[2] if one.model_in_profiles else one.model)}{_fits(one)}"
         )
@@ -38,19 +39,20 @@ def _whole(one: Journey) -> str:
 
     answers = {**one.answers, **one.options}
     settled = ", ".join(f"{name} {value}" for name, value in answers.items())
-    lines = [_plain(one.title), wrapped(one.about), wrapped(f"Model: {one.model}{_fits(one)}", "  ", first="")]
-    lines += [wrapped(f"Settled: {settled}", "  ", first="")] if settled else []
-    lines.append(wrapped(f"From: {one.source}", "  ", first=""))
-    for title, sentences in (("Repaired", one.repaired), ("Not done yet", one.later)):
+    model = tr("Model: {facts}", facts=f"{one.model}{_fits(one)}")
+    lines = [_plain(tr(one.title)), wrapped(tr(one.about)), wrapped(model, "  ", first="")]
+    lines += [wrapped(tr("Settled: {answers}", answers=settled), "  ", first="")] if settled else []
+    lines.append(wrapped(tr("From: {source}", source=one.source), "  ", first=""))
+    for title, sentences in ((tr("Repaired:"), one.repaired), (tr("Not done yet:"), one.later)):
         if sentences:
-            lines += [f"{title}:", *(wrapped(sentence, "    ", first="  - ") for sentence in sentences)]
+            lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
     where = f" --hardware {one.machines[0]}" if one.machines else ""
-    lines.append(f"See its steps: triton-wizard plan {one.name}{where}")
+    lines.append(tr("See its steps: {command}", command=f"triton-wizard plan {one.name}{where}"))
     return "\n".join(lines)
 
 
 def _fits(one: Journey) -> str:
-    return f" · fits {' or '.join(one.machines)}" if one.machines else ""
+    return f" · {tr('fits {machines}', machines=', '.join(one.machines))}" if one.machines else ""
 
 
 def _plain(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, HostError, UsageError
+from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
     from wizard.plan.prerequisites import Prerequisite
@@ -40,12 +41,15 @@ def _text(one: Prerequisite) -> str:
     from wizard.kernel.text import one_line
     from wizard.prompts.show import wrapped
 
-    lines = [wrapped(f"{one.title}: {'' if one.met else 'missing. '}{one_line(one.found)}", "  ", first="")]
+    words = {"what": one.title, "found": one_line(one.found)}
+    said = tr("{what}: {found}", **words) if one.met else tr("{what}: missing. {found}", **words)
+    lines = [wrapped(said, "  ", first="")]
     if not one.met:
         lines.append(wrapped(one.why, "  "))
         lines += [f"    $ {line}" for line in one.commands]
-        lines += [wrapped(f"Source: {one.source}", "  ")] if one.source else []
-        lines += [f"  Run them: triton-wizard prerequisites --run {one.name}"] if one.commands else []
+        lines += [wrapped(tr("Source: {source}", source=one.source), "  ")] if one.source else []
+        command = f"triton-wizard prerequisites --run {one.name}"
+        lines += [f"  {tr('Run them: {command}', command=command)}"] if one.commands else []
     return "\n".join(lines)
 
 
@@ -58,12 +62,14 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
         CancelledError: TW-U42 if the user does not want it.
     """
     if host.source != "this machine":
-        raise UsageError("TW-U40", f"{host.source} is not this machine", "Leave --hardware away to change this one.")
+        what = tr("{host} is not this machine", host=host.source)
+        raise UsageError("TW-U40", what, tr("Leave --hardware away to change this one."))
     if one.met:
         print(f"{one.title}: {one.found}", file=sys.stderr)
         return
     if not one.commands:
-        raise HostError("TW-U41", f"no commands are known for this: {one.found}", f"Follow {one.source}.")
+        what = tr("no commands are known for this: {found}", found=one.found)
+        raise HostError("TW-U41", what, tr("Follow {source}.", source=one.source))
     mine = [line for line in one.commands if not line.startswith(BY_HAND)]
     print("\n".join([f"{one.title}: {one.found}. {one.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
     if not yes:
@@ -72,20 +78,21 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
         print(f"\n$ {line}", file=sys.stderr, flush=True)
         # In the foreground of this terminal, unlike a plan's steps: sudo asks for the password there.
         if status := subprocess.run(("sh", "-c", line), check=False).returncode:
-            todo = "Mend what it says above and run this again; what was done stays done."
-            raise HostError("TW-U39", f"`{line}` ended with status {status}", todo)
+            todo = tr("Mend what it says above and run this again; what was done stays done.")
+            raise HostError("TW-U39", tr("`{command}` ended with status {status}", command=line, status=status), todo)
     for line in one.commands:
         if line.startswith(BY_HAND):
-            print(f"\nLeft to you: {line}", file=sys.stderr)
+            print(f"\n{tr('Left to you: {command}', command=line)}", file=sys.stderr)
 
 
 def _ask() -> None:
     from wizard.kernel.text import is_terminal
 
     if not is_terminal(sys.stdin):
-        raise UsageError("TW-U38", "these commands need your word and there is no terminal", "Say --yes to run them.")
-    print("\nRun them? [y/N] ", end="", file=sys.stderr, flush=True)
+        what = tr("these commands need your word and there is no terminal")
+        raise UsageError("TW-U38", what, tr("Say --yes to run them."))
+    print(f"\n{tr('Run them?')} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CancelledError(
-            "TW-U42", "the commands were not run", "Nothing was changed; run them by hand if you like."
+            "TW-U42", tr("the commands were not run"), tr("Nothing was changed; run them by hand if you like.")
         )

@@ -17,6 +17,7 @@ from wizard.cli.again import again
 from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
+from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
     from wizard.plan.plan import Plan
@@ -33,8 +34,8 @@ def wizard(arguments: argparse.Namespace) -> int:
     if not in_browser and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
             "TW-U02",
-            "the wizard asks questions and there is no terminal to ask them in",
-            "Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`.",
+            tr("the wizard asks questions and there is no terminal to ask them in"),
+            tr("Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`."),
         )
     answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
     answers = pinned_answers(arguments, answers)
@@ -55,11 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         if arguments.plan == "-" and sys.stdin is None:
-            raise OSError("standard input is closed")
+            raise OSError(tr("standard input is closed"))
         text = sys.stdin.read() if arguments.plan == "-" else Path(arguments.plan).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            "TW-U05", f"{arguments.plan} cannot be read: {error}", "Give what `plan --json` printed."
+            "TW-U05",
+            tr("{file} cannot be read: {reason}", file=arguments.plan, reason=error),
+            tr("Give what `plan --json` printed."),
         ) from error
     carry_out(from_json(Plan, text, where=arguments.plan), arguments)
     return 0
@@ -75,8 +78,8 @@ def up(arguments: argparse.Namespace) -> int:
     carry_out(plan, arguments)
     if not arguments.json:
         _tell_measured(plan, arguments)
-        print(f"\nTalk to it:  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
-        print(f"Stop it:     {again(arguments, 'down', plan.name)}", file=sys.stderr)
+        print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
+        print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
     return 0
 
 
@@ -104,13 +107,14 @@ def _ask_to_go(plan: Plan) -> None:
     from wizard.prompts.show import plan_text
 
     if not is_terminal():
-        raise UsageError("TW-U03", "the plan has to be accepted and there is no terminal", "Say --yes to accept it.")
+        what = tr("the plan has to be accepted and there is no terminal")
+        raise UsageError("TW-U03", what, tr("Say --yes to accept it."))
     print(plan_text(plan), file=sys.stderr)
-    print("\nGo? [Y/n] ", end="", file=sys.stderr, flush=True)
+    print(f"\n{tr('Go?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (said := sys.stdin.readline().strip().lower()) not in ("", "y", "yes", "n", "no"):
-        print("Please type y or n: ", end="", file=sys.stderr, flush=True)
+        print(f"{tr('Please type y or n:')} ", end="", file=sys.stderr, flush=True)
     if said.startswith("n"):
-        raise CancelledError("TW-U06", "the plan was not accepted", "Nothing was done; change it with flags.")
+        raise CancelledError("TW-U06", tr("the plan was not accepted"), tr("Nothing was done; change it with flags."))
 
 
 def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
@@ -136,8 +140,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
             shower.end()
         raise CancelledError(
             "TW-U07",
-            "stopped; what is done stays done",
-            f"Go on from here: `{again(arguments, *_once_more(plan, arguments))}`.",
+            tr("stopped; what is done stays done"),
+            tr("Go on from here: `{command}`.", command=again(arguments, *_once_more(plan, arguments))),
         )
 
 
@@ -168,7 +172,7 @@ def demo(arguments: argparse.Namespace) -> int:
         endpoint = journey.endpoint(workspace, plan.name)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, passes through the clean-up below
         if not arguments.json:
-            print(f"\nQuestion: {question}\nAnswer:   ", end="", flush=True)
+            print(f"\n{tr('Question:')} {question}\n{tr('Answer:')}   ", end="", flush=True)
         status = run_chat(endpoint, message=question, json_output=arguments.json, protocol="grpc")
     except WorkspaceError:
         ours = False  # another wizard holds the workspace; what runs there is its own
@@ -177,11 +181,12 @@ def demo(arguments: argparse.Namespace) -> int:
         if ours and plan.name in workspace.names():
             journey.stop(workspace, plan.name)
     if not ours:
-        print("\nThe server ran before and goes on running.", file=sys.stderr)
+        print(f"\n{tr('The server ran before and goes on running.')}", file=sys.stderr)
         return status
     if not arguments.json:
-        print(f"\nStopped; nothing is left running. Logs: {workspace.server(plan.name).logs}", file=sys.stderr)
-        print(f"The full-screen wizard: {again(arguments)}", file=sys.stderr)
+        folder = workspace.server(plan.name).logs
+        print(f"\n{tr('Stopped; nothing is left running. Logs: {folder}', folder=folder)}", file=sys.stderr)
+        print(tr("The full-screen wizard: {command}", command=again(arguments)), file=sys.stderr)
     return status
 
 
@@ -221,7 +226,7 @@ def down(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(stopped)
     else:
-        print(f"{stopped.name} is stopped", file=sys.stderr)
+        print(tr("{name} is stopped", name=stopped.name), file=sys.stderr)
     return 0
 
 
@@ -261,7 +266,9 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
 
     if arguments.name:
         raise UsageError(
-            "TW-U37", "NAME is a server of the workspace, --url is one elsewhere", "Give one of the two; see --model."
+            "TW-U37",
+            tr("NAME is a server of the workspace, --url is one elsewhere"),
+            tr("Give one of the two; see --model."),
         )
     try:
         return journey.at(arguments.url, arguments.model)
@@ -269,7 +276,7 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
         if error.code != "TW-C12" or not is_terminal(sys.stdin):
             raise
         print(error.what, file=sys.stderr)
-    os.environ[API_KEY] = getpass("API key (not shown): ")  # of this process; what it starts does not get it
+    os.environ[API_KEY] = getpass(f"{tr('API key (not shown):')} ")  # of this process; what it starts does not get it
     return journey.at(arguments.url, arguments.model)
 
 
@@ -287,11 +294,13 @@ def clean(arguments: argparse.Namespace) -> int:
         print_json({"removed": arguments.yes, "items": found, "images": images})
         return 0
     rows = [(one.kind, one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
-    print(table(rows) or f"nothing in {workspace.root}")
+    print(table(rows) or tr("nothing in {folder}", folder=workspace.root))
     for image in images:
-        what = f"The image {image.name} ({size(image.bytes)}) stays, for others may use it"
-        print(f"{what}; remove it with `{shlex.join(image.remove)}`", file=sys.stderr)
+        words = {"image": image.name, "size": size(image.bytes), "command": shlex.join(image.remove)}
+        said = tr("The image {image} ({size}) stays, for others may use it; remove it with `{command}`", **words)
+        print(said, file=sys.stderr)
     if found:
         total = size(sum(one.bytes for one in found))
-        print(f"{total} removed" if arguments.yes else f"{total} in all; remove it with --yes", file=sys.stderr)
+        left = tr("{size} in all; remove it with --yes", size=total)
+        print(tr("{size} removed", size=total) if arguments.yes else left, file=sys.stderr)
     return 0

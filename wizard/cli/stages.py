@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wizard.cli.workshop import answers_of, lessons_of
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice
@@ -46,7 +47,7 @@ def probe(arguments: argparse.Namespace) -> int:
         from wizard.probe.hardware import save
 
         save(host, Path(arguments.save))
-        print(f"Written to {arguments.save}; use it with --hardware {arguments.save}", file=sys.stderr)
+        print(tr("Written to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)
     if arguments.json:
         print_json(host)
     else:
@@ -97,8 +98,12 @@ def advise(arguments: argparse.Namespace) -> int:
     from wizard.kernel.errors import InfeasibleError
 
     if (arguments.cases is None) == (arguments.ref is None):
-        what = "both a model and a file of cases are" if arguments.ref else "neither a model nor a file of cases is"
-        raise UsageError("TW-U08", f"{what} named", "Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
+        both, neither = (
+            mark("both a model and a file of cases are named"),
+            mark("no model and no file of cases is named"),
+        )
+        todo = tr("Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
+        raise UsageError("TW-U08", tr(both) if arguments.ref else tr(neither), todo)
     if arguments.cases:
         return _cases(arguments)
     host, facts, advice = _advice(arguments)
@@ -194,7 +199,8 @@ def _best_model(arguments: argparse.Namespace) -> str:
 
     usable = [one for one in journey.suggestions(_host(arguments), offline=arguments.offline) if one.usable]
     if not usable:
-        raise UsageError("TW-U04", "no model can be suggested for this machine", "Name one: `triton-wizard up MODEL`.")
+        todo = tr("Name one: `triton-wizard up MODEL`.")
+        raise UsageError("TW-U04", tr("no model can be suggested for this machine"), todo)
     return usable[0].ref
 
 
