@@ -199,7 +199,8 @@ def _holders(gpu: Gpu, several: bool) -> list[str]:
             return tr("{who}: {size} on GPU {index}", who=who, size=size(held), index=gpu.index)
         return f"{who}: {size(held)}"
 
-    lines = [line(f"{one.name or tr('a process')} (pid {one.pid})", one.used_bytes) for one in gpu.processes]
+    unnamed = tr("a process")
+    lines = [line(f"{one.name or unnamed} (pid {one.pid})", one.used_bytes) for one in gpu.processes]
     hidden = _taken(gpu) - sum(one.used_bytes or 0 for one in gpu.processes)
     if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
         lines.append(line(tr("processes that cannot be seen from here"), hidden))

@@ -113,7 +113,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     pad = f" × {padded:,} ÷ {vocabulary:,}" if padded != anatomy.vocabulary else ""
     split = parts.attention + parts.mlp + parts.experts + parts.shared
     both = tr("{amount} key and value", amount=f"{parts.key_value:,}{_over(min(tp, anatomy.kv_heads or 1))}")
-    layers = f"{tr('{amount} split', amount=f'{split:,}{_over(tp)}')} + {both}"
+    layers = " + ".join((tr("{amount} split", amount=f"{split:,}{_over(tp)}"), both))
     if whole := parts.latent + parts.router + parts.norms:
         layers += " + " + tr("{amount} whole", amount=f"{whole:,}")
     ends = tr("{amount} embedding", amount=f"{parts.embedding:,}{pad}{_over(tp)}")

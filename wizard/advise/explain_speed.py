@@ -51,10 +51,10 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     if said.ttft_low_ms and said.ttft_high_ms:
         start = k.first_us / 1e3
         work = said.ttft_low_ms - start
-        formula = f"{start:.3f} ms + {tr('{ms:.3f} ms to read the prompt', ms=work)}"
+        formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompt", ms=work)
         source = tr("a prompt of {tokens:,} tokens", tokens=load.isl)
         yield Figure(tr("First token, asked alone"), said.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
-        formula = f"{start:.3f} ms + {tr('{users:,} people', users=users)} × {work:.3f} ms"
+        formula = tr("{start:.3f} ms + {users:,} people × {work:.3f} ms", start=start, users=users, work=work)
         yield Figure(tr("First token, all at once"), said.ttft_high_ms, "ms", formula, fitted)
 
 
@@ -78,10 +78,10 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         return
     tpot = f"{said.tpot_ms:.3f} ms"
     if said.low and said.high:
-        between = f"{tr('nine in ten lie between')}; {source}"
+        between = tr("nine in ten lie between") + f"; {source}"
         yield Figure(tr("… at best"), said.low, "ms", f"{tpot} ÷ (1 + {spread:g})", between)
         yield Figure(tr("… at worst"), said.high, "ms", f"{tpot} × (1 + {spread:g})", between)
     yield Figure(tr("Tokens for each person"), 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
     if said.throughput_tokens_per_s:
-        formula = f"{tr('{users:,} people', users=users)} × 1,000 ÷ {tpot}"
+        formula = tr("{users:,} people × 1,000 ÷ {time}", users=users, time=tpot)
         yield Figure(tr("Tokens in all"), said.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))

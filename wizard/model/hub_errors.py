@@ -119,7 +119,8 @@ def _http(status: int) -> NetworkError:
     text = tr("the hub at {address} answers with HTTP {status}", address=endpoint(), status=status)
     if status >= 429:
         limited = tr("too many requests; logging in raises the limit")
-        text += f" ({limited if status == 429 else tr('its own trouble')})"
+        why = limited if status == 429 else tr("its own trouble")
+        text += f" ({why})"
     return NetworkError("TW-M14", text, _or_offline(tr("Try again in a minute.")))
 
 

@@ -75,7 +75,7 @@ def _origin(facts: ModelFacts) -> str:
     where = f"{tr(SOURCES[facts.source])}: {facts.location}"
     if facts.local or facts.source != "hub":
         return where
-    return f"{where} ({tr('not downloaded yet')})"
+    return where + " " + tr("(not downloaded yet)")
 
 
 SOURCES = {
@@ -89,7 +89,7 @@ SOURCES = {
 
 def _licence(facts: ModelFacts) -> str:
     licence = facts.licence or tr("not stated")
-    return f"{licence} ({tr('gated: must be accepted on its page')})" if facts.gated else licence
+    return licence + " " + tr("(gated: must be accepted on its page)") if facts.gated else licence
 
 
 def _parameters(facts: ModelFacts) -> str | None:

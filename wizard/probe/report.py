@@ -129,23 +129,24 @@ def _gpu(gpu: Gpu) -> Iterator[str]:
     if gpu.memory_is_shared_with_host:
         memory = tr("{total}, {free} free (shared with the host)", total=total, free=free)
     known = ".".join(map(str, gpu.compute_capability)) if gpu.compute_capability else tr("unknown")
-    yield f"{gpu.index}: {gpu.name}, {memory}, {tr('compute capability {capability}', capability=known)}"
+    capability = tr("compute capability {capability}", capability=known)
+    yield f"{gpu.index}: {gpu.name}, {memory}, {capability}"
     for part in gpu.mig_slices:
         yield f"   MIG {part.profile}: {size(part.memory_total_bytes)}"
     if gpu.mig_enabled and not gpu.mig_slices:
-        yield f"   {tr('MIG is on, but no slice has been made')}"
+        yield "   " + tr("MIG is on, but no slice has been made")
     for process in gpu.processes:
         name, held = process.name or tr("name hidden"), size(process.used_bytes)
-        yield f"   {tr('held by process {pid} ({name}): {size}', pid=process.pid, name=name, size=held)}"
+        yield "   " + tr("held by process {pid} ({name}): {size}", pid=process.pid, name=name, size=held)
     reasons: dict[str, list[str]] = {}
     for name, why in gpu.unknown.items():
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        yield f"   {tr('unknown {fields}: {why}', fields=', '.join(names), why=why)}"
+        yield "   " + tr("unknown {fields}: {why}", fields=", ".join(names), why=why)
 
 
 def _engine(engine: ContainerEngine) -> str:
-    name = f"{engine.name} {engine.client_version or tr('(version unknown)')}"
+    name = " ".join((engine.name, engine.client_version or tr("(version unknown)")))
     if engine.problem:
         return f"{name}: {engine.problem}"
     answers = tr("answers")
@@ -165,7 +166,7 @@ RUNTIMES = {
 def _interpreter(each: Interpreter) -> str:
     version = ".".join(map(str, each.version))
     said = tr("usable by Triton") if each.usable else each.why_not
-    venv = "" if each.has_venv else f" ({tr('cannot make virtual environments by itself')})"
+    venv = "" if each.has_venv else " " + tr("(cannot make virtual environments by itself)")
     return f"{version} {each.path}: {said}{venv}"
 
 
