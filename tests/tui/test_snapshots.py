@@ -14,6 +14,7 @@ from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, LLAMA, NO_PYT
 from tests.tui.walking import (
     StillApp,
     answered,
+    choose,
     screen,
     to_advice,
     to_build,
@@ -21,16 +22,23 @@ from tests.tui.walking import (
     to_machine,
     to_model,
     to_review,
+    to_welcome,
     wait_for,
 )
+from wizard.kernel import settings
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError
+from wizard.kernel.settings import THEME
 from wizard.probe.shorthand import host
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.journeys import JourneysScreen
+from wizard.tui.screens.keys import KeysScreen, PressScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.screens.settings import SettingsScreen
+from wizard.tui.theme import CONTRAST
 from wizard.tui.widgets.live_log import LiveLog
+from wizard.tui.widgets.picker import Picker
 
 NOT_YET = InfeasibleError(
     "TW-L05",
@@ -39,6 +47,7 @@ NOT_YET = InfeasibleError(
 )
 Walk = Callable[[Pilot[Any]], Awaitable[Any]]
 SIZES = [(40, 15), (80, 24), (120, 40)]
+LARGE = (200, 60)
 FAILED = StepError("TW-R03", "step 'Start Triton' failed: no space left on device", "Free some space and try again.")
 GONE = ServerError("TW-C03", "the server at 127.0.0.1:8011 went away", "See what happened with `triton-wizard logs`.")
 
@@ -54,8 +63,25 @@ def then(walk: Walk, *keys: str, to: type[Screen[Any]] | None = None) -> Walk:
     return go
 
 
-async def to_servers(pilot: Pilot[Any]) -> None:
-    await screen(pilot, WelcomeScreen)
+async def to_journeys(pilot: Pilot[Any]) -> None:
+    await to_welcome(pilot)
+    await choose(pilot, "journeys")
+    journeys = await screen(pilot, JourneysScreen)
+    await wait_for(pilot, lambda: journeys.query_one(Picker).option_count)
+    await pilot.pause()
+
+
+async def to_shell_settings(pilot: Pilot[Any]) -> None:
+    await to_welcome(pilot)
+    await pilot.press("f2")
+    await screen(pilot, SettingsScreen)
+    await pilot.press("down")
+
+
+async def to_keys(pilot: Pilot[Any]) -> None:
+    await to_shell_settings(pilot)
+    await pilot.press("up", "up", "enter")
+    await screen(pilot, KeysScreen)
 
 
 async def to_model_error(pilot: Pilot[Any]) -> None:
@@ -114,7 +140,15 @@ def failing() -> FakeJourney:
 
 
 PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
-    "servers": (lambda: FakeJourney(running=(ENDPOINT,)), to_servers),
+    "welcome": (FakeJourney, to_welcome),
+    "welcome_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_welcome),
+    "welcome_with_a_server": (lambda: FakeJourney(running=(ENDPOINT,)), to_welcome),
+    "welcome_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_welcome),
+    "welcome_help": (FakeJourney, then(to_welcome, "f1", to=ReaderScreen)),
+    "journeys": (lambda: FakeJourney(host=GPU_HOST), to_journeys),
+    "settings": (FakeJourney, to_shell_settings),
+    "keys": (FakeJourney, then(to_keys, "down")),
+    "keys_press": (FakeJourney, then(to_keys, "down", "enter", to=PressScreen)),
     "machine": (FakeJourney, to_machine),
     "machine_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_machine),
     "machine_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_machine),
@@ -152,8 +186,22 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("name", PICTURES)
-def test_picture(snap_compare: Callable[..., bool], name: str, size: tuple[int, int]) -> None:
+MAIN = ("welcome", "machine_with_gpus", "model", "advice_gpus", "review", "build", "chat_answer", "settings")
+"""One state of each stage, pictured in every size and also with high contrast."""
+CASES = [
+    *((name, size, THEME) for name in PICTURES for size in (*SIZES, *[LARGE] * (name in MAIN))),
+    *((name, size, CONTRAST.name) for name in MAIN for size in (*SIZES, LARGE)),
+]
+
+
+def case(one: tuple[str, tuple[int, int], str]) -> str:
+    name, (width, height), theme = one
+    return f"{name}-{width}x{height}" + "-contrast" * (theme == CONTRAST.name)
+
+
+@pytest.mark.parametrize(("name", "size", "theme"), [pytest.param(*one, id=case(one)) for one in CASES])
+def test_picture(snap_compare: Callable[..., bool], name: str, size: tuple[int, int], theme: str) -> None:
+    if theme != THEME:
+        settings.change(theme=theme)
     journey, walk = PICTURES[name]
     assert snap_compare(StillApp(journey()), terminal_size=size, run_before=walk)
