@@ -14,6 +14,7 @@ from typing import TypeVar
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.advise.ranking import advise as real_advice
+from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.presets import Preset
 from wizard.chat.ask import lost
@@ -26,6 +27,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.units import size
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
+from wizard.model.here import Entry
 from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
@@ -400,6 +402,16 @@ class FakeJourney:
     reading: Reading | WizardError | None = None
     """None is an idle `host`."""
     offered: tuple[Suggestion, ...] | WizardError = SUGGESTIONS
+    known: tuple[Suggestion, ...] | None = None
+    """What is offered before the hub is asked; None: the same."""
+    hits: tuple[Suggestion, ...] | WizardError = ()
+    """What a search on the hub finds."""
+    judgement: Suggestion | WizardError | None = None
+    """None: whatever it is, it fits."""
+    entries: tuple[Entry, ...] = ()
+    """Every path that there is."""
+    searched: list[str] = field(default_factory=list)
+    judged_refs: list[str] = field(default_factory=list)
     facts: ModelFacts = FACTS
     advice: Advice | WizardError | Callable[[Wishes], Advice] | None = ADVICE
     """None computes it."""
@@ -450,8 +462,23 @@ class FakeJourney:
     def journeys(self) -> list[Journey]:
         return [Journey("demo", "Offline demo", "", "models/demo.gguf", "", answers={"users": 2, "temperature": 0.0})]
 
-    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
-        return list(_or_raise(self.offered))
+    def suggestions(
+        self, host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
+    ) -> list[Suggestion]:
+        return list(_or_raise(self.offered if ask or self.known is None else self.known))
+
+    def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
+        self.searched.append(text)
+        self._wait()
+        return list(_or_raise(self.hits))
+
+    def judged(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+        self.judged_refs.append(one.ref)
+        self._wait()
+        return _or_raise(self.judgement or replace(one, verdict=Verdict("fits", "on 1 GPU")))
+
+    def browse(self, text: str) -> list[Entry]:
+        return [one for one in self.entries if one.path.startswith(text)]
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
         self.read.append(ref)

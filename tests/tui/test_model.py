@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.tui.fake_journey import SUGGESTIONS, FakeJourney
 from tests.tui.walking import StillApp, screen, to_machine, to_model, wait_for
 from wizard.kernel.errors import NetworkError
+from wizard.tui.model_view import ModelView, is_reference, matching, rows
 from wizard.tui.screens.advice import AdviceScreen
-from wizard.tui.screens.model import ModelScreen, ModelView, is_reference, matching, rows
+from wizard.tui.screens.model import ModelScreen
 from wizard.tui.widgets.picker import Picker
 
 
@@ -122,7 +123,7 @@ def test_whatever_is_typed_can_be_taken_or_is_blank(text: str) -> None:
 async def test_suggestions_that_come_when_a_model_was_taken_are_not_waited_for() -> None:
     journey = FakeJourney()
     journey.gate = threading.Event()
-    journey.suggestions = lambda host, *, offline=False: journey._wait() or []  # type: ignore[method-assign,func-returns-value]
+    journey.suggestions = lambda host, *_, **__: journey._wait() or []  # type: ignore[method-assign,func-returns-value]
     async with StillApp(journey).run_test() as pilot:
         journey.gate.set()
         await to_machine(pilot)

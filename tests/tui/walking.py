@@ -94,7 +94,7 @@ async def to_model(pilot: Pilot[Any]) -> ModelScreen:
     await to_machine(pilot)
     await pilot.press("enter")
     found = await screen(pilot, ModelScreen)
-    await wait_for(pilot, lambda: found.view.suggestions is not None)
+    await wait_for(pilot, lambda: found.view.suggestions is not None and not found.view.looking)
     await pilot.pause()
     return found
 

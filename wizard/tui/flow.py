@@ -173,15 +173,23 @@ class Flow:
     async def model(self, host: Host, *, back: Stage, take: bool = False) -> Stage:
         """Stage 2; with ``take`` the model was named on the command line."""
         from wizard.plan.questions import wishes
-        from wizard.tui.screens.model import ModelScreen
+        from wizard.tui.screens.model import Models, ModelScreen
 
         offline = self._app.offline
-        suggestions = partial(self._journey.suggestions, host, offline=offline)
+        suggestions = partial(self._journey.suggestions, host, self._workspace, offline=offline)
         find = partial(self._journey.model, offline=offline)
         again = back
         facts = await self._passed("model", lambda: find(self._text or _first(suggestions())))
         if facts is None:
-            screen = ModelScreen(suggestions, find, text=self._text, take=take)
+            models = Models(
+                suggestions,
+                find,
+                None if offline else partial(suggestions, ask=False),
+                partial(self._journey.search, offline=offline),
+                partial(self._journey.judged, host, offline=offline),
+                self._journey.browse,
+            )
+            screen = ModelScreen(models, text=self._text, take=take)
             facts = await self._show(screen)
             self._text = screen.view.text
             again = partial(self.model, host, back=back)

@@ -16,32 +16,19 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from wizard.journey import Suggestion
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.model.here import Entry, completed
+from wizard.plan.offers import Suggestion
 from wizard.plan.questions import HF_TOKEN
 from wizard.tui import background
+from wizard.tui.model_view import ModelView, Row, content, is_path, is_word, name, rows, state
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
-
-
-@dataclass(frozen=True, slots=True)
-class ModelView:
-    """What is on the screen."""
-
-    suggestions: tuple[Suggestion, ...] | None = None
-    """None while they are being looked for."""
-    text: str = ""
-    """What was typed: a filter, or the name of a model."""
-    reading: str | None = None
-    """The model that is being read now."""
-    error: WizardError | None = None
-    notice: str = ""
-
 
 NO_ACCESS = "TW-M12"
 """The error of a model that is gated, or that the present token does not open (`wizard.model.hub_errors`)."""
@@ -56,67 +43,62 @@ def _set_token(token: str | None) -> None:
         os.environ[VARIABLE] = token
 
 
-def matching(suggestions: Sequence[Suggestion], text: str) -> list[Suggestion]:
-    """The suggestions that contain every word of ``text``."""
-    words = text.lower().split()
-    return [one for one in suggestions if all(word in f"{one.ref} {one.title} {one.about}".lower() for word in words)]
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What the screen asks about models; all but ``browse`` may ask the hub, and take as long."""
 
-
-def is_reference(text: str) -> bool:
-    """Whether ``text`` looks like a path, a .gguf file or a hub id rather than like a word to filter by."""
-    text = text.strip()
-    return text.endswith(".gguf") or "/" in text or text.startswith(("~", "."))
-
-
-def rows(view: ModelView) -> tuple[list[Suggestion | str], int | None]:
-    """What the list holds (a text stands for itself, as typed) and where the cursor begins."""
-    found: list[Suggestion | str] = list(matching(view.suggestions or (), view.text))
-    if typed := view.text.strip():
-        found = [typed, *found] if is_reference(typed) else [*found, typed]
-    first = next((i for i, row in enumerate(found) if isinstance(row, str) or row.usable), None)
-    return found, first
+    suggestions: Callable[[], Sequence[Suggestion]]
+    find: Callable[[str], ModelFacts]
+    at_once: Callable[[], Sequence[Suggestion]] | None = None
+    """The suggestions as far as they are known without the hub; None if ``suggestions`` does not ask it either."""
+    search: Callable[[str], Sequence[Suggestion]] = lambda _text: ()
+    judge: Callable[[Suggestion], Suggestion] = lambda one: one
+    browse: Callable[[str], Sequence[Entry]] = lambda _text: ()
 
 
 class ModelScreen(StageScreen[ModelFacts]):
     """Dismissed with the model's facts."""
 
     STAGE = 1
-    HELP = (
+    PAUSE: ClassVar[float] = 0.4
+    """Seconds without a key, or on a row, before the hub is asked about it."""
+    HELP = mark(
         "Pick one of the models that suit this machine, or type the name of any other: a Hugging Face id such as "
-        "Qwen/Qwen2.5-0.5B-Instruct-GGUF, a folder with a config.json, or a .gguf file. Typing also filters the list. "
+        "Qwen/Qwen2.5-0.5B-Instruct-GGUF, a folder with a config.json, or a .gguf file. Typing filters the list and "
+        "searches the hub; of a path Tab types the rest. ✓ fits: it can be served here as it is published, to four "
+        "people at once. ◐ tight: with less context, to fewer people, or only in another format. "
         "Only descriptions are read now; weights are fetched later, after you have seen the plan."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Take this model", priority=True, key_display="⏎"),
-        Binding("up", "move(-1)", "Move", priority=True, key_display="↑↓"),
-        Binding("down", "move(1)", "Move", priority=True, show=False),
-        Binding("ctrl+r", "look", "Look again", priority=True),
+        Binding("enter", "accept", mark("Take this model"), priority=True, key_display="⏎", id="model.accept"),
+        Binding("up", "move(-1)", mark("Move"), priority=True, key_display="↑↓", id="model.up"),
+        Binding("down", "move(1)", mark("Move"), priority=True, show=False, id="model.down"),
+        Binding("tab", "complete", mark("Complete the path"), priority=True, key_display="Tab", id="model.complete"),
+        Binding("ctrl+r", "look", mark("Look again"), priority=True, id="model.look"),
     ]
     view: reactive[ModelView] = reactive(ModelView())
 
-    def __init__(
-        self,
-        suggestions: Callable[[], list[Suggestion]],
-        find: Callable[[str], ModelFacts],
-        *,
-        text: str = "",
-        take: bool = False,
-    ) -> None:
+    def __init__(self, models: Models, *, text: str = "", take: bool = False) -> None:
         """``text`` is typed already; with ``take`` it is taken at once, as if Enter had been pressed."""
         super().__init__()
-        self._suggestions, self._find, self._take = suggestions, find, take
-        self._rows: list[Suggestion | str] = []
+        self._models, self._take = models, take
+        self._rows: list[Row] = []
+        self._chosen: str | None = None
+        """What the user moved the cursor to; None leaves it on the first row that can be taken."""
+        self._pointed: str | None = None
+        """What the cursor is on."""
         self.set_reactive(ModelScreen.view, ModelView(text=text))
 
     def compose(self) -> ComposeResult:
         """A field, the list, and a place for errors."""
-        field = Input(self.view.text, placeholder="filter, hub id, folder, .gguf", id="reference")
+        field = Input(self.view.text, placeholder=tr("filter, search, hub id, folder, .gguf"), id="reference")
         yield from self.framed(
-            Static("Which model do you want to serve?", classes="heading"),
+            Static(tr("Which model do you want to serve?"), classes="heading"),
             field,
             ErrorPanel(),
             Static(id="state", markup=False),
             Picker(id="models"),
+            Static(id="model-about", markup=False),
         )
 
     def on_mount(self) -> None:
@@ -125,17 +107,64 @@ class ModelScreen(StageScreen[ModelFacts]):
         self.action_look()
         if self._take and self.view.text:
             self._read(self.view.text)
+        else:
+            self._typed()
+
+    # -- what is looked for --------------------------------------------------------------------------------------------
 
     @work(exclusive=True, group="suggestions")
     async def action_look(self) -> None:
-        """Look for suggestions in the background; this may ask the hub whether it answers."""
-        self.view = replace(self.view, suggestions=None)
+        """Look for suggestions in the background: what is known here first, then what the hub says."""
+        self.view = replace(self.view, suggestions=None, trouble="", unjudged={})
         try:
-            found = tuple(await background.call(self._suggestions))
+            if self._models.at_once is not None:
+                known = tuple(await background.call(self._models.at_once))
+                self.view = replace(self.view, suggestions=known, looking=True)
+            found = tuple(await background.call(self._models.suggestions))
         except WizardError as error:
-            self.view = replace(self.view, suggestions=(), error=error)
+            self.view = replace(self.view, suggestions=self.view.suggestions or (), looking=False, error=error)
         else:
-            self.view = replace(self.view, suggestions=found)
+            self.view = replace(self.view, suggestions=found, looking=False)
+
+    def _typed(self) -> None:
+        """Look for what may be meant by the text: in a folder, or on the hub after a pause."""
+        self.workers.cancel_group(self, "search")
+        if is_path(self.view.text):
+            self._browse(self.view.text.strip())
+        elif is_word(self.view.text) and self.view.text.strip() != self.view.searched:
+            self._search(self.view.text.strip())
+
+    @work(exclusive=True, group="search")
+    async def _browse(self, text: str) -> None:
+        entries = tuple(await background.call(lambda: self._models.browse(text)))
+        self.view = replace(self.view, entries=entries)
+
+    @work(exclusive=True, group="search")
+    async def _search(self, text: str) -> None:
+        await asyncio.sleep(self.PAUSE)
+        self.view = replace(self.view, searching=True)
+        try:
+            found = tuple(await background.call(lambda: self._models.search(text)))
+        except WizardError as error:
+            self.view = replace(self.view, searching=False, found=(), searched=None, trouble=error.what)
+        else:
+            self.view = replace(self.view, searching=False, found=found, searched=text, trouble="")
+
+    @work(exclusive=True, group="judge")
+    async def _judge(self, one: Suggestion) -> None:
+        """Find out whether a model of the hub fits, if the cursor stays on it."""
+        await asyncio.sleep(self.PAUSE)
+        self.view = replace(self.view, judging=one.ref)
+        try:
+            judged = await background.call(lambda: self._models.judge(one))
+        except WizardError as error:
+            unjudged = {**self.view.unjudged, one.ref: error.what}
+            self.view = replace(self.view, judging=None, unjudged=unjudged)
+        else:
+            found = tuple(judged if each.ref == one.ref else each for each in self.view.found)
+            self.view = replace(self.view, judging=None, found=found)
+
+    # -- what is taken -------------------------------------------------------------------------------------------------
 
     @work(exclusive=True, group="read")
     async def _read(self, ref: str) -> None:
@@ -157,50 +186,103 @@ class ModelScreen(StageScreen[ModelFacts]):
         """The model's facts; None, and the error shown, if they cannot be had."""
         self.view = replace(self.view, reading=ref, error=None, notice="")
         try:
-            return await background.call(lambda: self._find(ref))
+            return await background.call(lambda: self._models.find(ref))
         except WizardError as error:
             self.view = replace(self.view, reading=None, error=error)
             return None
 
     async def _token(self) -> bool:
         """Ask for a token; it stays in this process's environment and its children's. False if none was given."""
-        form = FormScreen("The hub wants to know who you are", [HF_TOKEN], {})
+        form = FormScreen(tr("The hub wants to know who you are"), [HF_TOKEN], {})
         answers = await self.app.push_screen_wait(form)
         if answers:
             _set_token(str(answers[HF_TOKEN.name]))
         return bool(answers)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter."""
+        """Filter, and search."""
         if event.value != self.view.text:
-            self.view = replace(self.view, text=event.value, error=None, notice="")
+            self._chosen = None
+            changed = replace(self.view, text=event.value, error=None, notice="", trouble="", searching=False)
+            self.view = replace(changed, entries=() if not is_path(event.value) else self.view.entries)
+            self._typed()
 
     def on_option_list_option_selected(self) -> None:
         """A click on a model takes it."""
         self.action_accept()
+
+    def on_option_list_option_highlighted(self) -> None:
+        """The cursor is on another row."""
+        self._point()
+
+    def _point(self) -> None:
+        """Say more about the row under the cursor; of one from the hub find out whether it fits."""
+        row = self._row()
+        more = one_line(row.about) if isinstance(row, Suggestion) else ""
+        about = self.query_one("#model-about", Static)
+        about.update(more)
+        about.display = bool(more)
+        if row is None or name(row) == self._pointed:
+            return
+        self._pointed = name(row)
+        self.workers.cancel_group(self, "judge")
+        if self.view.judging is not None:
+            self.view = replace(self.view, judging=None)
+        if isinstance(row, Suggestion) and row.place == "hub" and row.verdict is None:
+            self._judge(row)
 
     def action_move(self, by: int) -> None:
         """Move the cursor in the list while the field keeps the focus."""
         picker = self.query_one(Picker)
         if self._rows:
             picker.highlighted = max(0, min(len(self._rows) - 1, (picker.highlighted or 0) + by))
+            self._chosen = name(self._rows[picker.highlighted])
+
+    def action_complete(self) -> None:
+        """Type what all paths in the list have in common, or else the one under the cursor."""
+        text = completed(self.view.text, self.view.entries)
+        row = self._row()
+        if text == self.view.text and isinstance(row, Entry):
+            text = row.path
+        elif text == self.view.text and self.view.entries:
+            text = self.view.entries[0].path
+        self._type(text)
+
+    def _type(self, text: str) -> None:
+        field = self.query_one(Input)
+        field.value = text
+        field.cursor_position = len(text)
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """There is a path to complete only where one is typed."""
+        return is_path(self.view.text) if action == "complete" else True
+
+    def _row(self) -> Row | None:
+        at = self.query_one(Picker).highlighted
+        return self._rows[at] if at is not None and at < len(self._rows) else None
 
     def action_accept(self) -> None:
-        """Read the model under the cursor, or say why it cannot be taken."""
-        at = self.query_one(Picker).highlighted
-        if self.view.reading is not None or at is None:
+        """Read the model under the cursor, or go into the folder, or say why it cannot be taken."""
+        row = self._row()
+        if self.view.reading is not None or row is None:
             return
-        row = self._rows[at]
         if isinstance(row, str):
             self._read(row)
+        elif isinstance(row, Entry):
+            if row.kind == "folder":
+                self._type(row.path)
+            else:
+                self._read(row.path.rstrip("/"))
         elif row.usable:
             self._read(row.ref)
         else:
-            self.view = replace(self.view, notice=f"{row.title} cannot be taken: {row.why_not or 'not usable here'}")
+            why = row.why_not or tr("not usable here")
+            self.view = replace(self.view, notice=tr("{model} cannot be taken: {why}", model=row.title, why=why))
 
     def dismiss(self, result: ModelFacts | None = None) -> AwaitComplete:
-        """Leave; suggestions that are still looked for would come when there is nothing left to show them in."""
-        self.workers.cancel_group(self, "suggestions")
+        """Leave; what is still looked for would come when there is nothing left to show it in."""
+        for group in ("suggestions", "search", "judge"):
+            self.workers.cancel_group(self, group)
         return super().dismiss(result)
 
     def action_back(self) -> None:
@@ -215,47 +297,26 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     def watch_view(self, old: ModelView, view: ModelView) -> None:
         """Show the state."""
-        self.query_one(ErrorPanel).show(view.error)
-        state = self.query_one("#state", Static)
-        state.update(_state(view))
-        state.display = bool(_state(view))
-        if (old.suggestions, old.text) != (view.suggestions, view.text) or not self._rows:
-            self._rows, at = rows(view)
-            best = next((row for row in view.suggestions or () if row.usable), None)
-            self.query_one(Picker).show([_row(row, best) for row in self._rows], at)
+        if view.error is not old.error or view.error is None:
+            self.query_one(ErrorPanel).show(view.error)
+        line, said = self.query_one("#state", Static), state(view)
+        line.update(said)
+        line.display = bool(said)
+        if is_path(old.text) != is_path(view.text):
+            self.refresh_bindings()
+        self._list(view)
 
+    def _list(self, view: ModelView) -> None:
+        """Show the rows; the cursor stays on what the user moved it to."""
+        self._rows, at = rows(view)
+        names = [name(row) for row in self._rows]
+        if self._chosen in names:
+            at = names.index(self._chosen or "")
+        self.query_one(Picker).show([content(row, view) for row in self._rows], at)
+        self._point()
 
-def _state(view: ModelView) -> str:
-    if view.reading is not None:
-        return f"◌ Reading {one_line(view.reading)} … (Esc to stop waiting)"
-    if view.notice:
-        return f"! {one_line(view.notice)}"
-    if view.suggestions is None:
-        return "◌ Looking for models that suit this machine … (you can type a name already)"
-    return "" if rows(view)[0] else "Nothing to offer; type a hub id, a folder or a .gguf file."
-
-
-def _row(row: Suggestion | str, best: Suggestion | None) -> Content:
-    if isinstance(row, str):
-        return Content.assemble(
-            ("Take ", "bold"),
-            (one_line(row), "bold $accent"),
-            "\n",
-            ("as a hub id, a folder or a .gguf file", "$text-muted"),
-        )
-    star = "   ★ recommended" if row is best else ""
-    about = [
-        size(row.download_bytes) + " to download" if row.download_bytes else "nothing to download",
-        one_line(row.licence) if row.licence else "licence unknown",
-        "needs the network" if row.needs_network else "works offline",
-    ]
-    if row.download_bytes is None:
-        about[0] = "size unknown"
-    title = Content.assemble((one_line(row.title), "bold"), (star, "$accent"))
-    facts = Content.assemble((" · ".join(about), "$secondary"))
-    last = (
-        Content.assemble((one_line(row.about), "$text-muted"))
-        if row.usable
-        else Content.assemble(("✗ not here: ", "$error"), one_line(row.why_not or ""))
-    )
-    return Content("\n").join([title, facts, last])
+    def relabel(self) -> None:
+        """Say everything in the present language."""
+        self.query_one(".heading", Static).update(Content(tr("Which model do you want to serve?")))
+        self.query_one(Input).placeholder = tr("filter, search, hub id, folder, .gguf")
+        self.mutate_reactive(ModelScreen.view)

@@ -1,0 +1,191 @@
+"""The list of models: what was found so far, which rows that makes, and what each of them says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from textual.content import Content
+
+from wizard.advise.verdict import Verdict
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import count, size
+from wizard.model.here import Entry
+from wizard.plan.offers import Suggestion
+
+SHORTEST = 2
+"""Characters of a word that the hub is searched for."""
+SIGNS = {"fits": ("✓", "$success"), "tight": ("◐", "$warning"), "no": ("✗", "$error")}
+WORDS = {"fits": mark("fits"), "tight": mark("tight"), "no": mark("does not fit")}
+KINDS = {
+    "folder": mark("a folder"),
+    "model": mark("a model: it has a config.json"),
+    "gguf": mark("a model in one file"),
+}
+Row: TypeAlias = Suggestion | Entry | str
+"""A text stands for itself, as typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """What is on the screen."""
+
+    suggestions: tuple[Suggestion, ...] | None = None
+    """None while they are being looked for."""
+    text: str = ""
+    """What was typed: a filter, or the name of a model."""
+    reading: str | None = None
+    """The model that is being read now."""
+    error: WizardError | None = None
+    notice: str = ""
+    looking: bool = False
+    """Whether the hub is still asked about the suggestions."""
+    searching: bool = False
+    searched: str | None = None
+    """The text that the hub was searched for last; what it found is in ``found``."""
+    found: tuple[Suggestion, ...] = ()
+    trouble: str = ""
+    """Why the hub could not be searched."""
+    judging: str | None = None
+    """The model that is looked at now to see whether it fits."""
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """Models of which that cannot be said, and why."""
+    entries: tuple[Entry, ...] = ()
+    """What the path that was typed may go on with."""
+
+
+def matching(suggestions: Sequence[Suggestion], text: str) -> list[Suggestion]:
+    """The suggestions that contain every word of ``text``."""
+    words = text.lower().split()
+    return [one for one in suggestions if all(word in f"{one.ref} {one.title} {one.about}".lower() for word in words)]
+
+
+def is_path(text: str) -> bool:
+    """Whether ``text`` is the beginning of a path."""
+    return text.strip().startswith(("~", ".", "/"))
+
+
+def is_reference(text: str) -> bool:
+    """Whether ``text`` looks like a path, a .gguf file or a hub id rather than like a word to filter by."""
+    text = text.strip()
+    return text.endswith(".gguf") or "/" in text or is_path(text)
+
+
+def is_word(text: str) -> bool:
+    """Whether the hub is searched for ``text``: it is long enough and no path."""
+    return len(text.strip()) >= SHORTEST and not is_path(text)
+
+
+def rows(view: ModelView) -> tuple[list[Row], int | None]:
+    """What the list holds and where the cursor begins."""
+    typed = view.text.strip()
+    known = matching(view.suggestions or (), view.text)
+    refs = {one.ref for one in known}
+    found: list[Row] = [*known]
+    if view.searched == typed:
+        found += [one for one in view.found if one.ref not in refs]
+    if is_path(typed):
+        found = [typed, *view.entries]
+    elif typed:
+        found = [typed, *found] if is_reference(typed) else [*found, typed]
+    first = next((i for i, row in enumerate(found) if not isinstance(row, Suggestion) or row.usable), None)
+    return found, first
+
+
+def name(row: Row) -> str:
+    """What a row is known by when the list changes around it."""
+    if isinstance(row, str):
+        return f"={row}"
+    return row.ref if isinstance(row, Suggestion) else row.path
+
+
+def state(view: ModelView) -> str:
+    """What goes on, in a line; empty if nothing does."""
+    return _waiting(view) or _outcome(view)
+
+
+def _waiting(view: ModelView) -> str:
+    if view.reading is not None:
+        return tr("◌ Reading {model} … (Esc to stop waiting)", model=one_line(view.reading))
+    if view.notice:
+        return f"! {one_line(view.notice)}"
+    if view.suggestions is None:
+        return tr("◌ Looking for models that suit this machine … (you can type a name already)")
+    if view.searching:
+        return tr("◌ Searching the hub for {text} …", text=one_line(view.text.strip()))
+    return ""
+
+
+def _outcome(view: ModelView) -> str:
+    if view.trouble:
+        return tr("! The hub is not searched: {why}", why=one_line(view.trouble))
+    if view.searched and view.searched == view.text.strip() and not view.found:
+        return tr("The hub has no model for text whose name holds {text}.", text=one_line(view.searched))
+    if view.looking:
+        return tr("◌ Asking the hub what else is known of these models …")
+    return "" if rows(view)[0] else tr("Nothing to offer; type a hub id, a folder or a .gguf file.")
+
+
+def content(row: Row, view: ModelView) -> Content:
+    """A row of the list."""
+    if isinstance(row, str):
+        return Content.assemble(
+            (tr("Take {model}", model=one_line(row)), "bold $accent"),
+            "\n",
+            (tr("as a hub id, a folder or a .gguf file"), "$text-muted"),
+        )
+    if isinstance(row, Entry):
+        return Content.assemble((one_line(row.path), "bold"), f"  {tr(KINDS[row.kind])}")
+    best = next((one for one in view.suggestions or () if one.usable), None)
+    star = f"   ★ {tr('recommended')}" if row is best and not view.looking else ""
+    title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view), (star, "$accent"))
+    lines = [title, Content.assemble((" · ".join(facts(row)), "$secondary"))]
+    if not row.usable and row.verdict is None:
+        lines.append(Content.assemble(("✗ ", "$error"), tr("not here: {why}", why=one_line(row.why_not or ""))))
+    return Content("\n").join(lines)
+
+
+def _verdict(row: Suggestion, view: ModelView) -> Content:
+    if row.verdict is not None:
+        return _judged(row.verdict)
+    if row.ref == view.judging:
+        return Content.assemble((f"  ◌ {tr('does it fit?')}", "$text-muted"))
+    if why := view.unjudged.get(row.ref):
+        return Content.assemble((f"  ? {tr('not known whether it fits: {why}', why=one_line(why))}", "$text-muted"))
+    return Content("")
+
+
+def _judged(verdict: Verdict) -> Content:
+    sign, style = SIGNS[verdict.word]
+    said = tr(WORDS[verdict.word])
+    return Content.assemble((f"  {sign} {said}", style), f": {one_line(verdict.why)}" if verdict.why else "")
+
+
+def facts(row: Suggestion) -> list[str]:
+    """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
+    fetched = tr("nothing to download")
+    if row.download_bytes is None:
+        fetched = tr("size unknown") if row.place != "hub" else ""
+    elif row.download_bytes:
+        fetched = tr("{size} to download", size=size(row.download_bytes))
+    where = tr("on this machine") if row.place == "here" else ""
+    if row.place == "hub":
+        where = tr("on the hub")
+    elif row.place == "offered":
+        where = tr("needs the network") if row.needs_network else tr("works offline")
+    popular = "" if row.downloads is None else tr("{count} downloads in 30 days", count=count(row.downloads))
+    return [
+        part
+        for part in (
+            "" if row.parameters is None else tr("{count} parameters", count=count(row.parameters)),
+            fetched,
+            one_line(row.licence) if row.licence else tr("licence unknown"),
+            tr("gated: accept its licence on the hub") if row.gated else "",
+            where,
+            popular,
+        )
+        if part
+    ]
