@@ -67,19 +67,33 @@ def test_many_at_once_all_get_all(served: Served) -> None:
 
 def test_vllm_is_told_everything(served: Served) -> None:
     values = {"temperature": 0.5, "top_p": 0.25, "top_k": 3, "random_seed": 7, "stop_words": ["x"]}
+    values |= {"min_p": 0.5, "repetition_penalty": 1.5, "presence_penalty": 0.25, "frequency_penalty": -0.25}
     text = "a" * (CONTEXT - 3)
     served.post("generate", text_input=text, max_tokens=10**6, stream=False, apply_chat_template=False, **values)
     told = re.findall(r"request \d+: (.*)", served.triton.logged())[-1]
     for part in ("temperature=0.5", "top_p=0.25", "top_k=3", "seed=7", "stop=['<|im_end|>', 'x']"):
         assert part in told
+    assert "min_p=0.5, repetition_penalty=1.5, presence_penalty=0.25, frequency_penalty=-0.25, logprobs=None" in told
     assert "max_tokens=3," in told  # what the context has room for
     assert "stop_token_ids=[258]" in told
+
+
+@pytest.mark.parametrize("alternatives", [0, 2])
+def test_log_probabilities(served: Served, alternatives: int) -> None:
+    body = served.post("generate_stream", text_input="a", max_tokens=3, logprobs=alternatives)
+    said = [json.loads(line.removeprefix(b"data: ")) for line in body.splitlines() if line]
+    others = [["0 ", -0.5], ["", -1.5]][:alternatives]
+    tokens = [token for one in said for token in json.loads(one["logprobs"])]
+    assert [token[:2] for token in tokens] == [["0 ", -0.5], ["1 ", -0.5], ["2 ", -0.5]]
+    assert tokens[0][2] == others
+    assert "logprobs" not in json.loads(served.post("generate", text_input="a", max_tokens=3, stream=False))
 
 
 @pytest.mark.parametrize(
     ("values", "text"),
     [
         ({"text_input": "a" * CONTEXT, "apply_chat_template": False}, f"prompt too long: {CONTEXT} tokens"),
+        ({"text_input": "a", "min_p": 1.5}, "min_p must be from 0 to 1, not 1.5"),
         ({"text_input": "a", "temperature": 3.0}, "temperature is too high for this stand-in"),
     ],
 )

@@ -12,7 +12,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.chain_model import CHAT
 from tests.values import CHOICE, GGUF
 from wizard.repository.front import ENGINES, engine_argv, repository, transformers_settings
-from wizard.repository.llamacpp import INPUTS, OUTPUTS
+from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
 from wizard.repository.repository import Repository
 
 FACTS = replace(GGUF, chat=CHAT)
@@ -38,13 +38,21 @@ def test_files_lie_where_triton_and_the_command_look() -> None:
 
 def test_chat_needs_nothing_new() -> None:
     parsed = config()
-    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in INPUTS]
-    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in OUTPUTS]
+    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in (*INPUTS, *MORE_INPUTS)]
+    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in (*OUTPUTS, LOGPROBS)]
     assert parsed.model_transaction_policy.decoupled
     said = {key: item.string_value for key, item in parsed.parameters.items()}
     assert said["chat_template"] == CHAT.template
     assert json.loads(said["stop"]) == list(CHAT.stop)
     assert said["max_seq_len"] == str(CHOICE.max_seq_len)
+
+
+def test_transformers_declares_no_more_than_its_continuous_batching_can() -> None:
+    argv = engine_argv("transformers", "/env/bin/python", {})
+    one = repository("demo", engine_argv=argv, engine_env={}, facts=FACTS, choice=CHOICE)
+    parsed = text_format.Parse(one.files[0].text, pb.ModelConfig())
+    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in INPUTS]
+    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in OUTPUTS]
 
 
 def test_the_command_and_its_environment_come_through_byte_for_byte() -> None:

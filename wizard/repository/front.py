@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.llamacpp import INPUTS, OUTPUTS, described
+from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described
 from wizard.repository.repository import Repository, RepositoryFile
 
 EngineName: TypeAlias = Literal["vllm", "transformers"]
@@ -42,7 +42,14 @@ def repository(
         "engine_env": json.dumps(dict(engine_env), ensure_ascii=False),
         **described(facts, choice),
     }
-    config = config_pbtxt(model_name, inputs=INPUTS, outputs=OUTPUTS, parameters=parameters, decoupled=True)
+    whole = _program("vllm") in engine_argv  # transformers' continuous batching takes and gives less
+    config = config_pbtxt(
+        model_name,
+        inputs=(*INPUTS, *(MORE_INPUTS if whole else ())),
+        outputs=(*OUTPUTS, *((LOGPROBS,) if whole else ())),
+        parameters=parameters,
+        decoupled=True,
+    )
     model = Path(__file__).with_name("front_model.py").read_text(encoding="utf-8")
     programs = sorted(ENGINES.glob("*.py"))
     return Repository(
@@ -65,7 +72,11 @@ def engine_argv(engine: EngineName, python: str, settings: Mapping[str, Any]) ->
         python: The engine environment's interpreter; ``python3`` in a container.
         settings: For ``vllm`` see `wizard.repository.vllm.engine_args`, for ``transformers`` `transformers_settings`.
     """
-    return (python, f"engines/{engine}_engine.py", json.dumps(settings, ensure_ascii=False))
+    return (python, _program(engine), json.dumps(settings, ensure_ascii=False))
+
+
+def _program(engine: EngineName) -> str:
+    return f"engines/{engine}_engine.py"
 
 
 def transformers_settings(model: str, choice: Choice, *, unbatched: bool = False) -> dict[str, Any]:

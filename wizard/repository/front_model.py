@@ -19,13 +19,18 @@ apply_chat_template   BOOL    True (default if the model has a template): the en
                               False: ``text_input`` is the prompt, its special tokens count as such.
 ===================== ======= ================================================================================
 
+Where ``config.pbtxt`` declares them: ``min_p``, ``repetition_penalty``, ``presence_penalty``, ``frequency_penalty``
+(FP32), and ``logprobs`` (INT32, as many alternatives, 0 to 20).
+
 Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop`` or
-``length``), ``completion_tokens`` (so far, counted by the engine).
+``length``), ``completion_tokens`` (so far, counted by the engine); ``logprobs`` where it was asked for: JSON,
+``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response.
 
 The engine's standard input is one end of a Unix socket pair, so each notices when the other dies. A message is its
 length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it: ``{"ready":
 true}`` once, then ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with what one step of the engine made for all
-requests, and ``{"errors": [[ID, TEXT, WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
+requests (a fifth item has the new tokens' log-probabilities, where they were asked for), and ``{"errors": [[ID, TEXT,
+WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
 """
 
 from __future__ import annotations
@@ -55,6 +60,14 @@ LOG_LINES = 40
 CANCEL_SECONDS = 0.2
 """Between two looks at which clients went away; a look asks the server about each request."""
 FINALIZE_SECONDS = 4.0
+MORE = {
+    "min_p": (0, 1),
+    "repetition_penalty": (0.01, 2),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+    "logprobs": (0, 20),
+}
+"""Inputs that only some engines take: least and greatest value."""
 SEND_SECONDS = 30
 """An engine that takes no message for so long hangs."""
 
@@ -169,6 +182,7 @@ class Answer:
         self.sender = sender
         self.stream = False
         self.pieces: list[str] = []
+        self.logprobs: list[Any] | None = None  # not sent yet; None if nobody asked for them
         self.tokens = 0
         self.finish = ""
         self.error: tuple[str, int] | None = None
@@ -201,14 +215,16 @@ class Delivery:
             self._answers[number] = answer
             self._changed.notify()  # it may be cancelled before the engine says anything
 
-    def add(self, deltas: list[tuple[int, str, int, str]]) -> None:
+    def add(self, deltas: list[Any]) -> None:
         """Take in what one step of the engine made."""
         with self._changed:
-            for number, text, tokens, finish in deltas:
+            for number, text, tokens, finish, *more in deltas:
                 answer = self._answers.get(number)
                 if answer is None or answer.over:  # cancelled in the meantime
                     continue
                 answer.pieces.append(text)
+                if more and answer.logprobs is not None:
+                    answer.logprobs += more[0]
                 answer.tokens, answer.finish = tokens, finish
                 if (answer.stream and text) or finish:
                     self._due[number] = answer
@@ -253,14 +269,17 @@ class Delivery:
     def _send(self, number: int, answer: Answer) -> None:
         with self._changed:
             text, tokens, finish, error = "".join(answer.pieces), answer.tokens, answer.finish, answer.error
+            logprobs = None if answer.logprobs is None else json.dumps(answer.logprobs, ensure_ascii=False)
             answer.pieces.clear()
+            if answer.logprobs:
+                answer.logprobs.clear()
             self._due.pop(number, None)
             if answer.over:
                 del self._answers[number]
         if error:
             response = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
-            response = _response(text, finish, tokens)
+            response = _response(text, finish, tokens, logprobs)
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
             answer.sender.send(response, flags=last)
@@ -282,11 +301,12 @@ class Delivery:
                 self._engine.send({"cancel": number})
 
 
-def _response(text: str, reason: str, tokens: int) -> Any:
+def _response(text: str, reason: str, tokens: int, logprobs: str | None) -> Any:
     values = {
         "text_output": np.array([text.encode()], np.object_),
         "finish_reason": np.array([reason.encode()], np.object_),
         "completion_tokens": np.array([tokens], np.int32),
+        **({} if logprobs is None else {"logprobs": np.array([logprobs.encode()], np.object_)}),
     }
     return pb_utils.InferenceResponse([pb_utils.Tensor(name, value) for name, value in values.items()])
 
@@ -333,6 +353,13 @@ class Questions:
             "seed": None if seed is None else int(seed),
             "stop": [word for word in (*self._stop, *extra) if word],
             "stream": bool(one("stream", True)),
+            **{
+                name: checked(
+                    name, value.item(), lambda n, low=low, high=high: low <= n <= high, f"from {low} to {high}"
+                )
+                for name, (low, high) in MORE.items()
+                if (value := one(name, None)) is not None
+            },
         }
 
 
@@ -376,6 +403,7 @@ class TritonPythonModel:
             try:
                 question = self._questions.read(request)
                 answer.stream = question.pop("stream")
+                answer.logprobs = [] if "logprobs" in question else None
                 self._engine.send({"ask": {"id": number, **question}})
             except Refused as error:
                 self._delivery.fail(number, str(error), pb_utils.TritonError.INVALID_ARG)

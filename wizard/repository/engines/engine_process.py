@@ -45,8 +45,11 @@ class Front:
         """Requests may come."""
         self._send({"ready": True})
 
-    def say(self, deltas: Sequence[tuple[int, str, int, str]]) -> None:
-        """What one step made: for each request its id, new text, tokens so far, and at the end the finish reason."""
+    def say(self, deltas: Sequence[Any]) -> None:
+        """What one step made: for each request its id, new text, tokens so far, at the end the finish reason.
+
+        A fifth item may have the new tokens' log-probabilities: (token, logprob, [(token, logprob), ...]) for each.
+        """
         self._send({"deltas": deltas})
 
     def refuse(self, number: int, error: Exception) -> None:

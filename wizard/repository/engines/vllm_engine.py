@@ -16,6 +16,19 @@ from typing import Any
 
 from engine_process import Front, Refused, die, prompt_ids, stop_ids
 
+MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
+"""Set only where a request has them."""
+
+
+def _logprobs(places: Any, alternatives: int) -> list[Any]:
+    """For each token itself, its log-probability and the likeliest ones; the chosen token is the first of its place."""
+    found = []
+    for place in places:
+        tokens = [(one.decoded_token or "", one.logprob) for one in place.values()]
+        top = sorted(tokens, key=lambda one: one[1], reverse=True)[:alternatives]
+        found.append((*tokens[0], top))
+    return found
+
 
 class Server:
     """All running requests. Everything here runs in the one event loop, which vLLM's frontend shares."""
@@ -24,7 +37,7 @@ class Server:
         self.front = Front(lambda message: loop.call_soon_threadsafe(self._take, message))
         self._loop = loop
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._deltas: list[tuple[int, str, int, str]] = []
+        self._deltas: list[Any] = []
 
     async def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
@@ -50,7 +63,8 @@ class Server:
             async for output in self._engine.generate(prompt, self._sampling(ask, len(ids)), str(number)):
                 (one,) = output.outputs
                 tokens += len(one.token_ids)
-                self._say(number, one.text, tokens, one.finish_reason or "")
+                more = [_logprobs(one.logprobs, ask["logprobs"])] if one.logprobs and "logprobs" in ask else []
+                self._say(number, one.text, tokens, one.finish_reason or "", *more)
         except (Refused, ValueError) as error:  # vLLM's own checks of a request are ValueErrors
             self.front.refuse(number, Refused(str(error)))
         except Exception as error:
@@ -73,6 +87,7 @@ class Server:
             stop=ask["stop"],
             stop_token_ids=stop_ids(self._tokenizer, ask["stop"]),
             output_kind=RequestOutputKind.DELTA,
+            **{name: ask[name] for name in MORE if name in ask},
         )
 
     def _say(self, *delta: Any) -> None:

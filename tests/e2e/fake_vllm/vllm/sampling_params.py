@@ -25,6 +25,11 @@ class SamplingParams:
     stop: list[str]
     stop_token_ids: list[int]
     output_kind: RequestOutputKind
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logprobs: int | None = None
 
     def __post_init__(self) -> None:
         if self.temperature > 2:

@@ -42,7 +42,14 @@ class AsyncLLM:
                     raise RuntimeError("EngineDeadError")
                 last = number + 1 == sampling_params.max_tokens
                 finish = "length" if last else None
-                output = SimpleNamespace(text=f"{number} ", token_ids=[number], finish_reason=finish)
+                output = SimpleNamespace(text=f"{number} ", token_ids=[number], finish_reason=finish, logprobs=None)
+                if sampling_params.logprobs is not None:
+                    others = range(1, 1 + sampling_params.logprobs)
+                    place = {number: SimpleNamespace(logprob=-0.5, rank=1, decoded_token=f"{number} ")}
+                    place |= {
+                        1000 + n: SimpleNamespace(logprob=-0.5 - n, rank=1 + n, decoded_token=None) for n in others
+                    }
+                    output.logprobs = [place]
                 yield SimpleNamespace(outputs=[output], finished=last)
         except (asyncio.CancelledError, GeneratorExit):
             print(f"request {request_id} aborted", flush=True)
