@@ -26,7 +26,7 @@ def test_two_short_lines_for_each() -> None:
     assert max(map(len, lines)) <= 100
     shown = dict(zip(lines[::2], lines[1::2], strict=True))
     (second,) = (below for line, below in shown.items() if line.startswith("tutorial-001 "))
-    assert second.strip() == "microsoft/Phi-3-mini-128k-instruct · fits 1xL4 or 1xA10G"
+    assert second.strip() == "microsoft/Phi-3-mini-128k-instruct · fits 1xL4, 1xA10G"
 
 
 def test_json_has_everything() -> None:

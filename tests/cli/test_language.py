@@ -1,34 +1,80 @@
-"""Which language the command line speaks: the flag's, else the settings', else the locale's."""
+"""The command line says everything through the catalogue."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
+
 import pytest
 
-from wizard.cli import _language
-from wizard.kernel import settings
+from tests import pseudo
+from wizard.cli.argparse_words import WORDS
+from wizard.cli.commands import COMMANDS
+from wizard.cli.parser import parser
+from wizard.kernel import language
+
+NAMES = {
+    "triton-wizard",
+    "COMMAND",
+    "llamacpp",
+    "vllm",
+    "transformers",
+    "trtllm",
+    "engine",
+    "llmapi",
+    "cpu",
+    "vLLM",
+    "auto",
+}
+"""Names of programs, commands and values that are typed."""
 
 
-def test_a_flag_goes_before_the_settings_and_these_before_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
-    assert _language(["probe"]) == "ko"
-    settings.change(language="en")
-    assert _language(["probe"]) == "en"
-    assert _language(["--language", "ko", "probe"]) == "ko"
-    assert _language(["probe", "--language=ko"]) == "ko"
-    assert _language(["--language", "xx"]) == "en"
+def helped(*words: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        parser().parse_args([*words, "--help"])
+    return out.getvalue()
 
 
-def test_damaged_settings_hold_no_command_up(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def commands_in(text: str) -> set[str]:
+    """What is typed behind the program's name, as the help's examples and usage show it."""
+    return {word for line in text.splitlines() if line.strip().startswith("triton-wizard") for word in line.split()}
+
+
+@pytest.mark.parametrize("name", ["", *sorted(name for name in COMMANDS if name)])
+def test_every_word_of_the_help_is_in_the_catalogue(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    english = helped(*filter(None, [name]))
+    with pseudo.spoken():
+        said = helped(*filter(None, [name]))
+    assert pseudo.OPEN in said
+    typed = {line for line in english.splitlines() if line.strip().startswith("triton-wizard") and name}
+    typed |= {'chat -m "What is Triton?"'}
+    usage = {line for line in said.splitlines() if "[-h]" in line}
+    words = {word for word in COMMANDS if word} | NAMES | {line.strip() for line in typed}
+    values = {value for line in usage for value in line.partition(name or "COMMAND")[2].replace("|", " ").split()}
+    assert pseudo.escaped(said, words | {one for one in values if len(one) > 2 and not one.startswith("[-")}) == []
+
+
+@pytest.mark.parametrize("arguments", [["chat", "--max-tokens", "many"], ["nonsense"], ["model"], ["chat", "--seed"]])
+def test_what_is_wrong_with_a_flag_is_said_in_the_language(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from wizard.cli import main
+    with pseudo.spoken(), pytest.raises(SystemExit):
+        parser().parse_args(arguments)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert pseudo.escaped(last, {"triton-wizard", *filter(None, COMMANDS)}) == []
 
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    settings.path().parent.mkdir(parents=True)
-    settings.path().write_text("language = ")
-    assert _language([]) == "en"
-    with pytest.raises(SystemExit) as caught:
-        main(["--help"])
-    assert caught.value.code == 0
-    assert "usage: triton-wizard" in capsys.readouterr().out
-    assert settings.path().read_text() == "language = "
+
+def test_the_words_of_argparse_are_its_own() -> None:
+    """A newer Python may say them otherwise, and they would be English again."""
+    from pathlib import Path
+
+    source = Path(str(argparse.__file__)).read_text(encoding="utf-8")
+    assert [word for word in WORDS if repr(word)[1:-1] not in source.replace("\\'", "'") and word not in source] == []
+
+
+def test_english_is_as_argparse_says_it() -> None:
+    assert language.used() == "en"
+    assert helped("down").startswith("usage: triton-wizard down [-h]")

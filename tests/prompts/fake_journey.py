@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import AsyncGenerator, Set
 from dataclasses import replace
 from pathlib import Path
 
+from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
@@ -213,6 +215,9 @@ def main() -> int:
     workspace = Workspace.at(folder)
     said = {name: options[name] for name in ("run", "chat", "running") if name in options}
     journey = FakeJourney(workspace.root / "notes", **said)
+    stack = contextlib.ExitStack()
+    if options.get("language") == pseudo.CODE:
+        stack.enter_context(pseudo.spoken())
     try:
         if what == "chat":
             from wizard.prompts import lines

@@ -11,6 +11,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests import pseudo
+from tests.prompts.fake_journey import STEPS
 from tests.prompts.terminal import CTRL_D, ENTER, Terminal
 from wizard.kernel.language import LANGUAGES
 from wizard.kernel.text import plain, width
@@ -31,6 +33,15 @@ SIGNS = re.compile(
     "]"
 )
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|38;|48;)[0-9;]*m")
+DATA = (
+    *("nonsense", "many", "plan.json", "demo", "What is Triton?", "GPU  ", "CPU  "),
+    *("Some Linux 12", "Offline demo", "Small, ", "Apache-2.0", " MIT", "llama.cpp", "floor"),
+    *("there is no model 'nonsense'", "So many do not fit.", "Port 8000 is held.", "a line of output", "You asked: "),
+    *(f"The CPU serves. Wished: {wished}." for wished in ("nothing", "users", "goal, users")),
+    *(text for step in STEPS for text in (step.title, step.why, f"step {step.title!r} failed")),
+    *("done before and unchanged", "line ", "chat", "throughput", "quality", "smallest"),
+)
+"""What is typed on the way, names, values that a flag takes, and what the fake journey says."""
 COMMAND = re.compile(r"\s*\$ |\s*\S+$")
 """What must stay in one line, however long: a command, or a single word such as a path."""
 
@@ -118,8 +129,8 @@ def the_whole_way(walk: Walk) -> None:
 def begin(tmp_path: Path) -> Iterator[Callable[..., Walk]]:
     with ExitStack() as stack:
 
-        def begun(columns: int, term: str, **more: str) -> Walk:
-            arguments = ("flow", str(tmp_path), "run=fail", "running=demo")
+        def begun(columns: int, term: str, language: str = "en", **more: str) -> Walk:
+            arguments = ("flow", str(tmp_path), "run=fail", "running=demo", f"language={language}")
             terminal = Terminal(*arguments, size=(24, columns), TERM=term, COLUMNS=str(columns), **more)
             return Walk(stack.enter_context(terminal))
 
@@ -161,6 +172,16 @@ def test_every_question_says_how_to_answer_it_and_what_enter_means(begin: Callab
     said = [" ".join(plain(one).split()) for one in walk.questions]
     how = re.compile(r"Type 1 to \d+, or press Enter for \d+:|\(arrow keys and Enter, or type a number; |Enter: .+\)")
     assert [one for one in said if not how.search(one)] == []
+
+
+def test_every_word_is_in_the_catalogue(begin: Callable[..., Walk]) -> None:
+    """All that the plain door says itself; the fake journey's own texts are data here."""
+    walk = begin(1000, "dumb", language=pseudo.CODE)
+    the_whole_way(walk)
+    heard = walk.text.replace("\r\n", "\n")
+    assert pseudo.OPEN in heard
+    typed = [line for line in heard.splitlines() if line.lstrip().startswith("$ ")]
+    assert pseudo.escaped(heard, [*typed, *DATA]) == []
 
 
 def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:

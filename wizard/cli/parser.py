@@ -44,7 +44,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="\n".join([tr("examples:"), *examples, "", tr("exit statuses:"), codes, ""]),
         formatter_class=Help,
     )
-    top.add_argument("--version", action="version", version=f"triton-wizard {__version__}")
+    version = f"triton-wizard {__version__}"
+    top.add_argument("--version", action="version", version=version, help=tr("show the version and exit"))
     _explain(top, default=False)
     top.add_argument("--plain", action="store_true", help=tr("plain prompts instead of the full-screen wizard"))
     _answers(top)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from wizard.catalog.journeys import Journey
     from wizard.catalog.workshops import Workshop
     from wizard.chat.conversation import Chunk, Conversation
-    from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan

@@ -158,12 +158,13 @@ class Shower:
             self._line(f"{self._head}: {done}" if self._aloud else f"{self._head} … {done}")
 
     def _finish(self, event: StepFinished) -> None:
+        took, why = duration(event.seconds), one_line(event.reason)
         words = {
-            "done": f"done in {duration(event.seconds)}",
-            "skipped": f"skipped: {one_line(event.reason)}" if event.reason else "skipped",
-            "omitted": one_line(event.reason),
-            "failed": f"failed after {duration(event.seconds)}",
-            "cancelled": f"stopped after {duration(event.seconds)}",
+            "done": tr("done in {time}", time=took),
+            "skipped": tr("skipped: {why}", why=why) if why else tr("skipped"),
+            "omitted": why,
+            "failed": tr("failed after {time}", time=took),
+            "cancelled": tr("stopped after {time}", time=took),
         }[event.outcome]
         if event.outcome == "failed" and event.error:
             words += f" ({plain(event.error.get('code', ''))})"
