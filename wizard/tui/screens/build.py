@@ -77,6 +77,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         super().__init__()
         self.run = run
         self._measured, self._logs = measured, logs
+        self._log_keys = (True, False)
+        """What decides which keys the output has now: whether it follows its end, whether it is searched."""
         self._end: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
@@ -248,8 +250,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(Find).action_close()
 
     def on_find_sought(self, message: Find.Sought) -> None:
-        """Search while it is typed."""
-        self.query_one(LiveLog).seek(message.text)
+        """Search while it is typed; what is typed is seen first."""
+        self.call_after_refresh(self.query_one(LiveLog).seek, message.text)
 
     def on_find_step(self, message: Find.Step) -> None:
         """Go to another match."""
@@ -267,8 +269,11 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self._look()
 
     def _look(self) -> None:
-        self.query_one(Find).show(*self.query_one(LiveLog).found)
-        self.refresh_bindings()
+        log = self.query_one(LiveLog)
+        self.query_one(Find).show(*log.found)
+        if (keys := (log.follows, bool(log.sought))) != self._log_keys:
+            self._log_keys = keys
+            self.refresh_bindings()
 
     # -- leaving -------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ class Find(Horizontal):
     Find { display: none; height: 1; }
     Find > Static { width: auto; }
     Find > Input { width: 1fr; padding: 0 1; }
-    Find > #found { padding: 0 1; color: $text-muted; }
+    Find > #found { width: 22; padding: 0 1; text-align: right; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "done", mark("Go on with n and N"), priority=True, key_display="⏎", id="find.done"),
@@ -71,7 +71,7 @@ class Find(Horizontal):
             said = tr("{at} of {count:,}", at=f"{at:,}", count=count)
         else:
             said = f"{count:,}"
-        self.query_one("#found", Static).update(said)
+        self.query_one("#found", Static).update(said, layout=False)  # it may come with every batch of lines
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while it is typed."""
