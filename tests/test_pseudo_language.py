@@ -232,7 +232,9 @@ def test_why_a_part_of_a_machine_is_not_there(monkeypatch: pytest.MonkeyPatch) -
     said += [str(interpreters._why_not(*one)) for one in WHY_NOT]
     said += [Asked(["/nowhere"]).answer().err]
     assert (
-        field_marks.untranslated(said, ["nowhere No such file or directory", "sudo apt install libpython so uv python pyenv"])
+        field_marks.untranslated(
+            said, ["nowhere No such file or directory", "sudo apt install libpython so uv python pyenv"]
+        )
         == {}
     )
 
