@@ -39,7 +39,7 @@ def test_where_the_hub_answers_a_real_small_model_comes_first(weights: bytes, mo
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         first, *others = journey.suggestions(CPU_HOST)
     assert first.ref == default.ref
-    assert first.licence == "apache-2.0"
+    assert first.licence == "Apache-2.0"
     assert first.download_bytes
     assert first.usable
     assert "demo" in [one.ref for one in others]

@@ -17,12 +17,13 @@ from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
+from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.workshops import workshop
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
 from wizard.cli.workshop import Pinned
-from wizard.kernel.errors import ModelError, ServerError, StepError, WizardError, WorkspaceError
+from wizard.kernel.errors import ModelError, NetworkError, ServerError, StepError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
@@ -95,7 +96,18 @@ class FakeJourney:
     def journeys(self) -> list[Journey]:
         return [Journey("demo", "Offline demo", "Knows about Triton.", "models/d.gguf", "ours", answers={"seed": 7})]
 
-    def suggestions(self, host: Host, *, offline: bool = False) -> list[Suggestion]:
+    def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
+        if text == "down":
+            raise NetworkError("TW-M13", "the hub does not answer", "Check the network.")
+        if text != "small":
+            return []
+        verdict = Verdict("tight", "4 people with 2,048 tokens at most")
+        found = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
+        return [replace(found, downloads=1200, parameters=8_000_000_000, gated=True)]
+
+    def suggestions(
+        self, host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
+    ) -> list[Suggestion]:
         none = Suggestion("org/large", "Large", "", None, None, True, usable=False, why_not="it needs 40 GiB")
         return [
             Suggestion("demo", "Offline demo", "Knows about Triton.", "Apache-2.0", 0, False, usable=True),

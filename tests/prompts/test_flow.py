@@ -102,6 +102,23 @@ def test_a_wrong_model_is_told_and_asked_again(flow: Flow) -> None:
     terminal.leaves()
 
 
+def test_a_word_searches_the_hub_and_a_search_that_fails_leads_back_to_the_list(flow: Flow) -> None:
+    terminal = flow()
+    terminal.sees(MODEL)
+    terminal.types("down\r")
+    terminal.sees("TW-M13")
+    terminal.sees(MODEL)
+    terminal.types("nothing\r")
+    terminal.sees("The hub has no model for text whose name holds nothing.")
+    terminal.sees(MODEL)
+    terminal.types("small\r")
+    terminal.sees("Which of these?")
+    terminal.sees("tight: 4 people with 2,048 tokens")
+    terminal.types(ENTER)
+    terminal.sees("How should org/small run here?")
+    terminal.leaves()
+
+
 def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)

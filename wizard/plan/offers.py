@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import count, size
 
 if TYPE_CHECKING:
     from wizard.advise.verdict import Verdict
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 8
 """Models that the hub is asked about at the same time."""
-_RANK = {"fits": 0, "tight": 1, "no": 2}
+_RANK = {"fits": 0, None: 1, "tight": 2, "no": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,32 +69,32 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     silent = tr("the hub is not asked (--offline)") if offline else tr("the Hugging Face hub does not answer")
 
     def look(one: CuratedModel) -> Suggestion:
-        known = Suggestion(
+        bare = Suggestion(
             one.ref, one.title, one.about, one.licence, None, True, True, parameters=one.parameters, gated=one.gated
         )
         try:
-            return judged(host, known, offline=True)
+            return judged(host, bare, offline=True)
         except WizardError:
             if not online:
-                return replace(known, usable=False, why_not=silent)
+                return replace(bare, usable=False, why_not=silent)
         if not ask:
-            return known
+            return bare
         try:
-            return judged(host, known)
+            return judged(host, bare)
         except WizardError as error:
-            return replace(known, usable=False, why_not=error.what)
+            return replace(bare, usable=False, why_not=error.what)
 
     wanted = [one for one in curated() if one.on == "cpu" or host.gpus]
     wanted.sort(key=lambda one: one.on != "gpu")  # with a GPU its own models first
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        known = list(pool.map(look, wanted))
+        famous = list(pool.map(look, wanted))
     ready = [
         _local(host, Suggestion(one.name, one.title, one.about, None, None, one.needs_network, True), silent)
         for one in journeys()
         if one.model_in_profiles
     ]
     mine = [] if models is None else _here(host, here.found(models))
-    return _ordered([*known, *ready], mine, online=online)
+    return _ordered(famous, ready, mine, online=online)
 
 
 def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
@@ -116,15 +118,18 @@ def _local(host: Host, one: Suggestion, silent: str) -> Suggestion:
         return replace(one, needs_network=True, usable=False, why_not=silent if one.needs_network else error.what)
 
 
-def _ordered(offered: list[Suggestion], mine: list[Suggestion], *, online: bool) -> list[Suggestion]:
-    """What fits first, each kind in its own order; below the first one what is here already."""
+def _ordered(
+    known: list[Suggestion], ready: list[Suggestion], mine: list[Suggestion], *, online: bool
+) -> list[Suggestion]:
+    """What fits first, each kind in its own order, journeys behind it; below the first one what is here already."""
 
     def key(one: Suggestion) -> tuple[bool, bool, int]:
-        return (not one.usable, one.needs_network and not online, _RANK[one.verdict.word] if one.verdict else 0)
+        rank = _RANK[one.verdict.word if one.verdict else None]
+        return (not one.usable, one.needs_network and not online, max(rank, 1) if one in ready else rank)
 
-    refs = {one.ref for one in offered}
+    refs = {one.ref for one in (*known, *ready)}
     others = sorted((one for one in mine if one.ref not in refs), key=key)
-    first, *rest = sorted(offered, key=key)
+    first, *rest = sorted([*known, *ready], key=key)
     return [first, *others, *rest] if first.usable else [*others, first, *rest]
 
 
@@ -172,7 +177,7 @@ def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
     advice = advise(host, facts, Wishes())
     return replace(
         one,
-        licence=facts.licence or one.licence,
+        licence=one.licence if (facts.licence or "").lower() in ("", (one.licence or "").lower()) else facts.licence,
         download_bytes=0 if facts.local else facts.weight_bytes,
         needs_network=not facts.local,
         usable=advice.feasible,
@@ -181,3 +186,40 @@ def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
         gated=facts.gated if facts.gated is not None else one.gated,
         verdict=verdict(host, facts, advice),
     )
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def said(verdict: Verdict) -> tuple[str, str]:
+    """The verdict's word and its reason."""
+    return {"fits": tr("fits"), "tight": tr("tight"), "no": tr("does not fit")}[verdict.word], verdict.why
+
+
+def known(one: Suggestion) -> list[str]:
+    """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
+    fetched = tr("nothing to download")
+    if one.download_bytes is None:
+        fetched = tr("size unknown") if one.place != "hub" else ""
+    elif one.download_bytes:
+        fetched = tr("{size} to download", size=size(one.download_bytes))
+    where = tr("on this machine") if one.place == "here" else ""
+    if one.place == "hub":
+        where = tr("on the hub")
+    elif one.place == "offered":
+        where = tr("works offline")
+        if one.needs_network:  # as everything that is to be downloaded
+            where = "" if one.download_bytes else tr("needs the network")
+    popular = "" if one.downloads is None else tr("{count} downloads in 30 days", count=count(one.downloads))
+    return [
+        part
+        for part in (
+            "" if one.parameters is None else tr("{count} parameters", count=count(one.parameters)),
+            fetched,
+            one_line(one.licence) if one.licence else tr("licence unknown"),
+            tr("gated: accept its licence on the hub") if one.gated else "",
+            where,
+            popular,
+        )
+        if part
+    ]

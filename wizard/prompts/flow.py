@@ -8,6 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
@@ -23,10 +24,10 @@ from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import make_printable, one_line
-from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.lesson import of_stage
+from wizard.plan.offers import known, said
 from wizard.plan.plan import Plan
 from wizard.plan.questions import (
     CHAT,
@@ -220,20 +221,46 @@ class _Flow:
 
     def _pick_model(self, host: Host, *, best: bool = False) -> str:
         say("\n" + tr("Looking for models that fit ..."))
-        found = self.journey.suggestions(host, offline=self.offline)
+        found = self.journey.suggestions(host, self.workspace, offline=self.offline)
         usable = [one for one in found if one.usable]
         if best and usable:
             return str(usable[0].ref)
         for line in _not_here(one for one in found if not one.usable):
             say(line)
         options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
-        options.append((tr("Another: a hub id, a folder or a .gguf file; it can be typed here too"), None))
+        another = tr("Another: a hub id, a path, or a word to search the hub for; it can be typed here too")
+        options.append((another, None))
         refs = [one.ref for one in usable]
         kept = self.kept.get("model")
         typed = None if kept in refs else as_value(kept)
         first = refs.index(kept) if kept in refs else len(refs) if typed else 0
-        ref = self.ask.choose(tr(MODEL.text), options, first, other=lambda text: str(MODEL.parse(text)))
-        return ref if ref is not None else str(ask_question(self.ask, MODEL, typed))
+        while True:
+            ref = self.ask.choose(tr(MODEL.text), options, first, other=lambda text: str(MODEL.parse(text)))
+            named = ref if ref is not None else str(ask_question(self.ask, MODEL, typed))
+            if named in refs or not self._is_word(named):
+                return named
+            if picked := self._search(named):
+                return picked
+
+    def _is_word(self, text: str) -> bool:
+        """Whether ``text`` names nothing, so that the hub is searched for it."""
+        if self.offline or "/" in text or text.startswith(("~", ".")) or (len(text) < 256 and Path(text).exists()):
+            return False
+        return text not in {one.name for one in self.journey.journeys()}
+
+    def _search(self, text: str) -> str | None:
+        """The model that is chosen of those that the hub finds; None to go back to the list."""
+        say(tr("Searching the hub for {text} ...", text=one_line(text)))
+        try:
+            found = self.journey.search(text, offline=self.offline)
+        except WizardError as error:
+            say(f"\n{error}\n")
+            return None
+        if not found:
+            say(tr("The hub has no model for text whose name holds {text}.", text=one_line(text)))
+            return None
+        options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in found]
+        return self.ask.choose(tr("Which of these?"), [*options, (tr("Back to the list"), None)])
 
     # -- advice --------------------------------------------------------------------------------------------------------
 
@@ -381,6 +408,6 @@ def _not_here(suggestions: Iterable[Any]) -> list[str]:
 
 
 def _suggestion(one: Any) -> str:
-    bytes_ = one.download_bytes
-    fetched = tr("{size} to download", size=size(bytes_)) if bytes_ else tr("on this machine")
-    return f"{one_line(one.title)} · {fetched} · {one_line(one.licence) if one.licence else tr('licence unknown')}"
+    """A model in a line: whether it fits, in words, and what is known of it."""
+    verdict = ": ".join(filter(None, said(one.verdict))) if one.verdict else ""
+    return " · ".join(filter(None, (one_line(one.title), one_line(verdict), *known(one))))

@@ -12,14 +12,12 @@ from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-from wizard.kernel.units import count, size
 from wizard.model.here import Entry
-from wizard.plan.offers import Suggestion
+from wizard.plan.offers import Suggestion, known, said
 
 SHORTEST = 2
 """Characters of a word that the hub is searched for."""
 SIGNS = {"fits": ("✓", "$success"), "tight": ("◐", "$warning"), "no": ("✗", "$error")}
-WORDS = {"fits": mark("fits"), "tight": mark("tight"), "no": mark("does not fit")}
 KINDS = {
     "folder": mark("a folder"),
     "model": mark("a model: it has a config.json"),
@@ -82,9 +80,9 @@ def is_word(text: str) -> bool:
 def rows(view: ModelView) -> tuple[list[Row], int | None]:
     """What the list holds and where the cursor begins."""
     typed = view.text.strip()
-    known = matching(view.suggestions or (), view.text)
-    refs = {one.ref for one in known}
-    found: list[Row] = [*known]
+    offered = matching(view.suggestions or (), view.text)
+    refs = {one.ref for one in offered}
+    found: list[Row] = [*offered]
     if view.searched == typed:
         found += [one for one in view.found if one.ref not in refs]
     if is_path(typed):
@@ -142,7 +140,7 @@ def content(row: Row, view: ModelView) -> Content:
     best = next((one for one in view.suggestions or () if one.usable), None)
     star = f"   ★ {tr('recommended')}" if row is best and not view.looking else ""
     title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view), (star, "$accent"))
-    lines = [title, Content.assemble((" · ".join(facts(row)), "$secondary"))]
+    lines = [title, Content.assemble((" · ".join(known(row)), "$secondary"))]
     if not row.usable and row.verdict is None:
         lines.append(Content.assemble(("✗ ", "$error"), tr("not here: {why}", why=one_line(row.why_not or ""))))
     return Content("\n").join(lines)
@@ -160,32 +158,5 @@ def _verdict(row: Suggestion, view: ModelView) -> Content:
 
 def _judged(verdict: Verdict) -> Content:
     sign, style = SIGNS[verdict.word]
-    said = tr(WORDS[verdict.word])
-    return Content.assemble((f"  {sign} {said}", style), f": {one_line(verdict.why)}" if verdict.why else "")
-
-
-def facts(row: Suggestion) -> list[str]:
-    """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
-    fetched = tr("nothing to download")
-    if row.download_bytes is None:
-        fetched = tr("size unknown") if row.place != "hub" else ""
-    elif row.download_bytes:
-        fetched = tr("{size} to download", size=size(row.download_bytes))
-    where = tr("on this machine") if row.place == "here" else ""
-    if row.place == "hub":
-        where = tr("on the hub")
-    elif row.place == "offered":
-        where = tr("needs the network") if row.needs_network else tr("works offline")
-    popular = "" if row.downloads is None else tr("{count} downloads in 30 days", count=count(row.downloads))
-    return [
-        part
-        for part in (
-            "" if row.parameters is None else tr("{count} parameters", count=count(row.parameters)),
-            fetched,
-            one_line(row.licence) if row.licence else tr("licence unknown"),
-            tr("gated: accept its licence on the hub") if row.gated else "",
-            where,
-            popular,
-        )
-        if part
-    ]
+    word, why = said(verdict)
+    return Content.assemble((f"  {sign} {word}", style), f": {one_line(why)}" if why else "")
