@@ -21,7 +21,7 @@ from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
-from wizard.tui.welcome_view import Server, WelcomeView, machine, right, rows, running
+from wizard.tui.welcome_view import Server, WelcomeView, best, machine, right, rows, running
 from wizard.tui.widgets.picker import Picker
 
 
@@ -70,6 +70,12 @@ def test_the_first_model_that_can_be_used_is_the_recommended_one() -> None:
     for none in ((), SUGGESTIONS[3:]):
         (row,) = (one for one in rows(WelcomeView(CPU_HOST, suggestions=none)) if one.id == "serve")
         assert (row.title, row.about, row.recommended) == ("Serve a model", "of your choice", False)
+
+
+def test_a_model_that_asks_for_a_token_is_recommended_only_where_there_is_no_other() -> None:
+    gated = replace(SUGGESTIONS[0], gated=True, title="Gated")
+    assert best(WelcomeView(suggestions=(gated, SUGGESTIONS[1]))) is SUGGESTIONS[1]
+    assert best(WelcomeView(suggestions=(gated,))) is gated
 
 
 def test_what_is_being_built_stands_before_what_answers() -> None:

@@ -95,7 +95,7 @@ class Flow:
         offline = self._app.offline
         screen = WelcomeScreen(
             partial(self._journey.probe, self._workspace, hardware=self._app.hardware),
-            lambda host: self._journey.suggestions(host, offline=offline),
+            lambda host: self._journey.suggestions(host, self._workspace, offline=offline),
             self._servers,
             replace(self._seen, lessons=self._app.guide.shown),
         )

@@ -39,6 +39,10 @@ WHERE = {
     "form": mark("Questions in a window"),
     "ask": mark("One question in a window"),
     "reader": mark("A text in a window"),
+    "lesson": mark("Lessons"),
+    "find": mark("A search"),
+    "log": mark("Logs"),
+    "steps": mark("Steps"),
     "picker": mark("Lists"),
     "pane": mark("Texts that scroll"),
     "options": mark("One of a few answers"),
@@ -107,21 +111,27 @@ def shown(keys: Iterable[str]) -> str:
 
 def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
     """Why ``key`` cannot do what ``wanted`` does, in words; empty if it can."""
-    own = wanted.keys({})
-    if key not in own and _shared(wanted):
-        return tr("{key} does several things there, one after the other, and stays.", key=shown(own))
-    if key in RESERVED and key not in own:
-        return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
-    if len(format_key(key)) == 1 and key not in own and _typed(wanted):
-        return tr("{key} is typed in fields. Take a function key, or one with Ctrl.", key=shown([key]))
+    own = key in wanted.keys({})
+    if not own and (why := _unfit(wanted, key)):
+        return why
     for other in declared():
-        if other.id != wanted.id and key in other.keys(changed) and together(wanted.owner, other.owner):
-            return tr(
-                "{key} is taken there: {what} ({where}).",
-                key=shown([key]),
-                what=tr(other.binding.description),
-                where=other.where,
-            )
+        shadowed = own and other.id not in changed  # as they come, some keys mean several things on purpose
+        if other.id == wanted.id or shadowed or not together(wanted.owner, other.owner):
+            continue
+        if key in other.keys(changed):
+            what = tr(other.binding.description)
+            return tr("{key} is taken there: {what} ({where}).", key=shown([key]), what=what, where=other.where)
+    return ""
+
+
+def _unfit(wanted: Key, key: str) -> str:
+    """Why no other than its own key, or not this one, can do it; empty if ``key`` can."""
+    if _shared(wanted):
+        return tr("{key} does several things there, one after the other, and stays.", key=shown(wanted.keys({})))
+    if key in RESERVED:
+        return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
+    if len(format_key(key)) == 1 and _typed(wanted):
+        return tr("{key} is typed in fields. Take a function key, or one with Ctrl.", key=shown([key]))
     return ""
 
 

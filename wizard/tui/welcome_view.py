@@ -56,8 +56,9 @@ class Row:
 
 
 def best(view: WelcomeView) -> Suggestion | None:
-    """The model that is recommended on this machine, as soon as it is known."""
-    return next((one for one in view.suggestions or () if one.usable), None)
+    """The model that is recommended on this machine, as soon as it is known; one that asks for no token if there is."""
+    usable = [one for one in view.suggestions or () if one.usable]
+    return next((one for one in usable if not one.gated), next(iter(usable), None))
 
 
 def serves(host: Host) -> bool:
