@@ -151,9 +151,9 @@ def test_snippets(talk: Talk) -> None:
     talk.request = Request(
         "http://127.0.0.1:8000/v2/models/demo/generate_stream", {"text_input": "Why?"}, "demo", "h:1"
     )
-    assert command(talk, "/snippet").text.startswith("curl ")
-    assert "tritonclient" in command(talk, "/snippet python").text
-    assert "urllib" in command(talk, "/snippet urllib").text
+    assert command(talk, "/snippet").data.startswith("curl ")
+    assert "tritonclient" in command(talk, "/snippet python").data
+    assert "urllib" in command(talk, "/snippet urllib").data
 
 
 def test_copy_puts_the_answer_or_its_code_into_the_clipboard(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:

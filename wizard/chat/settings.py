@@ -38,7 +38,7 @@ MORE = (
         "/set top_k",
         otherwise=mark("the model's own"),
         validate=_between(0, 1_000_000),
-        help=mark("As many of the likeliest tokens are considered; 0 is all."),
+        help=mark("As many of the likeliest are considered; 0 is all."),
     ),
     Question(
         "min_p",
@@ -47,7 +47,7 @@ MORE = (
         "/set min_p",
         otherwise=mark("the model's own"),
         validate=_between(0, 1),
-        help=mark("Tokens less probable than this share of the likeliest one are left out."),
+        help=mark("Least share of the likeliest token's probability."),
     ),
     Question(
         "repetition_penalty",
@@ -56,19 +56,17 @@ MORE = (
         "/set repetition_penalty",
         otherwise=mark("none"),
         validate=_between(0.01, 2),
-        help=mark("Above 1, tokens that were there before become less likely."),
+        help=mark("Above 1, what was there before becomes less likely."),
     ),
-    _penalty("presence_penalty", mark("Presence penalty"), mark("Above 0, new tokens are preferred to repeated ones.")),
-    _penalty(
-        "frequency_penalty", mark("Frequency penalty"), mark("The same, for each time that a token was there before.")
-    ),
+    _penalty("presence_penalty", mark("Presence penalty"), mark("Above 0, new tokens are preferred.")),
+    _penalty("frequency_penalty", mark("Frequency penalty"), mark("The same, for each time that a token was there.")),
     Question(
         "stop",
         "text",
         mark("Stop texts"),
         "/set stop",
         otherwise=mark("only the model's own"),
-        help=mark(r"Texts that end the answer, with | between several; \n is the end of a line."),
+        help=mark("Texts that end the answer, with | between several."),
     ),
 )
 SETTINGS = (*CHAT, *MORE)

@@ -12,10 +12,11 @@ from typing import Any
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.history import History, Kept
 from wizard.chat.report import figures
-from wizard.kernel.errors import CancelledError, UsageError, WizardError
+from wizard.kernel.errors import CancelledError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import is_terminal, make_printable, plain
 from wizard.kernel.values import to_data, to_json
+from wizard.prompts import past
 from wizard.prompts.commands import command
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question
@@ -96,6 +97,8 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
     _say(tr(WELCOME, model=plain(talk.endpoint.model)))
     if talk.history and talk.keeps:
         _say(tr(KEPT))
+    if talk.kept.id is not None:
+        _say(past.going_on(talk.kept))
     read = line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
     interrupted = False
     draft = ""
@@ -147,6 +150,8 @@ def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcom
     outcome = command(talk, question)
     if outcome.raw:
         sys.stderr.write(outcome.raw)
+    if outcome.data:
+        print(outcome.data, flush=True)
     if outcome.text:
         _say(outcome.text)
     if outcome.edit and (must or not is_terminal(sys.stdin)):
@@ -198,7 +203,10 @@ class _Asker:
             shown.end_line()
             _say(figures(reply.stats))
         if reply.text or reply.stats:
-            talk.keep()
+            try:
+                talk.keep()
+            except WorkspaceError as error:  # the answer is there; nothing more is kept
+                _say(str(error))
         return reply
 
     def _take(self, reply: Reply, asked: Conversation) -> None:

@@ -118,7 +118,7 @@ def _bye(talk: Talk, argument: str) -> Outcome:
 COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
     "/help": ("/help", _help, mark("this list")),
     "/new": ("/new", past.new, mark("begin a new conversation; the system prompt stays")),
-    "/again": ("/again", _again, mark("another answer to the last question; /versions has the earlier ones")),
+    "/again": ("/again", _again, mark("another answer to the last question; see /versions")),
     "/edit": ("/edit [TEXT]", _edit, mark("ask the last question anew in other words")),
     "/versions": ("/versions [N]", past.versions, mark("the answers that the last turn had; go on with number N")),
     "/system": ("/system TEXT", _system, mark("set the system prompt; without a text remove it")),
@@ -126,7 +126,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
     "/preset": (
         "/preset [NAME]",
         look.preset,
-        mark("take a system prompt with settings; also: save NAME, remove NAME; alone list them"),
+        mark("take a system prompt with settings; or: save NAME, remove NAME"),
     ),
     "/questions": ("/questions [N]", _questions, mark("questions that the model was trained on; ask number N")),
     "/history": ("/history [N]", past.history, mark("the last conversations that are kept here, N of them")),
@@ -136,7 +136,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
     "/delete": ("/delete [N]", past.delete, mark("remove conversation N, or this one, for good")),
     "/private": ("/private", past.private, mark("keep nothing more of this conversation")),
     "/context": ("/context", look.context, mark("how much of the model's context is taken")),
-    "/logprobs": ("/logprobs [N]", look.logprobs, mark("how sure the model was of each token, with N others; or: off")),
+    "/logprobs": ("/logprobs [N]", look.logprobs, mark("how sure the model was of each token, with N others; off")),
     "/snippet": ("/snippet [KIND]", look.snippet, mark("the last request to run elsewhere: curl, python or urllib")),
     "/copy": ("/copy [code]", look.copy, mark("the last answer, or its last code, into the clipboard")),
     "/save": ("/save FILE", _save, mark("write the conversation to FILE.md or FILE.json")),

@@ -100,7 +100,7 @@ def snippet(talk: Talk, argument: str) -> Outcome:
         )
     if talk.request is None:
         raise UsageError("TW-U24", tr("nothing was asked yet"), tr("Ask something first."))
-    return Outcome(snippets.snippet(talk.request, kind))
+    return Outcome(data=snippets.snippet(talk.request, kind))
 
 
 def copy(talk: Talk, argument: str) -> Outcome:

@@ -50,9 +50,7 @@ def open_one(talk: Talk, argument: str) -> Outcome:
     """Go on with a kept conversation."""
     kept = _history(talk).load(_id(argument))
     talk.go_on_with(kept)
-    return Outcome(
-        f"{shown(kept.conversation)}\n{tr('You go on with: {title}', title=one_line(kept.title))}".lstrip("\n")
-    )
+    return Outcome(going_on(kept))
 
 
 def rename(talk: Talk, argument: str) -> Outcome:
@@ -106,6 +104,11 @@ def versions(talk: Talk, argument: str) -> Outcome:
         measured = f"\n{figures(one.stats)}" if one.stats else ""
         parts.append(f"{head}{here}: {one_line(one.question)}\n{plain(one.answer)}{measured}")
     return Outcome("\n\n".join(parts))
+
+
+def going_on(kept: Kept) -> str:
+    """The end of a conversation that is gone on with, and its title."""
+    return f"{shown(kept.conversation)}\n{tr('You go on with: {title}', title=one_line(kept.title))}".lstrip("\n")
 
 
 def shown(conversation: Conversation) -> str:

@@ -20,6 +20,7 @@ class Outcome:
 
     Attributes:
         text: To show.
+        data: For standard output, as it is.
         ask: A question to ask.
         open: The question is in the conversation already, open.
         edit: A question to change and ask.
@@ -28,6 +29,7 @@ class Outcome:
     """
 
     text: str = ""
+    data: str = ""
     ask: str | None = None
     open: bool = False
     edit: str | None = None
