@@ -25,6 +25,7 @@ _DATA = re.compile(
     | \{[^{}]*\}                       # choices of a flag
     | \b[A-Z][A-Z_]+\b                 # values of a flag: FILE, N
     | \S*[/\\=@_]\S*                   # paths, assignments, identifiers
+    | \b(?:[KMGT]iB|min|ms)\b          # units
     | \S*\d\S*                         # figures and what is called by them
     """,
     re.VERBOSE,

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise import report
@@ -215,3 +216,29 @@ def test_a_choice_and_its_formulas_by_themselves() -> None:
     found = figures(machine, facts, advice.choices[0])
     words = Tags(figures_html(found)).words
     assert all(one.formula in words and one.result in words and one.source in words for one in found)
+
+
+def test_every_word_is_in_the_catalogue() -> None:
+    """All that the notebook says itself; what the machine, the model and the fake plan say is data."""
+    choice = replace(CHOICE, reasons=(Note("cpu", "R1."),), warnings=(Note("cut", "W1."),))
+    advice = Advice(True, (choice, *[replace(choice, stack=f"s{number}") for number in range(SHOWN + 1)]))
+    refusal = Rejection("vllm", None, 1, 1, "gpu", "T1.", "--users 2")
+    plan = replace(plan_of(Path("/ws"), *STEPS, name="demo"), notes=("N1.",), host="h1")
+    data = {text for step in STEPS for text in (step.title, step.why)} | {"Some CPU", "Some Linux 12", "llama.cpp"}
+    with pseudo.spoken():
+        said = [
+            host_html(CPU_HOST),
+            model_html(replace(GGUF, questions=("Q1",))),
+            advice_html(advice),
+            advice_html(Advice(False, (), (refusal,))),
+            choice_html(choice),
+            plan_html(plan),
+            progress_html([("step", "ended")], "Get the model", 0.5, ("out",)),
+            status_html(Status("demo", "ready", None, "D1")),
+            stats_html(Stats(12, 0.05, 0.1, "stop")),
+        ]
+    words = [Tags(html).words for html in said]
+    assert all(pseudo.OPEN in one for one in words[:6])
+    commands = {action.shell() for step in STEPS for action in step.actions}
+    names = {*data, *commands, "GPU", "CPU", "demo", "step", "ended", "Get the model", "out", "vLLM", "triton"}
+    assert [left for one in words if (left := pseudo.escaped(one, names))] == []

@@ -17,7 +17,7 @@ PREPARE = """
 from pathlib import Path
 from tests.prompts.fake_journey import FakeJourney
 from wizard import Journey
-fake = FakeJourney(Path({notes!r}))
+fake = FakeJourney(Path({notes!r}), running="demo")
 journey = Journey("demo", workspace={workspace!r}, journey=fake)
 """
 

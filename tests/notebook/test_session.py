@@ -22,7 +22,7 @@ from wizard.plan.plan import Ports
 
 @pytest.fixture
 def fake(tmp_path: Path) -> FakeJourney:
-    return FakeJourney(tmp_path / "notes")
+    return FakeJourney(tmp_path / "notes", running="demo")
 
 
 @pytest.fixture

@@ -98,12 +98,9 @@ def advise(arguments: argparse.Namespace) -> int:
     from wizard.kernel.errors import InfeasibleError
 
     if (arguments.cases is None) == (arguments.ref is None):
-        both, neither = (
-            mark("both a model and a file of cases are named"),
-            mark("no model and no file of cases is named"),
-        )
+        both, neither = tr("both a model and a file of cases are named"), tr("no model and no file of cases is named")
         todo = tr("Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
-        raise UsageError("TW-U08", tr(both) if arguments.ref else tr(neither), todo)
+        raise UsageError("TW-U08", both if arguments.ref else neither, todo)
     if arguments.cases:
         return _cases(arguments)
     host, facts, advice = _advice(arguments)

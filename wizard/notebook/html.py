@@ -14,6 +14,7 @@ from wizard.advise.calibration import Measurement
 from wizard.advise.explain import Figure
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -32,6 +33,8 @@ TABLE = "margin:.3em 0"
 LIST = "margin:.2em 0;padding-left:1.5em"
 APART = "margin-top:.6em"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
+STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
+"""What is said of a server."""
 PARTS = {
     "weights": "#4c8dd6",
     "cache": "#c98a1b",
@@ -50,16 +53,15 @@ def text(value: object) -> str:
 
 def host_html(host: Host) -> str:
     """A machine as a table."""
-    rows = [*brief(host), *(("unknown", f"{name}: {why}") for name, why in host.unknown.items())]
-    title = "Your machine" if host.source == "this machine" else host.source
+    rows = [*brief(host), *((tr("unknown"), f"{name}: {why}") for name, why in host.unknown.items())]
+    title = tr("Your machine") if host.source == "this machine" else host.source
     return f"<div><b>{text(title)}</b>{_table(rows)}</div>"
 
 
 def model_html(facts: ModelFacts) -> str:
     """A model: its line, and the questions that it is known to answer."""
-    known = f"<details><summary>Questions that it knows</summary>{_list(facts.questions)}</details>"
-    known = known if facts.questions else ""
-    unknown = _table([("unknown", f"{name.replace('_', ' ')}: {why}") for name, why in facts.unknown.items()])
+    known = _folded(tr("Questions that it knows"), _list(facts.questions)) if facts.questions else ""
+    unknown = _table([(tr("unknown"), f"{name.replace('_', ' ')}: {why}") for name, why in facts.unknown.items()])
     return f"<div><b>{text(facts.name)}</b><br>{text(model_line(facts))}{unknown}{known}</div>"
 
 
@@ -68,63 +70,66 @@ def advice_html(advice: Advice) -> str:
     choices = report.ordered(advice.choices)
     parts = [_choice(choice, best=not number) for number, choice in enumerate(choices[:SHOWN])]
     if len(choices) > 1 and (why := report.reason(choices[1], report.BEHIND)):
-        runner = f"<b>Runner-up:</b> {text(report.choice_title(choices[1]))}. {text(why)}"
-        parts.insert(1, f'<div style="{APART}">{runner}</div>')
+        runner = tr("Runner-up: {way}. {why}", way=report.choice_title(choices[1]), why=why)
+        parts.insert(1, f'<div style="{APART}">{text(runner)}</div>')
     if rest := choices[SHOWN:]:
         more = "".join(_choice(choice, best=False) for choice in rest)
-        parts.append(f"<details><summary>{len(rest)} more ways</summary>{more}</details>")
+        count = len(rest)
+        parts.append(_folded(ntr("{count} more way", "{count} more ways", count, count=count), more))
     if not advice.feasible:
-        parts.append("<b>Nothing that the wizard knows can serve this model here as asked.</b>")
+        nothing = tr("Nothing that the wizard knows can serve this model here as asked.")
+        parts.append(f"<b>{text(nothing)}</b>")
     refusals = "".join(_refusal(one) for one in report.refusals(advice.rejections))
     if refusals and advice.feasible:
-        refusals = f"<details><summary>What does not work here</summary>{refusals}</details>"
+        refusals = _folded(tr("What does not work here"), refusals)
     return f"<div>{''.join(parts)}{refusals}</div>"
 
 
 def choice_html(choice: Choice) -> str:
     """One choice by itself."""
-    return f"<div>{_choice(choice, best=True, lead='')}</div>"
+    return f"<div>{_choice(choice, best=True, recommended=False)}</div>"
 
 
-def _choice(choice: Choice, *, best: bool, lead: str = "Recommended: ") -> str:
-    title = text(f"{report.choice_title(choice)} · {report.choice_room(choice)} · {choice.release}")
+def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
+    title = f"{report.choice_title(choice)} · {report.choice_room(choice)} · {choice.release}"
     expected = report.speed_sentence(choice.speed)
     said = (
-        f"Expected: {expected}" if expected else "",
+        tr("Expected: {speed}", speed=expected) if expected else "",
         report.reason(choice, report.LIMIT),
         report.reason(choice, report.BEHIND),
     )
     lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
     why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
-    body = memory_html(choice) + lines + _notes("Why", why) + _notes("Mind", choice.warnings)
+    body = memory_html(choice) + lines + _notes(tr("Why:"), why) + _notes(tr("Mind:"), choice.warnings)
     if best:
-        return f"<div><b>{lead}{title}</b>{body}</div>"
-    pace = text(report.pace(choice.speed))
-    return f"<details><summary>Or: {title}{f' · {pace}' if pace else ''}</summary>{body}</details>"
+        heading = tr("Recommended: {way}", way=title) if recommended else title
+        return f"<div><b>{text(heading)}</b>{body}</div>"
+    pace = report.pace(choice.speed)
+    return _folded(tr("Or: {way}", way=f"{title} · {pace}" if pace else title), body)
 
 
 def _refusal(one: report.Refusal) -> str:
-    head = f"<b>Not possible: {text(one.ways)}</b>"
+    head = f"<b>{text(tr('Not possible: {ways}', ways=one.ways))}</b>"
     return f'<div style="{APART}">{head}<br>{text(one.text)}<br>→ {text(report.remedy_words(one.remedy))}</div>'
 
 
 def _notes(title: str, notes: Sequence[Note]) -> str:
     if not notes:
         return ""
-    return f"<div>{title}:{_list(note.text for note in notes)}</div>"
+    return f"<div>{text(title)}{_list(note.text for note in notes)}</div>"
 
 
 def memory_html(choice: Choice) -> str:
     """The memory bill as a bar with a legend; the legend says everything that the colours do."""
     parts = report.bill(choice.memory)
     cells = "".join(
-        f'<span title="{one.name}: {size(one.bytes)}" '
+        f'<span title="{text(one.name)}: {size(one.bytes)}" '
         f'style="flex:{0 if one.kind == "excess" else one.bytes} 0 2px;background:{PARTS[one.kind]}"></span>'
         for one in parts
     )
     legend = " ".join(
-        f'<span style="display:inline-block;margin-right:1em" title="{one.about}">'
-        f'<span style="color:{PARTS[one.kind]}">■</span> {one.name} {size(one.bytes)}</span>'
+        f'<span style="display:inline-block;margin-right:1em" title="{text(one.about)}">'
+        f'<span style="color:{PARTS[one.kind]}">■</span> {text(one.name)} {size(one.bytes)}</span>'
         for one in parts
     )
     bar = f'<div style="display:flex;height:1em;max-width:40em">{cells}</div>'
@@ -142,18 +147,19 @@ def figures_html(figures: Sequence[Figure]) -> str:
 
 def plan_html(plan: Plan) -> str:
     """The steps as a table, each with its reason, its estimate and its commands."""
-    takes = f"{sums(plan)} · everything in {plan.workspace}"
-    elsewhere = f"Made for {plan.host}, not for this machine: it can be shown, not run."
+    takes = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
+    elsewhere = tr("Made for {host}, not for this machine: it can be shown, not run.", host=plan.host)
     lines = (model_line(plan.facts), takes, *([elsewhere] if plan.host != "this machine" else []))
-    head = f"Serve {plan.facts.name} as {plan.name} with {report.choice_title(plan.choice)}"
+    way = report.choice_title(plan.choice)
+    head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=way)
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
-    notes = f"To know beforehand:{_list(plan.notes)}" if plan.notes else ""
+    notes = f"{text(tr('To know beforehand:'))}{_list(plan.notes)}" if plan.notes else ""
     return f"<div><b>{text(head)}</b><br>{'<br>'.join(map(text, lines))}{_grid(rows)}{notes}</div>"
 
 
 def _step(number: int, step: Step) -> str:
     commands = "\n".join(action.shell() for action in step.actions)
-    details = f'<details><summary>Commands</summary><pre style="{PRE}">{text(commands)}</pre></details>'
+    details = _folded(tr("Commands"), f'<pre style="{PRE}">{text(commands)}</pre>')
     title = f"<b>{text(step.title)}</b> {_muted(cost(step.estimate))}"
     return _row((str(number), f"{title}<br>{text(step.why)}{details}"))
 
@@ -183,7 +189,8 @@ def measured_html(one: Measurement) -> str:
 
 def status_html(status: Status) -> str:
     """A server in a line."""
-    return f"<div><b>{text(status.name)}</b> is {status.state}<br>{text(status.detail)}</div>"
+    said = tr("{name} is {state}", name=status.name, state=tr(STATES[status.state]))
+    return f"<div><b>{text(said)}</b><br>{text(status.detail)}</div>"
 
 
 def answer_html(answer: str) -> str:
@@ -202,6 +209,11 @@ def answer_html(answer: str) -> str:
 def stats_html(stats: Stats | None) -> str:
     """What was measured of an answer, in one line."""
     return f'<div style="{MUTED}">{text(figures(stats))}</div>'
+
+
+def _folded(summary: str, html: str) -> str:
+    """``html`` behind its summary, which is text."""
+    return f"<details><summary>{text(summary)}</summary>{html}</details>"
 
 
 def _muted(words: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from wizard.advise import calibration
 from wizard.advise.calibration import Measurement
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.notebook.html import answer_html, measured_html, progress_html
@@ -73,7 +74,7 @@ class LiveRun:
             case StepFinished():
                 self._finish(event)
             case Ready():
-                self._end("ready", f"{event.endpoint.http} (gRPC {event.endpoint.grpc})")
+                self._end(tr("ready"), f"{event.endpoint.http} (gRPC {event.endpoint.grpc})")
             case _:
                 return
         if self._display:
@@ -88,9 +89,7 @@ class LiveRun:
             print(calibration.text(one), flush=True)
 
     def _finish(self, event: StepFinished) -> None:
-        words = f"{event.outcome} in {duration(event.seconds)}" if event.outcome == "done" else event.outcome
-        reason = f": {event.reason}" if event.reason and event.outcome != "done" else ""
-        self._end(self._head, words + reason)
+        self._end(self._head, _outcome(event))
         if event.step in SPOKEN_STEPS and self._tail:
             self._end("", "\n".join(self._tail))
         self._head = ""
@@ -99,6 +98,20 @@ class LiveRun:
         self._done.append((what, how))
         if self._display is None:
             print(f"{plain(what)} … {plain(how)}" if what else plain(how), flush=True)
+
+
+def _outcome(event: StepFinished) -> str:
+    """How a step ended, and why where it is not done."""
+    took, why = duration(event.seconds), event.reason
+    if event.outcome == "done":
+        return tr("done in {time}", time=took)
+    if event.outcome == "omitted":
+        return why
+    if event.outcome == "failed":
+        return tr("failed: {why}", why=why) if why else tr("failed")
+    if event.outcome == "cancelled":
+        return tr("stopped: {why}", why=why) if why else tr("stopped")
+    return tr("skipped: {why}", why=why) if why else tr("skipped")
 
 
 class LiveAnswer:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.text import plain
 from wizard.notebook import live
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
+
+
+NO_WISH, NO_SETTING = mark("there is no wish {name!r}"), mark("there is no setting {name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,10 @@ class Figures(tuple["Figure", ...]):
         return figures_html(self)
 
     def __repr__(self) -> str:
-        return "\n".join(f"{one.name} = {one.result}\n  = {one.formula}\n  Source: {one.source}" for one in self)
+        return "\n".join(
+            f"{one.name} = {one.result}\n  = {one.formula}\n  {tr('Source: {source}', source=one.source)}"
+            for one in self
+        )
 
 
 class Journey:
@@ -282,7 +289,7 @@ class Journey:
         return chunks
 
     def _asked(self, question: str, settings: Mapping[str, Any]) -> Conversation:
-        _check_names(settings, (one.name for one in fields(self.conversation.sampling)), "setting")
+        _check_names(settings, (one.name for one in fields(self.conversation.sampling)), NO_SETTING)
         sampling = replace(self.conversation.sampling, **settings)
         return replace(self.conversation, sampling=sampling).said("user", question)
 
@@ -300,7 +307,7 @@ class Journey:
 
         found = self._background.call(lambda: self._journey.statuses(self.workspace))
         mine = (one for one in found if one.name == self.name)
-        return next(mine, Status(self.name, "stopped", None, "it was never started; up() starts it"))
+        return next(mine, Status(self.name, "stopped", None, tr("it was never started; up() starts it")))
 
     def logs(self, lines: int = 50) -> Log:
         """The last lines of the server's log."""
@@ -322,7 +329,7 @@ def _wishes(given: Mapping[str, Any]) -> dict[str, Any]:
     """Those of ``given`` that say something, checked."""
     from wizard.plan.questions import SETUP, WISHES, wishes
 
-    _check_names(given, (one.name for one in (*WISHES, *SETUP)), "wish")
+    _check_names(given, (one.name for one in (*WISHES, *SETUP)), NO_WISH)
     said = {name: value for name, value in given.items() if value is not None}
     wishes(said)
     return said
@@ -333,5 +340,8 @@ def _check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> N
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            todo = f"Did you mean {near[0]}? " if near else ""
-            raise UsageError("TW-U36", f"there is no {what} {name!r}", f"{todo}There are: {', '.join(known)}.")
+            names = ", ".join(known)
+            todo = tr("There are: {names}.", names=names)
+            if near:
+                todo = tr("Did you mean {near}? There are: {names}.", near=near[0], names=names)
+            raise UsageError("TW-U36", tr(what, name=name), todo)
