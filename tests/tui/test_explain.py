@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from tests.tui.walking import (
 )
 from wizard.advise.advice import Wishes
 from wizard.catalog import lessons
+from wizard.catalog.profiles import PROFILES_VARIABLE
 from wizard.catalog.workshops import Say, Workshop
 from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import HostError
@@ -181,6 +183,18 @@ async def test_the_stage_keeps_most_of_the_room(size: tuple[int, int]) -> None:
         await pilot.press("down")
         await pilot.pause()
         assert review.query_one("#stage").size.height >= size[1] // 2
+
+
+async def test_a_damaged_file_of_lessons_is_named_and_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "stages.toml").write_text("[machine", encoding="utf-8")
+    monkeypatch.setenv(PROFILES_VARIABLE, str(tmp_path))
+    async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
+        machine = await to_machine(pilot)
+        assert panel(machine).startswith("TW-D02")
+        await to_model(pilot)
 
 
 # -- workshops ---------------------------------------------------------------------------------------------------------

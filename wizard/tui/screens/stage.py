@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from wizard.catalog import lessons
-from wizard.kernel.errors import CancelledError
+from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.tui.guide import Guide
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
@@ -80,10 +80,17 @@ class StageScreen(Screen["R | None"], Generic[R]):
 
         return of_stage(self.stage_name, self.guide.workshop)
 
+    def _lesson(self) -> tuple[lessons.Part, ...]:
+        """The present lesson, or why it cannot be read: the journey goes on without it."""
+        try:
+            return self.lesson()
+        except WizardError as error:
+            return (lessons.Part(error.code, f"{error.what} {error.todo}"),)
+
     def explain(self) -> None:
         """Show the present lesson, if lessons are on."""
         for panel in self.query(LessonPanel):
-            panel.show(self.lesson() if self.guide.shown else (), title=tr("Explained"))
+            panel.show(self._lesson() if self.guide.shown else (), title=tr("Explained"))
 
     def action_explain(self) -> None:
         """Show lessons or hide them; where there is no room beside the stage, open this one in a window."""
@@ -92,7 +99,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
         window = not roomy(self.app.size)
         self._teach(window or not self.guide.shown)
         if window:
-            self.app.push_screen(LessonScreen(self.lesson(), partial(self._teach, False)))
+            self.app.push_screen(LessonScreen(self._lesson(), partial(self._teach, False)))
 
     def _teach(self, shown: bool) -> None:
         self.guide.shown = shown
