@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from wizard.catalog.journeys import answered, journey, journeys
-from wizard.catalog.models import cpu_models
+from wizard.catalog.models import cpu_models, gpu_models
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
+from wizard.model.known import known
 from wizard.model.refs import parse_ref
 from wizard.plan.options import Options
 from wizard.plan.questions import wishes
@@ -79,3 +80,21 @@ def test_what_journeys_settle_is_what_can_be_settled() -> None:
     for one in journeys():
         assert wishes(one.answers) is not None
         assert from_data(Options, one.options, where=one.name) is not None
+
+
+def test_models_for_a_gpu_are_offered_with_their_facts() -> None:
+    """Parameters and context are what the shipped configuration says, where there is one."""
+    models = gpu_models()
+    assert 8 <= len(models) <= 12
+    assert [model.order for model in models] == sorted({model.order for model in models})
+    for model in models:
+        assert model.ref == model.repo
+        assert "licence" in model.source
+        facts = known(parse_ref(model.ref), "a test")
+        if facts is not None:
+            assert (facts.parameters, facts.max_context) == (model.parameters, model.context)
+            assert (facts.gated, (facts.licence or "").lower()) == (model.gated, model.licence.lower())
+    assert [model.name for model in models if known(parse_ref(model.ref), "a test") is None] == [
+        "gpt-oss-20b",  # its weights' exact size is in no configuration: the hub is asked
+        "gpt-oss-120b",
+    ]

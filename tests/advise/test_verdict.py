@@ -1,0 +1,85 @@
+"""Fits, tight or no: the rule at its edges, and how it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Memory, Rejection, Speed, Wishes
+from wizard.advise.ranking import advise
+from wizard.advise.verdict import COMFORTABLE, Verdict, verdict
+from wizard.catalog.models import gpu_models
+from wizard.kernel.units import GIB
+from wizard.model.facts import ModelFacts, Quantization
+from wizard.model.source import find
+from wizard.probe.shorthand import host
+
+MEMORY = Memory(1, 1, 1, 1, 1, 4, 10)
+CHOICE = Choice("vllm", "docker", "bfloat16", "none", "auto", 1, 1, DEFAULT_USERS, COMFORTABLE, "x", MEMORY, (0,))
+FACTS = ModelFacts("a/b", "hub", "a/b", "b", None, None, weight_bytes=30 * GIB)
+GPU = host("1xA10")
+
+
+def of(*choices: Choice, facts: ModelFacts = FACTS) -> Verdict:
+    return verdict(GPU, facts, Advice(True, choices))
+
+
+@pytest.mark.parametrize(
+    ("choice", "word"),
+    [
+        (CHOICE, "fits"),
+        (replace(CHOICE, max_batch_size=DEFAULT_USERS - 1), "tight"),
+        (replace(CHOICE, max_seq_len=COMFORTABLE - 1), "tight"),
+        (replace(CHOICE, quantization="int4_awq"), "tight"),
+        (replace(CHOICE, quantization=None), "fits"),
+    ],
+)
+def test_where_fits_ends(choice: Choice, word: str) -> None:
+    assert of(choice).word == word
+
+
+def test_a_model_of_little_context_fits_with_all_of_it() -> None:
+    assert of(replace(CHOICE, max_seq_len=2048), facts=replace(FACTS, max_context=2048)).word == "fits"
+
+
+def test_a_model_that_is_published_in_few_bits_fits_so() -> None:
+    facts = replace(FACTS, quantization=Quantization("awq", 4, None, "int4_awq"))
+    assert of(replace(CHOICE, quantization="int4_awq"), facts=facts).word == "fits"
+
+
+def test_one_way_that_is_good_is_enough_even_if_it_is_not_the_first() -> None:
+    fast = replace(CHOICE, quantization="fp8", max_batch_size=16)
+    speed = Speed(25.0, 160.0, 90.0, 20.0, 30.0, "roofline")
+    assert of(fast, replace(CHOICE, tp=2, speed=speed)) == Verdict("fits", "on 2 GPUs, about 40 tokens/s")
+
+
+def test_why_it_is_tight_is_said() -> None:
+    assert "only as fp8" in of(replace(CHOICE, quantization="fp8")).why
+    assert of(replace(CHOICE, max_batch_size=1, max_seq_len=2048)).why == "1 person with 2,048 tokens at most"
+
+
+def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sentence() -> None:
+    too_large = Rejection("vllm", "none", 1, 1, "memory", "Much is needed. Held by others: x.", "--tp 2")
+    found = verdict(GPU, FACTS, Advice(False, (), (too_large,)))
+    assert found.word == "no"
+    assert found.why.startswith("30.0 GiB of weights; ")
+    assert found.why.endswith(" of GPU memory free")
+    assert "of memory free" in verdict(host("cpu"), FACTS, Advice(False, (), (too_large,))).why
+    other = replace(too_large, code="driver")
+    assert verdict(GPU, FACTS, Advice(False, (), (other,))) == Verdict("no", "Much is needed")
+    assert verdict(GPU, FACTS, Advice(False)) == Verdict("no", "")
+
+
+def test_what_is_known_of_real_models_on_real_gpus() -> None:
+    words = {
+        one.title: verdict(GPU, facts, advise(GPU, facts, Wishes())).word
+        for one in gpu_models()
+        if "gpt-oss" not in one.name
+        for facts in [find(one.ref, offline=True)]
+    }
+    assert words["Qwen2.5 7B Instruct"] == "fits"
+    assert words["Qwen2.5 14B Instruct"] == "tight"
+    small = host("1xT4")
+    large = find("Qwen/Qwen2.5-32B-Instruct", offline=True)
+    assert verdict(small, large, advise(small, large, Wishes())).word == "no"
