@@ -338,6 +338,7 @@ def _add_web(commands: Commands) -> None:
     )
     web.add_argument("--no-open", action="store_true", help=tr("only print the address"))
     _answers(web, default=argparse.SUPPRESS)
+    _explain(web)
 
 
 def _add_prerequisites(commands: Commands) -> None:

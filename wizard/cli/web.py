@@ -6,10 +6,12 @@ import argparse
 import sys
 
 from wizard.kernel.errors import HostError
-from wizard.kernel.language import tr, used
+from wizard.kernel.language import tr
 
 EXTRA = ("aiohttp", "aiohttp_jinja2", "textual_serve")
 """Packages that only the extra ``web`` brings."""
+PASSED_ON = ("workspace", "profiles", "hardware", "language", "workshop", "seat", "answers", "offline", "explain")
+"""Flags that each tab's wizard gets, too."""
 
 
 def web(arguments: argparse.Namespace) -> int:
@@ -33,12 +35,11 @@ def web(arguments: argparse.Namespace) -> int:
 
 
 def command(arguments: argparse.Namespace) -> list[str]:
-    """What runs the wizard of a tab."""
-    given = {
-        name: value
-        for name in ("workspace", "profiles", "hardware", "answers", "workshop", "seat")
-        if (value := getattr(arguments, name, None))
-    }
-    words = [f"--{name}={value}" for name, value in given.items()]
-    words += [f"--{name}" for name in ("offline", "explain") if getattr(arguments, name)]
-    return [sys.executable, "-m", "wizard", f"--language={used()}", *words]
+    """What runs the wizard of a tab: the same flags that were given here."""
+    from wizard.cli.stages import wishes_given
+    from wizard.plan.questions import BY_NAME
+
+    flags = {f"--{name}": getattr(arguments, name, None) for name in PASSED_ON}
+    flags |= {BY_NAME[name].flag: value for name, value in wishes_given(arguments).items()}
+    words = [flag if value is True else f"{flag}={value}" for flag, value in flags.items() if value]
+    return [sys.executable, "-m", "wizard", *words]
