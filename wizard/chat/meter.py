@@ -17,7 +17,7 @@ TURN_TOKENS = 8
 """Role names and turn marks around a message."""
 ENOUGH_TOKENS = 50
 """Counted by the server, they say more of this model's tokens than the rule above."""
-LONGEST_COUNTED = 8_000
+LONGEST_COUNTED = 2_000
 """Characters of a draft that are counted at every key; a longer one is estimated until it is sent."""
 
 
@@ -56,7 +56,10 @@ class Meter:
     _known: dict[str, int] = field(default_factory=dict)
 
     def usage(self, conversation: Conversation, draft: str = "") -> Usage:
-        """What ``conversation`` takes with ``draft`` as its next question."""
+        """What ``conversation`` takes with ``draft`` as its next question.
+
+        Messages that are new to it are tokenized: a long conversation, opened, wants a thread the first time.
+        """
         counted = self.encode is not None and len(draft) <= LONGEST_COUNTED
         size = bytes_per_token(conversation)
         tokens = sum(self._of(message, size) + TURN_TOKENS for message in conversation.messages)
