@@ -11,6 +11,8 @@ keyboard and the terminal is in the figure, the kernel's queues and two processe
 - search: a digit that is typed into the search field stands there, and Backspace takes it away.
 - cursor: ↓ and ↑ in the list of steps move its pointer.
 
+Where others work on the machine, let it go before them, or their work is measured: ``chrt -r 5 python …``.
+
 Bar: 50 ms at the 99th percentile. Lines per second are counted by the numbers of the lines in sight.
 """
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import queue
 import re
-import select
 import signal
 import struct
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -91,7 +92,8 @@ class ChatApp(WizardApp):
 class Terminal:
     """A program in a terminal of ``columns`` × ``rows`` cells, and what is on it now.
 
-    What the program writes is read in pieces; a picture is as old as the piece that completed it.
+    What the program writes is read in pieces, by a thread, so that pyte's work on one does not make the next look
+    late; a picture is as old as the piece that completed it.
     """
 
     def __init__(self, argv: list[str], *, columns: int, rows: int) -> None:
@@ -102,6 +104,27 @@ class Terminal:
             os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
             os.execv(sys.executable, [sys.executable, *argv])  # noqa: S606 - this very benchmark
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._pieces: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+        sys.setswitchinterval(0.0005)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._master, 1 << 16)
+            except OSError:  # the program has ended
+                return
+            self._pieces.put((time.monotonic(), piece))
+
+    def _next(self, deadline: float) -> float | None:
+        """Take a piece, if one comes before ``deadline``; returns when it came."""
+        try:
+            came, piece = self._pieces.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            return None
+        self._stream.feed(piece)
+        return came
 
     def press(self, keys: bytes) -> float:
         """Send ``keys``; returns the clock just before."""
@@ -116,21 +139,16 @@ class Terminal:
             TimeoutError: It never was.
         """
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([self._master], [], [], left)[0]:
-                piece = os.read(self._master, 1 << 16)
-                now = time.monotonic()
-                self._stream.feed(piece)
-                if shown(self.text):
-                    return now
+        while (came := self._next(deadline)) is not None:
+            if shown(self.text):
+                return came
         raise TimeoutError(f"never shown:\n{self.text}")
 
     def rest(self, seconds: float) -> None:
         """Let the program work for ``seconds`` and keep the picture up to date."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([self._master], [], [], left)[0]:
-                self._stream.feed(os.read(self._master, 1 << 16))
+        while self._next(deadline) is not None:
+            pass
 
     @property
     def text(self) -> str:
@@ -154,13 +172,8 @@ class Terminal:
     def end(self) -> None:
         """Tell the program to end, as a terminal that is closed does, and wait until it has."""
         os.kill(self.pid, signal.SIGTERM)
-        while True:  # what it says must be read, or it waits for ever
-            try:
-                if not os.read(self._master, 1 << 16):
-                    break
-            except OSError:
-                break
         os.waitpid(self.pid, 0)
+        self._reader.join()
         os.close(self._master)
 
 

@@ -1,7 +1,8 @@
 """The journey's events as messages for a screen.
 
-Lines of output are handed over in batches every 50 ms: a view that is touched for every line is 10 to 60 times slower
-(measured on 20,000 lines with ``textual.widgets.Log``: 0.55 s batched, 5 s and more line by line).
+Lines of output are handed over in batches every 50 ms, or 100 ms in a flood: a view that is touched for every line is
+10 to 60 times slower (measured on 20,000 lines with ``textual.widgets.Log``: 0.55 s batched, 5 s and more line by
+line).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from wizard.run.events import Event, Output, Progress
 
 FLUSH_S = 0.05
 """Seconds between two batches."""
+FLOOD_LINES, FLOOD_S = 200, 0.1
+"""From so many lines in a batch on nobody reads along, and the next one comes later: keys go before."""
 MAX_LINES = 5_000
 """Lines that a view keeps; the log on disk has all of them."""
 
@@ -56,9 +59,11 @@ async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], o
     lines: deque[str] = deque(maxlen=MAX_LINES)
     progress: list[Progress] = []
     timer: asyncio.TimerHandle | None = None
+    pause = FLUSH_S
 
     def flush() -> None:
-        nonlocal timer
+        nonlocal timer, pause
+        pause = FLOOD_S if len(lines) >= FLOOD_LINES else FLUSH_S
         if timer is not None:
             timer.cancel()
             timer = None
@@ -79,6 +84,6 @@ async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], o
                     flush()
                     post(Happened(event))
                     continue
-                timer = timer or loop.call_later(FLUSH_S, flush)
+                timer = timer or loop.call_later(pause, flush)
     finally:
         flush()
