@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine, sliced
 from tests.probe.fake_nvml import HOSTS
-from translations import update
 from wizard.advise import calibration, compatibility, explain, providers, report, rules
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
@@ -340,15 +338,3 @@ def test_exit_codes_units_and_releases() -> None:
     amounts = [units.size(None), units.size(5 << 30), units.count(None), units.count(8_030_000_000)]
     said = [*map(tr, EXIT_CODES.values()), *times, *amounts, releases.unknown("24.99"), releases.unknown("x")]
     assert field_marks.untranslated(said, [UNITS]) == {}
-
-
-@pytest.mark.parametrize("package", ["advise", "catalog", "kernel", "model", "probe"])
-def test_every_message_reaches_the_catalogue(package: str) -> None:
-    """Babel does not find a message inside an f-string before Python 3.12."""
-    for path in sorted((PACKAGE / package).glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in update.KEYWORDS:
-                first = node.args[0]
-                literal = isinstance(first, ast.Constant) and first.value
-                assert not literal or first.value in field_marks.messages(), f"{path.name}:{node.lineno}"  # type: ignore[attr-defined]
-                assert not isinstance(first, ast.JoinedStr), f"{path.name}:{node.lineno} is an f-string"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
@@ -20,6 +21,14 @@ OTHERS = [code for code in LANGUAGES if code != "en"]
 def test_there_are_messages_of_every_part() -> None:
     places = {place.split("/")[1] for message in update.messages() for place, _line in message.locations}
     assert {"advise", "plan", "tui", "prompts", "cli", "chat", "run", "probe", "model", "journeys"} <= places
+
+
+def test_a_message_is_no_f_string() -> None:
+    """What is put together before it is looked up is in no catalogue."""
+    for path in sorted((TRANSLATIONS.parent / "wizard").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in update.KEYWORDS:
+                assert not any(isinstance(one, ast.JoinedStr) for one in node.args), f"{path}:{node.lineno}"
 
 
 @pytest.mark.parametrize("code", OTHERS)

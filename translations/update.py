@@ -7,6 +7,7 @@ files. What is compiled from it lies in ``wizard/locale``, where the wizard read
 
 from __future__ import annotations
 
+import ast
 import datetime
 import io
 import string
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
@@ -27,7 +27,8 @@ from wizard.kernel.language import CATALOGUES, DOMAIN, LANGUAGES  # noqa: E402
 from wizard.kernel.toml import loads  # noqa: E402
 
 SINCE = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
-KEYWORDS = {"tr": None, "ntr": (1, 2), "mark": None}
+KEYWORDS = {"tr": 1, "ntr": 2, "mark": 1}
+"""Function → how many of its first arguments are the message."""
 IN_PROFILES = {
     "journeys": ("title", "about", "repaired", "later"),
     "models": ("about",),
@@ -40,11 +41,21 @@ IN_PROFILES = {
 def messages() -> Catalog:
     """All messages of the code and of the profiles, without translations."""
     found = Catalog(fuzzy=False)
-    for path, _line, message, _comments, _context in extract_from_dir(ROOT / "wizard", keywords=KEYWORDS):
-        found.add(message, locations=[(f"wizard/{path}", None)])  # type: ignore[list-item]  # babel takes None for a line
+    for path, message in _in_code():
+        found.add(message, locations=[(path, None)])  # type: ignore[list-item]  # babel takes None for a line
     for path, text in _in_profiles():
         found.add(text, locations=[(path, None)])  # type: ignore[list-item]
     return found
+
+
+def _in_code() -> Iterator[tuple[str, str | tuple[str, str]]]:
+    """Where a message is, and the message; also inside of f-strings, which babel's own extractor does not look into."""
+    for path in sorted((ROOT / "wizard").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
+                said = [str(one.value) for one in node.args[: KEYWORDS[node.func.id]] if isinstance(one, ast.Constant)]
+                if len(said) == KEYWORDS[node.func.id] and all(said):
+                    yield str(path.relative_to(ROOT)), said[0] if len(said) == 1 else (said[0], said[1])
 
 
 def _in_profiles() -> Iterator[tuple[str, str]]:
