@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -217,3 +220,21 @@ def test_a_save_that_fails_leaves_what_was_there(history: History) -> None:
     with pytest.raises(WorkspaceError):
         history.save(replace(saved, conversation=SAID.asked_again("Edited?").said("assistant", "bad")))
     assert history.load(saved.id or 0) == saved
+
+
+def test_a_killed_wizard_loses_nothing_that_was_answered(history: History) -> None:
+    program = """
+import os, signal, sys
+from pathlib import Path
+from wizard.chat.conversation import Conversation
+from wizard.chat.history import History, Kept
+
+history = History(Path(sys.argv[1]))
+history.save(Kept(Conversation().said("user", "Why?").said("assistant", "Because.")))
+with history._open(write=True) as store:
+    store.execute("DELETE FROM message")  # in the middle of the next turn
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(history.path)], check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert [each.content for each in history.load(1).conversation.messages] == ["Why?", "Because."]
