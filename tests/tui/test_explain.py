@@ -152,6 +152,7 @@ async def test_where_there_is_little_room_the_key_opens_a_window() -> None:
         await screen(pilot, MachineScreen)
         assert panel(machine).removeprefix("What happens  ") == lesson.what, "one sentence stays"
         assert machine.query_one(LessonPanel).size.height <= 2
+        assert machine.query_one(LessonPanel).max_scroll_y == 0, "there is nothing to scroll in it"
         await pilot.press("f3")
         await screen(pilot, LessonScreen)
         await pilot.press("f3")
@@ -163,6 +164,14 @@ async def test_a_tiny_terminal_is_left_to_the_stage() -> None:
     async with StillApp(FakeJourney(), explain=True).run_test(size=TINY) as pilot:
         machine = await to_machine(pilot)
         assert panel(machine) == ""
+        await pilot.press("f3")
+        await screen(pilot, LessonScreen)
+
+
+async def test_a_small_terminal_is_left_to_the_conversation() -> None:
+    async with StillApp(FakeJourney(), explain=True).run_test(size=SMALL) as pilot:
+        chat = await to_chat(pilot)
+        assert panel(chat) == ""
         await pilot.press("f3")
         await screen(pilot, LessonScreen)
 

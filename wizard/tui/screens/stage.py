@@ -88,9 +88,10 @@ class StageScreen(Screen["R | None"], Generic[R]):
             return (lessons.Part(error.code, f"{error.what} {error.todo}"),)
 
     def explain(self) -> None:
-        """Show the present lesson, if lessons are on."""
+        """Show the present lesson, if lessons are on; a conversation needs each row of a small terminal."""
+        lesson, brief = self._lesson() if self.guide.shown else (), self.stage_name != lessons.STAGES[-1]
         for panel in self.query(LessonPanel):
-            panel.show(self._lesson() if self.guide.shown else (), title=tr("Explained"))
+            panel.show(lesson, title=tr("Explained"), brief=brief)
 
     def action_explain(self) -> None:
         """Show lessons or hide them; where there is no room beside the stage, open this one in a window."""

@@ -47,7 +47,7 @@ class LessonPanel(Pane):
         display: none; layout: vertical; height: auto; max-height: 36%; padding: 0 2;
         border-top: solid $border-blurred; border-title-color: $accent;
     }
-    LessonPanel.-brief { max-height: 3; }
+    LessonPanel.-brief > .said { max-height: 2; }
     LessonPanel > Static { height: auto; width: 1fr; }
     LessonPanel > .typed { margin: 0; color: $text-muted; }
     LessonPanel.-beside { layout: horizontal; }
@@ -63,14 +63,14 @@ class LessonPanel(Pane):
         yield Static(classes="said")
         yield Static(classes="typed")
 
-    def show(self, lesson: Sequence[Part], *, title: str) -> None:
-        """Show ``lesson`` if there is one and the terminal has room for it."""
+    def show(self, lesson: Sequence[Part], *, title: str, brief: bool = True) -> None:
+        """Show ``lesson`` if there is one and the terminal has room for it, or for its first sentence if ``brief``."""
         size = self.app.size
         if self._shown == (tuple(lesson), size, title):
             return  # a build shows its progress many times a second; what is scrolled stays scrolled
         self._shown = tuple(lesson), size, title
         full = roomy(size)
-        self.display = bool(lesson) and size.height >= ROWS_FOR_ONE
+        self.display = bool(lesson) and (full or (brief and size.height >= ROWS_FOR_ONE))
         self.set_class(not full, "-brief")
         self.border_title = Content(title)
         said = [part for part in lesson if not part.commands][: None if full else 1]
