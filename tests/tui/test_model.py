@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.fake_journey import SUGGESTIONS, FakeJourney
-from tests.tui.walking import StillApp, screen, to_machine, to_model, wait_for
-from wizard.kernel.errors import NetworkError
+from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, wait_for
+from wizard.advise.verdict import Verdict
+from wizard.kernel.errors import ModelError, NetworkError
+from wizard.model.here import Entry
+from wizard.plan.offers import Suggestion
 from wizard.tui.model_view import ModelView, is_reference, matching, rows
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.model import ModelScreen
@@ -134,3 +138,197 @@ async def test_suggestions_that_come_when_a_model_was_taken_are_not_waited_for()
         model.dismiss(journey.facts)
         assert looking.is_cancelled
         journey.gate.set()
+
+
+HITS = (
+    Suggestion(
+        "org/mist-7b", "org/mist-7b", "", "mit", None, True, True, place="hub", parameters=7_000_000_000, downloads=1200
+    ),
+    Suggestion("org/mist-gated", "org/mist-gated", "", None, None, True, True, place="hub", gated=True),
+)
+DOWN = NetworkError("TW-M13", "the hub does not answer", "Check the network.")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub is asked without a pause."""
+    monkeypatch.setattr(ModelScreen, "PAUSE", 0)
+
+
+async def searched(pilot: Walk, text: str) -> ModelScreen:
+    model = await to_model(pilot)
+    await pilot.press(*text)
+    await wait_for(pilot, lambda: model.view.searched == text or model.view.trouble)
+    await pilot.pause()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (Verdict("fits", "on 1 GPU"), "✓ fits: on 1 GPU"),
+        (Verdict("tight", "only as fp8"), "◐ tight: only as fp8"),
+        (Verdict("no", "61.0 GiB of weights"), "✗ does not fit: 61.0 GiB of weights"),
+    ],
+)
+async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, said: str) -> None:
+    one = replace(SUGGESTIONS[0], verdict=verdict, usable=verdict.word != "no", gated=True, parameters=8_030_000_000)
+    async with StillApp(FakeJourney(offered=(one, SUGGESTIONS[1]))).run_test(size=(120, 40)) as pilot:
+        row = shown(await to_model(pilot))[0]
+        for word in (said, "8.03 B parameters", "gated"):
+            assert word in row
+
+
+async def test_the_list_is_there_before_the_hub_has_answered_and_the_cursor_stays_where_it_was_moved() -> None:
+    first, second, *others = SUGGESTIONS
+    made = FakeJourney(known=(replace(first, download_bytes=None), second))
+    gate = threading.Event()
+    quick = made.suggestions
+    made.suggestions = lambda *a, ask=True, **k: (
+        (gate.wait(30), quick(*a, ask=ask, **k))[1] if ask else quick(*a, ask=ask, **k)
+    )  # type: ignore[method-assign]
+    async with StillApp(made, answers={"model": ""}).run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        await pilot.press("enter")
+        model = await screen(pilot, ModelScreen)
+        await wait_for(pilot, lambda: model.view.looking)
+        await pilot.pause()
+        assert len(shown(model)) == 2
+        assert "Asking the hub" in str(model.query_one("#state").render())
+        assert "recommended" not in "".join(shown(model))
+        await pilot.press("down")
+        made.offered = (first, *others, second)
+        gate.set()
+        await wait_for(pilot, lambda: not model.view.looking)
+        await pilot.pause()
+        assert model.query_one(Picker).highlighted == 3
+        assert "▸ Offline demo" in shown(model)[3]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_word_searches_the_hub_and_the_row_under_the_cursor_is_judged() -> None:
+    made = FakeJourney(hits=HITS)
+    async with StillApp(made).run_test(size=(120, 40)) as pilot:
+        model = await searched(pilot, "mist")
+        assert made.searched[-1] == "mist"
+        await wait_for(pilot, lambda: "org/mist-7b" in made.judged_refs and model.view.judging is None)
+        await pilot.pause()
+        rows = shown(model)
+        assert "✓ fits: on 1 GPU" in rows[0]
+        for word in ("7 B parameters", "mit", "on the hub", "1.2 K downloads in 30 days"):
+            assert word in rows[0]
+        assert "fits" not in rows[1]
+        assert "Take mist" in rows[2]
+        await pilot.press("down", "enter")
+        await screen(pilot, AdviceScreen)
+    assert made.read == ["org/mist-gated"]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_what_cannot_be_judged_says_why_and_can_be_taken() -> None:
+    gated = ModelError("TW-M12", "org/mist-7b is [bold]gated[/]", "Accept its licence.")
+    made = FakeJourney(hits=HITS, judgement=gated)
+    async with StillApp(made).run_test(size=(120, 40)) as pilot:
+        model = await searched(pilot, "mist")
+        await wait_for(pilot, lambda: "org/mist-7b" in model.view.unjudged)
+        await pilot.pause()
+        assert "? not known whether it fits: org/mist-7b is [bold]gated[/]" in shown(model)[0]
+        asked = len(made.judged_refs)
+        await pilot.press("down", "up", "enter")  # it is not asked about again
+        await screen(pilot, AdviceScreen)
+    assert made.judged_refs[asked:] in ([], ["org/mist-gated"])
+    assert made.read == ["org/mist-7b"]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_search_that_finds_nothing_and_one_that_fails_say_so_and_typing_goes_on() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        model = await searched(pilot, "xyzzy")
+        assert "no model for text whose name holds xyzzy" in str(model.query_one("#state").render())
+        made.hits = DOWN
+        await pilot.press("q")
+        await wait_for(pilot, lambda: model.view.trouble)
+        await pilot.pause()
+        assert "The hub is not searched: the hub does not answer" in str(model.query_one("#state").render())
+        made.hits = HITS
+        await pilot.press("backspace", *["backspace"] * 5, *"mist")
+        await wait_for(pilot, lambda: model.view.searched == "mist")
+        await pilot.pause()
+        assert "org/mist-7b" in shown(model)[0]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_late_answer_to_an_older_text_is_dropped() -> None:
+    made = FakeJourney(hits=HITS)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        made.gate = threading.Event()
+        await pilot.press(*"mist")
+        await wait_for(pilot, lambda: model.view.searching and "mist" in made.searched)
+        await pilot.press("escape")
+        made.gate.set()
+        await pilot.pause()
+        assert model.view.text == ""
+        assert not model.view.searching
+        assert not any("mist" in row for row in shown(model))
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_paths_and_single_letters_are_not_searched_for() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_model(pilot)
+        await pilot.press("a", "backspace", *"./models", "tab")
+        await pilot.pause()
+    assert made.searched == []
+
+
+PATHS = (
+    Entry("/data/models/llama-8b/", "model"),
+    Entry("/data/models/llama.Q4.gguf", "gguf"),
+    Entry("/data/models/more/", "folder"),
+)
+
+
+async def test_tab_types_the_rest_of_a_path_and_enter_goes_into_folders() -> None:
+    made = FakeJourney(entries=PATHS)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        await pilot.press(*"/da")
+        await wait_for(pilot, lambda: len(model.view.entries) == 3)
+        await pilot.press("tab")
+        await wait_for(pilot, lambda: model.view.text == "/data/models/")
+        await pilot.pause()
+        assert "it has a config.json" in shown(model)[1]
+        assert "a model in one file" in shown(model)[2]
+        await pilot.press("down", "down", "down", "enter")
+        await wait_for(pilot, lambda: model.view.text == "/data/models/more/")
+        assert made.read == []
+        await pilot.press(*["backspace"] * 5)
+        await wait_for(pilot, lambda: len(model.view.entries) == 3)
+        await pilot.pause()
+        await pilot.press("l")
+        await wait_for(pilot, lambda: len(model.view.entries) == 2)
+        await pilot.press("tab")
+        await wait_for(pilot, lambda: model.view.text == "/data/models/llama")
+        await wait_for(pilot, lambda: len(model.view.entries) == 2)
+        await pilot.pause()
+        await pilot.press("down", "tab")  # of several the one under the cursor
+        await wait_for(pilot, lambda: model.view.text == "/data/models/llama-8b/" and len(model.view.entries) == 1)
+        await pilot.press("down", "enter")
+        await screen(pilot, AdviceScreen)
+    assert made.read == ["/data/models/llama-8b"]
+
+
+async def test_a_model_of_this_disk_says_so() -> None:
+    mine = Suggestion("/m/a.gguf", "a.gguf", "", None, 0, False, True, place="here", verdict=Verdict("fits", ""))
+    async with StillApp(FakeJourney(offered=(*SUGGESTIONS, mine))).run_test(size=(80, 40)) as pilot:
+        assert "on this machine" in shown(await to_model(pilot))[4]
+
+
+async def test_offline_only_this_disk_is_asked() -> None:
+    made = FakeJourney(known=())
+    async with StillApp(made, offline=True).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        assert len(shown(model)) == len(SUGGESTIONS)

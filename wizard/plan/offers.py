@@ -178,7 +178,7 @@ def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
     return replace(
         one,
         licence=one.licence if (facts.licence or "").lower() in ("", (one.licence or "").lower()) else facts.licence,
-        download_bytes=0 if facts.local else facts.weight_bytes,
+        download_bytes=0 if facts.local else _to_fetch(facts),
         needs_network=not facts.local,
         usable=advice.feasible,
         why_not=None if advice.feasible else advice.rejections[0].text,
@@ -186,6 +186,14 @@ def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
         gated=facts.gated if facts.gated is not None else one.gated,
         verdict=verdict(host, facts, advice),
     )
+
+
+def _to_fetch(facts: ModelFacts) -> int | None:
+    """Bytes of the files of weights, or of the weights themselves where the files are not known."""
+    sizes = [file.bytes for file in facts.weights]
+    if not sizes or None in sizes:
+        return facts.weight_bytes
+    return sum(one for one in sizes if one is not None)
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------

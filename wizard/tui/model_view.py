@@ -49,6 +49,8 @@ class ModelView:
     """Why the hub could not be searched."""
     judging: str | None = None
     """The model that is looked at now to see whether it fits."""
+    judged: Mapping[str, Suggestion] = field(default_factory=dict)
+    """Models of the hub of which that is known, by reference."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
     """Models of which that cannot be said, and why."""
     entries: tuple[Entry, ...] = ()
@@ -84,7 +86,7 @@ def rows(view: ModelView) -> tuple[list[Row], int | None]:
     refs = {one.ref for one in offered}
     found: list[Row] = [*offered]
     if view.searched == typed:
-        found += [one for one in view.found if one.ref not in refs]
+        found += [view.judged.get(one.ref, one) for one in view.found if one.ref not in refs]
     if is_path(typed):
         found = [typed, *view.entries]
     elif typed:

@@ -115,7 +115,7 @@ class ModelScreen(StageScreen[ModelFacts]):
     @work(exclusive=True, group="suggestions")
     async def action_look(self) -> None:
         """Look for suggestions in the background: what is known here first, then what the hub says."""
-        self.view = replace(self.view, suggestions=None, trouble="", unjudged={})
+        self.view = replace(self.view, suggestions=None, trouble="", judged={}, unjudged={})
         try:
             if self._models.at_once is not None:
                 known = tuple(await background.call(self._models.at_once))
@@ -161,8 +161,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             unjudged = {**self.view.unjudged, one.ref: error.what}
             self.view = replace(self.view, judging=None, unjudged=unjudged)
         else:
-            found = tuple(judged if each.ref == one.ref else each for each in self.view.found)
-            self.view = replace(self.view, judging=None, found=found)
+            self.view = replace(self.view, judging=None, judged={**self.view.judged, one.ref: judged})
 
     # -- what is taken -------------------------------------------------------------------------------------------------
 
@@ -228,7 +227,8 @@ class ModelScreen(StageScreen[ModelFacts]):
         self.workers.cancel_group(self, "judge")
         if self.view.judging is not None:
             self.view = replace(self.view, judging=None)
-        if isinstance(row, Suggestion) and row.place == "hub" and row.verdict is None:
+        known = not isinstance(row, Suggestion) or row.verdict is not None or row.ref in self.view.unjudged
+        if isinstance(row, Suggestion) and row.place == "hub" and not known:
             self._judge(row)
 
     def action_move(self, by: int) -> None:

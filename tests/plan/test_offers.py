@@ -1,0 +1,136 @@
+"""What is offered, in which order, and what is said of it, with and without a hub."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.chain_model import write_chain_model
+from tests.model.fake_hub import FakeHub, FakeRepo
+from tests.values import CPU_HOST
+from wizard.advise.verdict import Verdict
+from wizard.catalog.models import cpu_models, gpu_models
+from wizard.kernel.errors import ModelError, NetworkError
+from wizard.plan.offers import Suggestion, judged, known, said, search, suggestions
+from wizard.probe.shorthand import host
+
+FOUND = Suggestion("org/chat", "org/chat", "", None, None, needs_network=True, usable=True, place="hub")
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> bytes:
+    return write_chain_model(tmp_path / "chain.gguf").read_bytes()
+
+
+def test_the_list_is_there_at_once_without_a_hub_and_leaves_open_what_only_it_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with FakeHub({}, "silent") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        found = suggestions(CPU_HOST, None, offline=False, ask=False)
+        assert hub.requests == []
+    assert [one.ref for one in found[: len(cpu_models())]] == [one.ref for one in cpu_models()]
+    assert all(one.usable and one.verdict is None and one.parameters for one in found[: len(cpu_models())])
+    demo = next(one for one in found if one.ref == "demo")
+    assert demo.verdict is not None
+    assert demo.verdict.word == "fits"
+
+
+def test_on_a_gpu_its_models_have_their_verdicts_at_once_and_what_fits_comes_first() -> None:
+    found = suggestions(host("1xA10"), None, offline=False, ask=False)
+    words = [one.verdict.word if one.verdict else None for one in found if one.ref != "demo"]
+    assert words == sorted(words, key=["fits", None, "tight", "no"].index)
+    assert (found[0].ref, found[0].usable) == ("Qwen/Qwen2.5-7B-Instruct", True)
+    assert {one.ref for one in gpu_models()} <= {one.ref for one in found}
+    llama = next(one for one in found if "Llama-3.1-8B" in one.ref)
+    assert llama.gated
+
+
+def test_without_a_gpu_models_that_need_one_are_not_in_the_list() -> None:
+    refs = {one.ref for one in suggestions(CPU_HOST, None, offline=True, ask=False)}
+    assert not refs & {one.ref for one in gpu_models()}
+
+
+def test_without_a_hub_what_needs_it_comes_behind_what_does_not() -> None:
+    found = suggestions(host("1xA10"), None, offline=True, ask=True)
+    assert found[0].ref == "demo"
+    needy = [one.needs_network for one in found if one.usable]
+    assert needy == sorted(needy)
+
+
+def test_what_is_on_this_disk_is_below_the_recommended_one(weights: bytes, tmp_path: Path) -> None:
+    (tmp_path / "models" / "mine-1234").mkdir(parents=True)
+    file = tmp_path / "models" / "mine-1234" / "mine.gguf"
+    file.write_bytes(weights)
+    (tmp_path / "models" / "broken-1").mkdir()
+    (tmp_path / "models" / "broken-1" / "broken.gguf").write_bytes(b"GGUF")
+    first, second, *others = suggestions(CPU_HOST, tmp_path / "models", offline=True, ask=True)
+    assert first.ref == "demo"
+    assert (second.ref, second.title, second.place) == (str(file), "mine.gguf", "here")
+    assert second.download_bytes == 0
+    assert not any(one.place == "here" for one in others)  # what is damaged is left out
+
+
+def test_the_hub_is_asked_about_what_is_not_known(weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    default = cpu_models()[0]
+    repos = {default.repo: FakeRepo({str(default.file): weights}, {"gated": "auto"})}
+    with FakeHub(repos) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        first, *others = suggestions(CPU_HOST, None, offline=False, ask=True)
+    assert first.ref == default.ref
+    assert first.verdict is not None
+    assert first.gated
+    missing = next(one for one in others if one.ref == cpu_models()[1].ref)
+    assert not missing.usable
+    assert missing.why_not
+
+
+def test_a_search_says_what_the_hub_says_and_a_verdict_comes_later(
+    weights: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repos = {"org/chat": FakeRepo({"chat.gguf": weights}, {"downloads": 7, "tags": ["license:mit"]})}
+    with FakeHub(repos) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        (one,) = search("chat", offline=False)
+        assert one == replace(FOUND, licence="mit", downloads=7, gated=False)
+        now = judged(CPU_HOST, one)
+    assert now.verdict is not None
+    assert now.verdict.word == "fits"
+    assert now.download_bytes == len(weights)
+    assert now.downloads == 7
+
+
+def test_searching_and_judging_without_a_hub() -> None:
+    with pytest.raises(NetworkError, match="--offline") as caught:
+        search("chat", offline=True)
+    assert caught.value.code == "TW-M13"
+    with pytest.raises(NetworkError):
+        search("chat", offline=False)
+    with pytest.raises(ModelError):
+        judged(CPU_HOST, FOUND, offline=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ["licence unknown", "on the hub"]),
+        ({"downloads": 1200, "licence": "mit"}, ["mit", "on the hub", "1.2 K downloads in 30 days"]),
+        ({"gated": True, "parameters": 8_000_000_000}, ["8 B parameters", "licence unknown", "gated: accept"]),
+        ({"place": "offered"}, ["size unknown", "licence unknown", "needs the network"]),
+        ({"place": "offered", "download_bytes": 1 << 30}, ["1.0 GiB to download", "licence unknown"]),
+        ({"place": "offered", "download_bytes": 0, "needs_network": False}, ["nothing to download", "works offline"]),
+        ({"place": "here", "download_bytes": 0, "needs_network": False}, ["nothing to download", "on this machine"]),
+    ],
+)
+def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[str]) -> None:
+    text = " · ".join(known(replace(FOUND, **changes)))  # type: ignore[arg-type]
+    for word in words:
+        assert word in text
+    assert "None" not in text
+    assert ("parameters" in text) == ("parameters" in changes)
+
+
+def test_verdicts_in_words() -> None:
+    assert said(Verdict("no", "why")) == ("does not fit", "why")
