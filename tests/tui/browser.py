@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,6 +53,9 @@ class Browser:
         self.statuses: dict[str, int] = {}
         self.problems: list[str] = []
         """What the browser's console said was wrong, such as a load that the page's policy forbids."""
+        self.names: list[str] = []
+        """What downloads want to be called."""
+        self.downloaded: list[Path] = []
         self.screen = pyte.Screen(1, 1)
         self._stream = pyte.ByteStream(self.screen)
 
@@ -77,6 +81,9 @@ class Browser:
         self._socket = await self._http.ws_connect(address, max_msg_size=0)
         self._reader = asyncio.create_task(self._read())
         self._session = ""
+        await self._call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        downloads = {"behavior": "allowAndName", "downloadPath": str(self._folder), "eventsEnabled": True}
+        await self._call("Browser.setDownloadBehavior", **downloads)
         target = await self._call("Target.createTarget", url="about:blank")
         attached = await self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = attached["sessionId"]
@@ -127,6 +134,10 @@ class Browser:
             self.statuses[urlsplit(data["response"]["url"]).path] = data["response"]["status"]
         elif method == "Network.webSocketFrameReceived" and data["response"]["opcode"] == 2:
             self._stream.feed(base64.b64decode(data["response"]["payloadData"]))
+        elif method == "Browser.downloadProgress" and data["state"] == "completed":
+            self.downloaded.append(Path(data["filePath"]))
+        elif method == "Browser.downloadWillBegin":
+            self.names.append(data["suggestedFilename"])
         elif method == "Log.entryAdded" and data["entry"]["level"] == "error":
             self.problems.append(data["entry"]["text"])
         elif method == "Runtime.exceptionThrown":
@@ -143,12 +154,12 @@ class Browser:
     async def types(self, text: str) -> None:
         await self._call("Input.insertText", text=text)
 
-    async def presses(self, key: str) -> None:
+    async def presses(self, key: str, *, ctrl: bool = False) -> None:
         """Press Enter, Escape, or a letter."""
         code = {"Enter": 13, "Escape": 27}.get(key, ord(key[0].upper()))
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        about = {"key": key, "windowsVirtualKeyCode": code}
-        await self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
+        about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 if ctrl else 0}
+        await self._call("Input.dispatchKeyEvent", type="keyDown", text="" if ctrl else text, **about)
         await self._call("Input.dispatchKeyEvent", type="keyUp", **about)
 
     async def picture(self, file: Path) -> None:
@@ -163,15 +174,16 @@ class Browser:
     async def sees(self, *texts: str, seconds: float = 30) -> None:
         """Wait until the terminal shows all of ``texts``; ``seconds`` only bounds a wait in vain."""
 
-        async def wait() -> None:
-            while not all(text in self.shown for text in texts):
-                self._changed.clear()
-                await self._changed.wait()
-
         try:
-            await asyncio.wait_for(wait(), seconds)
+            await asyncio.wait_for(self.happens(lambda: all(text in self.shown for text in texts)), seconds)
         except asyncio.TimeoutError:
             raise AssertionError(f"{texts} never came:\n{self.shown}\n{self.problems}") from None
+
+    async def happens(self, condition: Callable[[], object]) -> None:
+        """Wait until ``condition`` holds; it is looked at whenever the browser says something."""
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()
 
     async def loads(self, script: str, *, seconds: float = 30) -> None:
         """Wait until a piece of JavaScript is true."""

@@ -246,6 +246,26 @@ def _is_wizard(process: Path, workspace: Path) -> bool:
 
 
 @needs_browser
+async def test_what_is_copied_is_in_the_browser_s_clipboard_and_what_is_saved_is_downloaded(
+    page: Served, tmp_path: Path
+) -> None:
+    async with Browser(tmp_path / "profile") as browser:
+        await browser.open(page.address)
+        await browser.sees("Choose a model", "Your machine")
+        for command, shown in (("Copy the screen", "to the clipboard"), ("Save a picture", "As an SVG file")):
+            await browser.presses("p", ctrl=True)
+            await browser.sees("Search for a command")
+            await browser.types(command)
+            await browser.sees(shown, command)
+            await browser.presses("Enter")
+            if command == "Copy the screen":
+                await browser.loads("navigator.clipboard.readText().then(text => text.includes('Your machine'))")
+        await asyncio.wait_for(browser.happens(lambda: browser.downloaded), 60)
+        assert browser.names[0].endswith(".svg")
+        assert "<svg" in browser.downloaded[0].read_text()
+
+
+@needs_browser
 async def test_a_wizard_that_ends_says_so_and_can_be_started_again(page: Served, tmp_path: Path) -> None:
     async with Browser(tmp_path / "profile") as browser:
         await browser.open(page.address)
