@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from tests.tui.fake_journey import NO_PYTHON, FakeJourney
 from tests.tui.walking import (
     StillApp,
+    asked,
     chat_after,
     screen,
     to_advice,
@@ -325,3 +326,16 @@ async def test_a_hidden_stage_that_fails_is_shown() -> None:
         await pilot.press("enter")
         advice = await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: advice.view.error)
+
+
+async def test_a_pinned_temperature_is_closed_in_the_chat() -> None:
+    journey = FakeJourney()
+    async with attending(Workshop("Mine", pin={"temperature": 0.5}), journey) as pilot:
+        chat = await to_chat(pilot)
+        assert text(chat.query_one(PinnedLine)).endswith("Temperature: 0.5")
+        await pilot.press("ctrl+t")
+        form = await screen(pilot, FormScreen)
+        assert form.query_one("#temperature", Input).disabled
+        await pilot.press("escape")
+        await asked(pilot, "Hello", chat)
+        assert [one.sampling.temperature for one in journey.asked] == [0.5]

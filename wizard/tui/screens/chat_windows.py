@@ -95,7 +95,8 @@ class ChatWindows(StageScreen[ChatEnd]):
         """Change how the model answers."""
         old = self.talk.view.conversation
         present = {**to_data(old.sampling), "system": old.system or None}
-        answers = await self.app.push_screen_wait(FormScreen(tr("How the model answers"), CHAT, present))
+        pinned = self.guide.workshop.pin
+        answers = await self.app.push_screen_wait(FormScreen(tr("How the model answers"), CHAT, present, pinned))
         if answers is None:
             return
         first = str(answers.pop("system", ""))
