@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ from wizard.tui.widgets.bill import MemoryBill
 from wizard.tui.widgets.progress import ProgressLines
 from wizard.tui.widgets.prompt import Prompt
 
+FRAME = {"ff5f57", "febc2e", "28c840", "c5c8c6"}
+"""Colours of the window that Rich draws around every picture: its buttons and its title."""
 WALKS = [to_machine, to_model, to_advice, to_review, to_build, to_chat]
 
 
@@ -72,16 +75,15 @@ async def test_in_40_by_15_the_bill_and_the_progress_are_wrapped_and_not_cut() -
         assert "downloading 123 MiB of 5.2 GiB" in " ".join(str(lines.render()).split())
 
 
-async def test_in_40_by_15_an_error_in_the_chat_comes_into_sight_and_the_rest_can_be_scrolled_to() -> None:
+async def test_in_40_by_15_an_error_in_the_chat_is_in_sight_and_so_is_the_field() -> None:
     made = FakeJourney(chat_error=ServerError("TW-C03", "the server went away", "Start it again."))
     async with StillApp(made).run_test(size=(40, 15)) as pilot:
         chat = await to_chat(pilot)
-        stage, panel = chat.query_one("#stage"), chat.query_one("ErrorPanel")
-        await pilot.press("pagedown")
-        await wait_for(pilot, lambda: stage.scroll_y > 0)
         await asked(pilot, "Q", chat)
-        free = stage.region.height - chat.query_one(Prompt).outer_size.height
-        await wait_for(pilot, lambda: stage.region.y <= panel.region.y and panel.region.bottom <= stage.region.y + free)
+        stage, panel, prompt = chat.query_one("#stage"), chat.query_one("ErrorPanel"), chat.query_one(Prompt)
+        await wait_for(pilot, lambda: panel.region.height and stage.region.contains_region(panel.region))
+        await wait_for(pilot, lambda: stage.region.contains_region(prompt.region))
+        assert prompt.region.y >= panel.region.bottom
 
 
 @pytest.mark.parametrize("walk", WALKS)
@@ -103,10 +105,14 @@ async def test_no_color_is_obeyed_and_states_have_marks_and_words(monkeypatch: p
         picture = app.export_screenshot()
         assert app.no_color
         assert "Good" in picture
-        greys = {
-            part for part in picture.split("#")[1:] if len(part) >= 6 and len({part[:2], part[2:4], part[4:6]}) == 1
-        }
-        assert greys
+        colours = {*re.findall("#([0-9a-f]{6})", picture)} - FRAME
+        assert len(colours) > 2
+        assert {one for one in colours if len({one[:2], one[2:4], one[4:]}) != 1} == set()
+
+
+async def test_an_empty_no_color_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    assert not StillApp(FakeJourney()).no_color
 
 
 @pytest.mark.parametrize("theme", ["textual-light", "ansi-dark", "dracula"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable
@@ -83,6 +84,8 @@ class WizardApp(App[int]):
         workshop: Workshop | None = None,
         explain: bool = False,
     ) -> None:
+        if not os.environ.get("NO_COLOR"):
+            os.environ.pop("NO_COLOR", None)  # empty it asks for nothing (no-color.org), but Textual would obey it
         super().__init__()
         if journey is None:
             from wizard import journey as real
