@@ -188,6 +188,13 @@ def plan(
     )
 
 
+def export(plan: Plan, name: str) -> str:
+    """Stage 4. The plan as another text: ``shell``, ``plan``, ``answers`` (see `wizard.export.formats.FORMATS`)."""
+    from wizard.export.formats import FORMATS
+
+    return next(one for one in FORMATS if one.name == name).text(plan)
+
+
 def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
     """Stage 5. Carry the plan out. Closing the generator (or cancelling its task) stops the running step.
 

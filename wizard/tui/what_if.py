@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from wizard.advise import report
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.gpu import SPLITS, TRIED
+from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 
 CONTEXTS = tuple(1 << power for power in range(8, 21))
@@ -20,7 +21,7 @@ class Field:
 
     Attributes:
         name: Of the field of `Wishes`.
-        title: For people.
+        title: For people; given to `wizard.kernel.language.tr` where it is shown.
         values: From the first to the last; numbers ascend.
         now: What a choice has.
     """
@@ -50,7 +51,7 @@ class Field:
         """The value for people, with a star if it is wished."""
         now = self.value(wishes, choice)
         if self.name == "quantization" and now is not None:
-            text = report.format_title(str(now), choice.dtype if choice else "16 bits")
+            text = report.format_title(str(now), choice.dtype if choice else tr("16 bits"))
         else:
             text = f"{now:,}" if isinstance(now, int) else str(now or "?")
         return text + ("" if getattr(wishes, self.name) is None else "*")
@@ -62,16 +63,16 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
     gguf = bool(stored and stored.method == "gguf")
     longest = facts.max_context or CONTEXTS[-1]
     return (
-        Field("quantization", "format", () if stored else TRIED, lambda one: one.quantization or "none"),
-        Field("tp", "tp", (1,) if gguf else SPLITS, lambda one: one.tp),
-        Field("kv_dtype", "KV", () if gguf else ("auto", "fp8"), lambda one: one.kv_cache_dtype),
+        Field("quantization", mark("format"), () if stored else TRIED, lambda one: one.quantization or "none"),
+        Field("tp", mark("tp"), (1,) if gguf else SPLITS, lambda one: one.tp),
+        Field("kv_dtype", mark("KV"), () if gguf else ("auto", "fp8"), lambda one: one.kv_cache_dtype),
         Field(
             "max_len",
-            "context",
+            mark("context"),
             (*(one for one in CONTEXTS if one < longest), longest),
             lambda one: one.max_seq_len,
         ),
-        Field("users", "users", USERS, lambda one: one.max_batch_size),
+        Field("users", mark("users"), USERS, lambda one: one.max_batch_size),
     )
 
 

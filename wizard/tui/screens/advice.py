@@ -18,10 +18,11 @@ from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.explain import Figure
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
-from wizard.plan.questions import WISHES, wishes
+from wizard.plan.questions import SETUP, WISHES, wishes
 from wizard.plan.words import model_line
 from wizard.plan.workshop import wishes_of
 from wizard.tui import background
@@ -36,6 +37,13 @@ from wizard.tui.widgets.lines import Text
 from wizard.tui.widgets.notes import Note, Notes
 from wizard.tui.widgets.picker import Picker
 
+GROUPS = {
+    "goal": mark("What it is for"),
+    "quantization": mark("How it runs; what you say here is never changed, only refused"),
+    "max_gpus": mark("What it may take"),
+    "as_published": mark("Which files and versions"),
+}
+"""Name of the first wish of a group → what stands above the group."""
 SMALL_BAR = 6
 """Cells of the memory bar in a row of the list."""
 
@@ -68,7 +76,7 @@ class AdviceScreen(StageScreen[Choice]):
     """Dismissed with the choice."""
 
     STAGE = 2
-    HELP = (
+    HELP = mark(
         "Several programs can serve a model, with weights of several sizes. The wizard computes what fits into this "
         "machine's memory and puts the best way on top, then the best of each program and format, then the rest.\n"
         "What if: ← and → choose a wish (format, tensor parallel size, KV cache, context, users), + and - change it, "
@@ -76,18 +84,18 @@ class AdviceScreen(StageScreen[Choice]):
         "t takes the smallest remedy and r everything back."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Take this way", priority=True, key_display="⏎"),
-        Binding("left", "field(-1)", "What if", priority=True, key_display="←→"),
-        Binding("right", "field(1)", "What if", priority=True, show=False),
-        Binding("plus,equals_sign", "change(1)", "Change", key_display="+-"),
-        Binding("minus", "change(-1)", "Change", show=False),
-        Binding("t", "remedy", "Take the remedy"),
-        Binding("r", "reset", "Reset"),
-        Binding("e", "explain", "Why these numbers"),
-        Binding("x", "refused", "What does not work"),
-        Binding("w", "wishes", "Your wishes"),
-        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
-        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
+        Binding("enter", "accept", mark("Take this way"), priority=True, key_display="⏎", id="advice.accept"),
+        Binding("left", "field(-1)", mark("What if"), priority=True, key_display="←→", id="advice.left"),
+        Binding("right", "field(1)", mark("What if"), priority=True, show=False, id="advice.right"),
+        Binding("plus,equals_sign", "change(1)", mark("Change"), key_display="+-", id="advice.more"),
+        Binding("minus", "change(-1)", mark("Change"), show=False, id="advice.less"),
+        Binding("t", "remedy", mark("Take the remedy"), id="advice.remedy"),
+        Binding("r", "reset", mark("Reset"), id="advice.reset"),
+        Binding("e", "explain", mark("Why these numbers"), id="advice.explain"),
+        Binding("x", "refused", mark("What does not work"), id="advice.refused"),
+        Binding("w", "wishes", mark("Your wishes"), id="advice.wishes"),
+        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="advice.page_up"),
+        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="advice.page_down"),
     ]
     view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 
@@ -108,7 +116,7 @@ class AdviceScreen(StageScreen[Choice]):
         """The choices, and everything about the one under the cursor."""
         details = VerticalScroll(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
         yield from self.framed(
-            Static(Content(f"How should {one_line(self._facts.name)} run here?"), classes="heading"),
+            Static(Content(tr("How should {name} run here?", name=one_line(self._facts.name))), classes="heading"),
             Static(Content(model_line(self._facts)), classes="subheading"),
             WhatIf(),
             ErrorPanel(),
@@ -202,26 +210,30 @@ class AdviceScreen(StageScreen[Choice]):
         if self.view.choice is not None:
             found = self._explain(self.view.choice)
             text = "\n\n".join(f"{one.name} = {one.result}\n  = {one.formula}\n  Source: {one.source}" for one in found)
-            title = f"Why these numbers · {report.choice_title(self.view.choice)}"
-            self.app.push_screen(ReaderScreen(title, text or "There is no formula for these numbers."))
+            title = tr("Why these numbers · {way}", way=report.choice_title(self.view.choice))
+            self.app.push_screen(ReaderScreen(title, text or tr("There is no formula for these numbers.")))
 
     def action_refused(self) -> None:
         """Everything that does not work here, with what would help."""
         found = report.refusals(self.view.advice.rejections if self.view.advice else ())
         text = "\n\n".join(f"✗ {one.ways}\n{one.text}\n→ {report.remedy_words(one.remedy)}" for one in found)
-        self.app.push_screen(ReaderScreen("What does not work here", text))
+        self.app.push_screen(ReaderScreen(tr("What does not work here"), text))
 
     @work(exclusive=True, group="form")
     async def action_wishes(self) -> None:
         """Say what matters; the advice is made anew."""
         given = to_data(self.view.wishes)
         answers = await self.app.push_screen_wait(
-            FormScreen("What do you wish for?", WISHES, given, self.guide.workshop.pin)
+            FormScreen(
+                tr("What do you wish for?"),
+                (*WISHES, *SETUP),
+                given,
+                self.guide.workshop.pin,
+                {name: tr(heading) for name, heading in GROUPS.items()},
+            )
         )
         if answers is not None:
-            said = wishes(answers)
-            changes = {"goal": said.goal, "users": said.users, "max_len": said.max_len}
-            made = replace(self.view.wishes, **changes)  # type: ignore[arg-type]  # the fields' own types
+            made = wishes(answers)
             self.view = replace(self.view, wishes=made, given=made, error=None)
             self._ask()
 
@@ -229,7 +241,7 @@ class AdviceScreen(StageScreen[Choice]):
         """Show the state: bar and speed in the next frame, and what is read at leisure in the one after."""
         self.query_one(ErrorPanel).show(view.error)
         choice = view.choice
-        shown = [(one.title, one.words(view.wishes, choice or view.last)) for one in self._fields]
+        shown = [(tr(one.title), one.words(view.wishes, choice or view.last)) for one in self._fields]
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
         self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
@@ -240,7 +252,7 @@ class AdviceScreen(StageScreen[Choice]):
             headline.show(_headline(choice))
             self.query_one(MemoryBill).show(choice)
         elif view.advice is None:
-            headline.show(Content("" if view.error else "◌ Thinking …"))
+            headline.show(Content("" if view.error else tr("◌ Thinking …")))
         else:
             headline.show(_impossible(wished=view.wishes != Wishes(), remedy=bool(self._remedy())))
         details.scroll_home(animate=False)
@@ -251,60 +263,91 @@ class AdviceScreen(StageScreen[Choice]):
         best = view.advice.choices[0] if view.advice and view.advice.choices else None
         self.query_one(Picker).show([_row(one, one is best) for one in view.choices], view.at)
         if view.choice is not None:
-            notes.show(_notes(view.choice, len(view.advice.rejections) if view.advice else 0))
+            others = view.advice.choices[1:2] if view.advice and view.choice is best else ()
+            refused = len(view.advice.rejections) if view.advice else 0
+            notes.show(_notes(view.choice, others[0] if others else None, refused))
         else:
             notes.show(_rejections(view.advice.rejections) if view.advice else ())
         self.refresh_bindings()
 
 
 def _row(choice: Choice, recommended: bool) -> Content:
-    star = ("  ★ best" if recommended else "", "$accent")
+    star = ("  " + tr("★ best") if recommended else "", "$accent")
     rest = f" {choice.max_batch_size:,} × {choice.max_seq_len:,}"
     pace = report.pace(choice.speed).removesuffix(" each")
-    figures = f" {pace} ·{rest}" if pace else f"{rest} tokens"
+    figures = f" {pace} ·{rest}" if pace else tr("{rest} tokens", rest=rest)
     return Content.assemble(
         (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")
     )
 
 
 def _headline(choice: Choice) -> Content:
-    title = f"{report.stack(choice.stack)} serves {report.weights(choice)} weights, {report.choice_room(choice)}."
+    title = tr(
+        "{stack} serves {format} weights, {room}.",
+        stack=report.stack(choice.stack),
+        format=report.weights(choice),
+        room=report.choice_room(choice),
+    )
     lines = [Content.assemble((title, "bold"))]
     if speed := report.speed_sentence(choice.speed):
-        lines.append(Content(f"Expected: {speed}"))
+        lines.append(Content(tr("Expected: {speed}", speed=speed)))
     return Content("\n").join(lines)
 
 
 def _impossible(*, wished: bool, remedy: bool) -> Content:
-    what = "This does not work with what you fixed." if wished else "This model cannot be served here as it is."
-    ways = ["t: take the remedy" if remedy else "", "r: take it back" if wished else "", "Esc: another model"]
-    said = ". ".join(way for way in [*ways, "w: wish for less"] if way)
-    return Content.assemble((f"✗ {what}", "bold $error"), f"\n{said}. Or do what is said below.")
+    what = tr("This does not work with what you fixed.") if wished else tr("This model cannot be served here as it is.")
+    ways = (
+        tr("t: take the remedy.") if remedy else "",
+        tr("r: take it back.") if wished else "",
+        tr("Esc: another model."),
+        tr("w: wish for less."),
+        tr("Or do what is said below."),
+    )
+    return Content.assemble((f"✗ {what}", "bold $error"), "\n" + " ".join(filter(None, ways)))
 
 
 GOOD, MIND, BAD = (("✓", "$success"), ("!", "bold $warning"), ("✗", "$error"))
-LIMIT, BEHIND = (("◆", "$accent"), ("▾", "$accent"))
+LIMIT, BEHIND, SECOND = (("◆", "$accent"), ("▾", "$accent"), ("②", "$accent"))
 
 
-def _notes(choice: Choice, refused: int) -> Iterable[Note]:
-    def listed(mark: tuple[str, str], text: str, source: str | None = None) -> Note:
-        return Content.assemble(mark), Content.assemble(
+def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note]:
+    """What there is to say of ``choice``; with the best one the ``second`` is named, and why it is that."""
+
+    def listed(sign: tuple[str, str], text: str, source: str | None = None) -> Note:
+        return Content.assemble(sign), Content.assemble(
             plain(text), (f" ({plain(source)})" if source else "", "$text-muted")
         )
 
-    runtime = f"{choice.release} · runtime {choice.runtime} · KV cache {choice.kv_cache_dtype}"
+    runtime = tr(
+        "{release} · runtime {runtime} · KV cache {cache}",
+        release=choice.release,
+        runtime=choice.runtime,
+        cache=choice.kv_cache_dtype,
+    )
     yield Content(""), Content.assemble((one_line(runtime), "$text-muted"))
-    for mark, code in ((LIMIT, report.LIMIT), (BEHIND, report.BEHIND)):
+    for sign, code in ((LIMIT, report.LIMIT), (BEHIND, report.BEHIND)):
         if text := report.reason(choice, code):
-            yield listed(mark, f"Not the first: {text}" if code == report.BEHIND else text)
+            yield listed(sign, tr("Not the first: {why}", why=text) if code == report.BEHIND else text)
+    if second is not None and second is not choice:
+        why = report.reason(second, report.BEHIND)
+        named = {"way": report.choice_title(second), "pace": report.pace(second.speed) or report.choice_room(second)}
+        text = (
+            tr("Runner-up: {way}, {pace}. {why}", **named, why=why) if why else tr("Runner-up: {way}, {pace}.", **named)
+        )
+        yield listed(SECOND, text)
     for note in choice.warnings:
         yield listed(MIND, note.text, note.source)
     for note in choice.reasons:
         if note.code not in (report.LIMIT, report.BEHIND):
             yield listed(GOOD, note.text, note.source)
     if refused:
-        ways = f"{refused} other way{'' if refused == 1 else 's'} cannot work here"
-        yield listed(BAD, f"{ways}: press x to see why, and what would help.")
+        said = ntr(
+            "{count} other way cannot work here: press x to see why, and what would help.",
+            "{count} other ways cannot work here: press x to see why, and what would help.",
+            refused,
+            count=refused,
+        )
+        yield listed(BAD, said)
 
 
 def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:

@@ -21,6 +21,7 @@ from wizard.plan.lesson import of_step
 from wizard.plan.plan import Step
 from wizard.plan.words import cost
 from wizard.run.again import followers, needed
+from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
 from wizard.tui.bridge import Begun, Ended, LogLines, Moved
 from wizard.tui.build_view import BuildView, Phase, diagnosis
 from wizard.tui.garbage import settle

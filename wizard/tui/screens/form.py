@@ -18,7 +18,7 @@ from wizard.plan.questions import Question
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.options import Options
 
-NO_EFFECT = "no effect now"
+NO_EFFECT = mark("no effect now")
 """Said beside a question that does not matter, given the other answers."""
 PINNED = mark("pinned by your facilitator")
 """Said beside a question whose answer cannot be changed."""
@@ -31,10 +31,10 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Take over", priority=True, key_display="⏎"),
-        Binding("up", "move(-1)", "Move", priority=True, key_display="↑↓"),
-        Binding("down", "move(1)", "Move", priority=True, show=False),
-        Binding("escape", "close", "Leave as it was"),
+        Binding("enter", "accept", mark("Take over"), priority=True, key_display="⏎", id="form.accept"),
+        Binding("up", "move(-1)", mark("Move"), priority=True, key_display="↑↓", id="form.up"),
+        Binding("down", "move(1)", mark("Move"), priority=True, show=False, id="form.down"),
+        Binding("escape", "close", mark("Leave as it was"), id="form.close"),
     ]
 
     def __init__(
@@ -43,13 +43,23 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         questions: Sequence[Question],
         answers: Mapping[str, object],
         pinned: Mapping[str, object] | None = None,
+        headings: Mapping[str, str] | None = None,
     ) -> None:
-        """``pinned``: answers that a facilitator gave, which cannot be changed."""
+        """Ask ``questions``.
+
+        Args:
+            title: Of the window.
+            questions: What is asked.
+            answers: The present answers, by name.
+            pinned: Answers that a facilitator gave, which cannot be changed.
+            headings: Name of the first question of a group → what stands above the group.
+        """
         super().__init__()
+        self._headings = headings or {}
         self._title, self._questions, self._pinned = title, questions, pinned or {}
         answers = {**answers, **self._pinned}
         self._fields = {one.name: _field(one, answers.get(one.name)) for one in questions}
-        self._texts = {one.name: Static(Content(one.text), classes="text") for one in questions}
+        self._texts = {one.name: Static(Content(tr(one.text)), classes="text") for one in questions}
 
     def compose(self) -> ComposeResult:
         """Text and field of each question, and below them what there is to say about the focused one."""
@@ -57,6 +67,8 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
             window.border_title = Content(self._title)
             with VerticalScroll(classes="form", can_focus=False):
                 for question in self._questions:
+                    if heading := self._headings.get(question.name):
+                        yield Static(Content(heading), classes="group")
                     with Container(classes="field"):
                         yield self._texts[question.name]
                         yield self._fields[question.name]
@@ -72,7 +84,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         """Say what there is to say about the focused question."""
         question = next((one for one in self._questions if self._fields[one.name].has_focus), None)
         if question is not None:
-            self._say(question.help)
+            self._say(tr(question.help))
             self.call_after_refresh(self._texts[question.name].scroll_visible, animate=False)
             self.call_after_refresh(self._fields[question.name].scroll_visible, animate=False)
 
@@ -131,8 +143,8 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
             fixed = question.name in self._pinned
             if field.disabled == (matters and not fixed):
                 field.disabled = not field.disabled
-                note = f" · {tr(PINNED)}" if fixed else "" if matters else f" · {NO_EFFECT}"
-                self._texts[question.name].update(Content.assemble(question.text, (note, "$text-muted")))
+                note = f" · {tr(PINNED)}" if fixed else "" if matters else f" · {tr(NO_EFFECT)}"
+                self._texts[question.name].update(Content.assemble(tr(question.text), (note, "$text-muted")))
         self.refresh_bindings()
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
@@ -145,7 +157,7 @@ def _field(question: Question, value: object) -> Input | Options:
     """What the answer to ``question`` is given with; ``value`` is the present one."""
     text = "" if value is None else str(value)
     if question.kind not in ("choice", "confirm"):
-        hint = str(question.default) if question.default is not None else question.otherwise
+        hint = str(question.default) if question.default is not None else tr(question.otherwise)
         return Input(
             text,
             id=question.name,
@@ -154,9 +166,9 @@ def _field(question: Question, value: object) -> Input | Options:
             placeholder=hint,
             password=question.secret,
         )
-    options = [(one, one) for one in question.choices or ("yes", "no")]
+    options = [(one, one) for one in question.choices or ()] or [("yes", tr("yes")), ("no", tr("no"))]
     if question.default is None and not question.required:
-        options.insert(0, ("", question.otherwise))
+        options.insert(0, ("", tr(question.otherwise)))
     if question.kind == "confirm":
         text = {"True": "yes", "False": "no"}.get(text, text)
     return Options(options, text or _default(question), id=question.name)

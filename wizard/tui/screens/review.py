@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 from textual import work
@@ -15,18 +16,25 @@ from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
 from wizard.catalog.lessons import Part
+from wizard.chat.saving import target
+from wizard.export.formats import FORMATS, save
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Start, Step
-from wizard.plan.questions import SERVER, Answers
+from wizard.plan.questions import SERVER, Answers, Question
 from wizard.plan.words import cost, sums
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
+
+FILE = Question("file", "text", mark("File"), "", required=True, help=mark("~ is your home folder."))
+"""Where to export to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +53,19 @@ class ReviewScreen(StageScreen[Plan]):
     """Dismissed with the accepted plan."""
 
     STAGE = 3
-    HELP = (
-        "This is the whole plan: each step with the reason for it and the exact commands, which you could run by hand. "
+    HELP = mark(
+        "This is the whole plan: each step with the reason for it and the exact commands, which you could run by hand: "
+        "c copies those of the step under the cursor, as a shell takes them.\n"
+        "x writes the plan to a file: as a shell script, as the plan for `run`, or as the answers that lead to it.\n"
         "Nothing has been downloaded or changed so far. Everything is made inside the workspace folder."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Do it", priority=True, key_display="⏎"),
-        Binding("n", "server", "Name and port"),
-        Binding("pageup", "scroll(-1)", "Scroll", priority=True, key_display="PgUp/Dn"),
-        Binding("pagedown", "scroll(1)", "Scroll", priority=True, show=False),
+        Binding("enter", "accept", mark("Do it"), priority=True, key_display="⏎", id="review.accept"),
+        Binding("n", "server", mark("Name and port"), id="review.server"),
+        Binding("c", "copy", mark("Copy the commands"), id="review.copy"),
+        Binding("x", "export", mark("Export"), id="review.export"),
+        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="review.page_up"),
+        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="review.page_down"),
     ]
     view: reactive[ReviewView] = reactive(ReviewView())
 
@@ -84,7 +96,7 @@ class ReviewScreen(StageScreen[Plan]):
         except WizardError as error:
             self.view = ReviewView(error=error, answers=answers)
             return
-        rows = [Content("Before it begins"), *(_row(index, step) for index, step in enumerate(plan.steps, 1))]
+        rows = [Content(tr("Before it begins")), *(_row(index, step) for index, step in enumerate(plan.steps, 1))]
         self.query_one(Picker).show(rows)
         self.view = ReviewView(plan, answers=answers)
 
@@ -97,17 +109,53 @@ class ReviewScreen(StageScreen[Plan]):
         """A plan for another machine can be looked at, not carried out."""
         if action == "accept":
             return self.view.plan is not None and self.view.plan.host == "this machine"
-        return True
+        if action == "copy":
+            return self.view.plan is not None and self.view.at > 0
+        return action != "export" or self.view.plan is not None
 
     def action_accept(self) -> None:
         """Carry the plan out."""
         self.dismiss(self.view.plan)
 
+    def action_copy(self) -> None:
+        """Copy the commands of the step under the cursor; what is wrapped here is whole there."""
+        if self.view.plan is not None and self.view.at:
+            step = self.view.plan.steps[self.view.at - 1]
+            self.app.copy_to_clipboard("\n".join(action.shell() for action in step.actions))
+            count = len(step.actions)
+            said = ntr("{count} command copied", "{count} commands copied", count, count=count)
+            self.notify(said, timeout=2)
+
+    @work(exclusive=True, group="form")
+    async def action_export(self) -> None:
+        """Write the plan to a file."""
+        plan, ask = self.view.plan, self.app.push_screen_wait
+        if plan is None:
+            return
+        formats = {one.name: one for one in FORMATS}
+        name = await ask(AskScreen(tr("Write the plan as …"), [(one.name, tr(one.title)) for one in FORMATS]))
+        if name is None:
+            return
+        typed = await ask(FormScreen(tr("Export"), [FILE], {FILE.name: formats[name].file(plan)}))
+        if typed is None:
+            return
+        path, there = target(str(typed[FILE.name]))
+        if there:
+            question = tr("{path} is there already. Write over it?", path=path)
+            if await ask(AskScreen(question, [("no", tr("Leave it")), ("over", tr("Write over it"))])) != "over":
+                return
+        try:
+            await background.call(partial(save, plan, formats[name], path, overwrite=there))
+        except WizardError as error:
+            self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
+        else:
+            self.notify(str(path), title=tr("Written"), markup=False)
+
     @work(exclusive=True, group="form")
     async def action_server(self) -> None:
         """Choose the server's name and port; the plan is made anew."""
         answers = await self.app.push_screen_wait(
-            FormScreen("Name and port", SERVER, self.view.answers, self.guide.workshop.pin)
+            FormScreen(tr("Name and port"), SERVER, self.view.answers, self.guide.workshop.pin)
         )
         if answers is not None:
             self.view = replace(self.view, answers=answers)
@@ -126,11 +174,11 @@ class ReviewScreen(StageScreen[Plan]):
         plan = view.plan
         self.query_one(ErrorPanel).show(view.error)
         self.query_one(".master-detail").display = plan is not None
-        what = "There is no plan for this way" if view.error else "This is what will be done"
+        what = tr("There is no plan for this way") if view.error else tr("This is what will be done")
         self.query_one("#what", Static).update(what)
         if plan is None:
-            said = "Esc goes back to the advice, where another way can be taken." if view.error else "◌ Planning …"
-            self.query_one("#cost", Static).update(said)
+            back = tr("Esc goes back to the advice, where another way can be taken.")
+            self.query_one("#cost", Static).update(back if view.error else tr("◌ Planning …"))
         else:
             self.query_one("#cost", Static).update(Content(f"{sums(plan)}\n{_server(plan)}"))
             text = _details(plan.steps[view.at - 1]) if view.at else _overview(plan)
@@ -142,8 +190,11 @@ class ReviewScreen(StageScreen[Plan]):
 def _server(plan: Plan) -> str:
     """The name and the ports that the plan's server gets if they are still free."""
     starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
-    ports = [f"HTTP port {one.ports.http} (gRPC {one.ports.grpc}, metrics {one.ports.metrics})" for one in starts]
-    return " · ".join([f"Server {one_line(plan.name)}", *ports])
+    said = [
+        tr("HTTP port {http} (gRPC {grpc}, metrics {metrics})", http=on.http, grpc=on.grpc, metrics=on.metrics)
+        for on in (one.ports for one in starts)
+    ]
+    return " · ".join([tr("Server {name}", name=one_line(plan.name)), *said])
 
 
 def _row(index: int, step: Step) -> Content:
@@ -163,9 +214,9 @@ def _details(step: Step) -> Content:
 
 
 def _overview(plan: Plan) -> Content:
-    notes = (*plan.notes, f"Everything is made in {plan.workspace}.")
+    notes = (*plan.notes, tr("Everything is made in {path}.", path=plan.workspace))
     lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in notes]
     if plan.host != "this machine":
-        text = f"This plan is for {one_line(plan.host)}. It can be looked at here and carried out there."
+        text = tr("This plan is for {host}. It can be looked at here and carried out there.", host=one_line(plan.host))
         lines.insert(0, Content.assemble(("! ", "bold $warning"), text))
     return Content("\n").join(lines)

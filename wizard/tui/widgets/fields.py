@@ -9,9 +9,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.style import Style
 
+from wizard.kernel.language import mark, tr
 from wizard.tui.widgets.lines import Lines
 
-LEAD = "What if "
+LEAD = mark("What if")
 LEAST_WIDTH = 16
 
 
@@ -42,7 +43,7 @@ class WhatIf(Lines):
 
     def lines(self, width: int) -> list[Content]:
         """The fields, one after the other."""
-        lines = [Content.assemble((LEAD, "$text-muted"))]
+        lines = [Content.assemble((tr(LEAD) + " ", "$text-muted"))]
         for number, (title, value) in enumerate(self._fields):
             here = number == self._at
             item = Content.assemble(

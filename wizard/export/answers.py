@@ -1,0 +1,39 @@
+"""The answers that lead to a plan, as a file for ``--answers``: what the wizard chose is in it as a wish."""
+
+from __future__ import annotations
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.toml import scalar
+from wizard.plan.plan import Plan, Start
+from wizard.plan.questions import BY_NAME
+from wizard.plan.renewed import origin
+
+
+def answers(plan: Plan) -> str:
+    """The file; asked with it, on the same machine, the wizard comes to the same choice, name and first port."""
+    starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
+    choice = plan.choice
+    given: dict[str, object] = {
+        "model": origin(plan.facts),
+        "users": choice.max_batch_size,
+        "max_len": choice.max_seq_len,
+        "stack": choice.stack,
+        "quantization": choice.quantization,
+        "tp": choice.tp,
+        "pp": choice.pp,
+        "kv_dtype": choice.kv_cache_dtype,
+        "release": choice.release.partition("-")[0],  # 25.11-vllm-python-py3 is release 25.11
+        "name": plan.name,
+        "http_port": starts[0].ports.http if starts else None,
+    }
+    head = tr("# Answers to triton-wizard; use them with --answers.\n")
+    return head + "".join(f"{name} = {scalar(value)}\n" for name, value in given.items() if _answers(name, value))
+
+
+def _answers(name: str, value: object) -> bool:
+    """Whether ``value`` can be given: a release that is none of an image cannot, for one."""
+    try:
+        return value is not None and BY_NAME[name].check(value) == value
+    except UsageError:
+        return False

@@ -1,0 +1,67 @@
+"""What a plan can be written as: one table, which every door offers. Every text is the same for the same plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.export.answers import answers
+from wizard.export.shell import script
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.values import to_json
+from wizard.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One thing that a plan can be written as.
+
+    Attributes:
+        name: For programs.
+        title: For people; given to `wizard.kernel.language.tr` where it is shown.
+        ending: Of the file's name, behind the server's name.
+        text: The plan as this.
+        program: Whether the file can be executed.
+    """
+
+    name: str
+    title: str
+    ending: str
+    text: Callable[[Plan], str]
+    program: bool = False
+
+    def file(self, plan: Plan) -> str:
+        """The name that is proposed for the file."""
+        return plan.name + self.ending
+
+
+def _json(plan: Plan) -> str:
+    return to_json(plan, indent=2) + "\n"
+
+
+FORMATS = (
+    Format("shell", mark("A shell script that does the same without the wizard"), ".sh", script, program=True),
+    Format("plan", mark("The plan itself, for `triton-wizard run`"), ".plan.json", _json),
+    Format("answers", mark("The answers that lead here, for `--answers`"), ".answers.toml", answers),
+)
+
+
+def save(plan: Plan, form: Format, path: Path, *, overwrite: bool = False) -> None:
+    """Write ``plan`` as ``form`` to ``path``; a file that is there stays unless ``overwrite``.
+
+    Raises:
+        UsageError: TW-U48 if it cannot be written, or is there.
+    """
+    try:
+        with path.open("w" if overwrite else "x", encoding="utf-8") as file:
+            file.write(form.text(plan))
+        if form.program:
+            path.chmod(path.stat().st_mode | 0o100)
+    except OSError as error:
+        raise UsageError(
+            "TW-U48",
+            tr("{path} cannot be written: {why}", path=path, why=error.strerror),
+            tr("Choose another name, or a folder that can be written."),
+        ) from error
