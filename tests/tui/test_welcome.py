@@ -187,6 +187,14 @@ async def test_settings_and_help_come_back_to_the_welcome(row: str, kind: type[S
         assert await screen(pilot, WelcomeScreen) is welcome
 
 
+async def test_a_click_on_a_row_takes_it() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        line = next(at for at, row in enumerate(text(welcome).splitlines()) if "Choose another model" in row)
+        await pilot.click(Picker, offset=(4, line))
+        await screen(pilot, ModelScreen)
+
+
 async def test_quit_is_a_row_too() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:

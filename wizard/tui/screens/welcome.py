@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, work
@@ -113,10 +114,12 @@ class WelcomeScreen(StageScreen[Way]):
     async def _find(self) -> None:
         """The machine, then the models that suit it."""
         try:
-            host = self.view.host or await background.call(self._probe)
+            host = self.view.host
+            if host is None:
+                host = await background.call(self._probe)
             self.view = replace(self.view, host=host)
             if self.view.suggestions is None:
-                found = await background.call(lambda: self._suggestions(host))
+                found = await background.call(partial(self._suggestions, host))
                 self.view = replace(self.view, suggestions=tuple(found))
         except WizardError as error:
             self.view = replace(self.view, error=error)
@@ -132,9 +135,9 @@ class WelcomeScreen(StageScreen[Way]):
         else:
             self.view = replace(self.view, servers=tuple(found))
 
-    def on_option_list_option_selected(self) -> None:
+    async def on_option_list_option_selected(self) -> None:
         """A click on a row chooses it."""
-        self.action_accept()
+        await self.action_accept()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """There is nothing before this."""
