@@ -133,4 +133,4 @@ def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[s
 
 
 def test_verdicts_in_words() -> None:
-    assert said(Verdict("no", "why")) == ("does not fit", "why")
+    assert said(Verdict("no", "why")) == ("not here", "why")

@@ -146,6 +146,12 @@ HITS = (
     ),
     Suggestion("org/mist-gated", "org/mist-gated", "", None, None, True, True, place="hub", gated=True),
 )
+VERDICTS = (
+    replace(SUGGESTIONS[0], verdict=Verdict("fits", "on 1 GPU, about 150 tokens/s"), parameters=494_000_000),
+    replace(SUGGESTIONS[1], verdict=Verdict("fits", "on the CPU"), place="here"),
+    replace(SUGGESTIONS[2], verdict=Verdict("tight", "1 person with 2,048 tokens at most"), gated=True),
+    replace(SUGGESTIONS[3], verdict=Verdict("no", "61.0 GiB of weights, 14.4 GiB free"), usable=False),
+)
 DOWN = NetworkError("TW-M13", "the hub does not answer", "Check the network.")
 
 
@@ -168,7 +174,7 @@ async def searched(pilot: Walk, text: str) -> ModelScreen:
     [
         (Verdict("fits", "on 1 GPU"), "✓ fits: on 1 GPU"),
         (Verdict("tight", "only as fp8"), "◐ tight: only as fp8"),
-        (Verdict("no", "61.0 GiB of weights"), "✗ does not fit: 61.0 GiB of weights"),
+        (Verdict("no", "61.0 GiB of weights"), "✗ not here: 61.0 GiB of weights"),
     ],
 )
 async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, said: str) -> None:

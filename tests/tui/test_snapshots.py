@@ -11,6 +11,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, LLAMA, NO_PYTHON, FakeJourney, events, gpu_advice
+from tests.tui.test_machine import at_work, here
+from tests.tui.test_model import HITS, PATHS, VERDICTS
 from tests.tui.walking import (
     StillApp,
     answered,
@@ -90,6 +92,22 @@ async def to_model_error(pilot: Pilot[Any]) -> None:
     await wait_for(pilot, lambda: model.view.error)
 
 
+async def to_search(pilot: Pilot[Any]) -> None:
+    model = await to_model(pilot)
+    await pilot.press(*"mist")
+    await wait_for(pilot, lambda: model.view.searched == "mist" and HITS[0].ref in model.view.judged)
+    await pilot.pause()
+
+
+async def to_path(pilot: Pilot[Any]) -> None:
+    model = await to_model(pilot)
+    await pilot.press(*"/data/models/l")
+    await wait_for(pilot, lambda: len(model.view.entries) == 2)
+    await pilot.press("tab")
+    await wait_for(pilot, lambda: model.view.text == "/data/models/llama" and len(model.view.entries) == 2)
+    await pilot.pause()
+
+
 async def to_running(pilot: Pilot[Any]) -> None:
     build = await to_build(pilot)
     await wait_for(pilot, lambda: build.view.progress)
@@ -127,6 +145,11 @@ async def to_settings(pilot: Pilot[Any]) -> None:
     await screen(pilot, FormScreen)
 
 
+def at_work_on(hardware: str) -> FakeJourney:
+    found = here(hardware)
+    return FakeJourney(host=found, reading=at_work(found, 0, 3))
+
+
 def gpus() -> FakeJourney:
     return FakeJourney(host=host("2xH100"), facts=LLAMA, advice=gpu_advice)
 
@@ -151,8 +174,13 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "keys_press": (FakeJourney, then(to_keys, "down", "enter", to=PressScreen)),
     "machine": (FakeJourney, to_machine),
     "machine_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_machine),
+    "machine_one_gpu_at_work": (lambda: at_work_on("1xH200"), to_machine),
+    "machine_eight_gpus": (lambda: at_work_on("8xH200"), to_machine),
     "machine_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_machine),
     "model": (FakeJourney, to_model),
+    "model_verdicts": (lambda: FakeJourney(offered=VERDICTS), to_model),
+    "model_search": (lambda: FakeJourney(offered=VERDICTS, hits=HITS), to_search),
+    "model_path": (lambda: FakeJourney(entries=PATHS), to_path),
     "model_error": (FakeJourney, to_model_error),
     "model_token": (lambda: FakeJourney(token="hf_good"), then(to_model, "enter", to=FormScreen)),
     "advice": (FakeJourney, to_advice),

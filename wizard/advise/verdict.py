@@ -71,6 +71,4 @@ def _refused(host: Host, facts: ModelFacts, why: Rejection) -> str:
     if why.code not in _OF_ROOM or facts.weight_bytes is None:
         return why.text.partition(". ")[0].rstrip(".")
     free = sum(gpu.memory_free_bytes or 0 for gpu in host.gpus) if host.gpus else host.memory_available_bytes
-    if host.gpus:
-        return tr("{weights} of weights; {free} of GPU memory free", weights=size(facts.weight_bytes), free=size(free))
-    return tr("{weights} of weights; {free} of memory free", weights=size(facts.weight_bytes), free=size(free))
+    return tr("{weights} of weights, {free} free", weights=size(facts.weight_bytes), free=size(free))

@@ -201,7 +201,7 @@ def _to_fetch(facts: ModelFacts) -> int | None:
 
 def said(verdict: Verdict) -> tuple[str, str]:
     """The verdict's word and its reason."""
-    return {"fits": tr("fits"), "tight": tr("tight"), "no": tr("does not fit")}[verdict.word], verdict.why
+    return {"fits": tr("fits"), "tight": tr("tight"), "no": tr("not here")}[verdict.word], verdict.why
 
 
 def known(one: Suggestion) -> list[str]:

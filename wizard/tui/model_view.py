@@ -140,9 +140,9 @@ def content(row: Row, view: ModelView) -> Content:
     if isinstance(row, Entry):
         return Content.assemble((one_line(row.path), "bold"), f"  {tr(KINDS[row.kind])}")
     best = next((one for one in view.suggestions or () if one.usable), None)
-    star = f"   ★ {tr('recommended')}" if row is best and not view.looking else ""
-    title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view), (star, "$accent"))
-    lines = [title, Content.assemble((" · ".join(known(row)), "$secondary"))]
+    star = f"★ {tr('recommended')} · " if row is best and not view.looking else ""
+    title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view))
+    lines = [title, Content.assemble((star, "$accent"), (" · ".join(known(row)), "$secondary"))]
     if not row.usable and row.verdict is None:
         lines.append(Content.assemble(("✗ ", "$error"), tr("not here: {why}", why=one_line(row.why_not or ""))))
     return Content("\n").join(lines)
