@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 
+import pexpect
 import pytest
 
 from tests.e2e.conftest import Wizard
@@ -42,3 +44,37 @@ async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_kill
         await wait_for(pilot, lambda: app.return_value is not None)
     assert app.return_value == 0
     assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "stopped"
+
+
+KEYS = 12
+"""Most keys from a shell to a sent message, what is typed of it not counted."""
+
+
+def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> None:
+    """In a terminal, with nothing running: what the screen offers is accepted until there is a chat."""
+    command = [sys.executable, "-m", "wizard", "--workspace", str(wizard.workspace), "--offline"]
+    child = pexpect.spawn(command[0], command[1:], dimensions=(24, 80), timeout=240, encoding="utf-8")
+    seen = [
+        "Serve Offline demo",  # the welcome has found what it recommends
+        "Take this way",  # the key bars name what Enter does as soon as it does it
+        "Do it",
+        "Chat with it",
+    ]
+    pressed = 0
+    for words in seen:
+        child.expect(words)
+        child.send("\r")
+        pressed += 1
+    child.expect("Send")
+    child.send("What is Triton?")
+    child.send("\r")
+    pressed += 1
+    child.expect("tokens/s")  # what the answer took is said when it is complete
+    child.sendcontrol("q")
+    child.expect("Please decide")
+    child.send("\r")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert pressed <= KEYS
+    assert child.exitstatus == 0
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
