@@ -108,7 +108,7 @@ def test_search_finds_parts_of_words_in_any_language(history: History, text: str
     assert text.lower() in found.found.lower()
 
 
-@pytest.mark.parametrize("text", ['"', 'a" OR "b', "%", "_", "NEAR(", "*"])
+@pytest.mark.parametrize("text", ['"', 'a" OR "b', "%", "_", "NEAR(", "*", "a\0b\0c", "x \ud800 y", "\\"])
 def test_search_takes_every_text_as_it_is(history: History, text: str) -> None:
     history.save(Kept(Conversation().said("user", "nothing of the kind")))
     assert history.search(text) == []

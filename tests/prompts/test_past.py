@@ -141,6 +141,8 @@ def test_logprobs(talk: Talk) -> None:
         "50.0 %  ' yes'  ' yes' 50.0 %  ' no' 36.8 %",
         "Perplexity of the answer: 2.00",
     ]
+    talk.logprobs = [TokenLogprob("never", -3.4e38)]
+    assert command(talk, "/logprobs").text.startswith("0.0 %  'never'")
     command(talk, "/logprobs off")
     assert talk.conversation.sampling.logprobs is None
     talk.served = lambda: ServedModel("demo", None, (), 1024, 0.0, Wire(TEXT, ()))

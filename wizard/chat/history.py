@@ -21,6 +21,7 @@ from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Ver
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.text import one_line
 from wizard.kernel.values import from_json, to_json
 
 VERSION = 1
@@ -177,7 +178,7 @@ class History:
 
     def search(self, text: str, *, limit: int = 50) -> list[Entry]:
         """Conversations with ``text`` in a message or in the title, the last one first; case does not matter."""
-        text = text.strip()
+        text = _utf8(text).replace("\0", "").strip()
         if not text:
             return self.entries(limit=limit)
         with self._open() as store:
@@ -194,7 +195,7 @@ class History:
         Raises:
             UsageError: TW-C23 if there is none of that number, TW-C24 if the title is empty.
         """
-        title = " ".join(title.split())
+        title = one_line(_utf8(title))
         if not title:
             raise UsageError(
                 "TW-C24", tr("a title cannot be empty"), tr("Give the conversation a title of some words.")

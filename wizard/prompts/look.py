@@ -20,6 +20,8 @@ from wizard.prompts.talk import Outcome, Talk
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MOST_ALTERNATIVES = 20
+LARGEST_EXPONENT = 700
+"""Servers write -3.4e38 and the like for a token that cannot be, and a number has an end."""
 
 
 def preset(talk: Talk, argument: str) -> Outcome:
@@ -84,8 +86,8 @@ def logprobs(talk: Talk, argument: str) -> Outcome:
         )
         for one in talk.logprobs
     ]
-    total = sum(one.logprob for one in talk.logprobs)
-    perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(-total / len(talk.logprobs)))
+    mean = -sum(one.logprob for one in talk.logprobs) / len(talk.logprobs)
+    perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(min(mean, LARGEST_EXPONENT)))
     return Outcome(f"{table(rows)}\n{perplexity}")
 
 
