@@ -10,6 +10,7 @@ import pexpect
 import pytest
 
 from tests.e2e.conftest import Wizard
+from tests.prompts.test_accessible import SIGNS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
 
@@ -63,3 +64,29 @@ def test_a_chat_ends_and_the_server_stays(wizard: Wizard, end: str) -> None:
     child.close()
     assert child.exitstatus == 0
     assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+
+
+def test_a_server_that_runs_is_offered_first_and_nothing_is_said_in_signs(wizard: Wizard) -> None:
+    wizard.up()
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "wizard", "--workspace", str(wizard.workspace), "--plain", "--offline"],
+        env={**os.environ, "TERM": "dumb"},
+        encoding="utf-8",
+        timeout=120,
+        dimensions=(24, 80),
+    )
+    child.expect("What do you want to do")
+    said = child.before
+    child.expect("Enter for 1:")
+    said += child.before
+    child.send("\r")
+    child.expect("> ")
+    said += child.before
+    child.sendline("/bye")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    assert "Talk to demo, which runs at http://127.0.0.1:" in said
+    assert SIGNS.findall(said + child.before) == []
+    assert "\x1b" not in said
