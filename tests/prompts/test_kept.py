@@ -77,8 +77,20 @@ def test_a_preset_and_flags_that_go_before_it(history: History, fake: FakeOpenAI
     assert (asked["temperature"], asked["max_tokens"]) == (0.0, 7)
 
 
+def test_every_setting_can_be_given(history: History, fake: FakeOpenAI) -> None:
+    assert chat(history, fake, "--set", "top_k=4", "--set", r"stop=END|a\nb", "--set", "top_p=", "-m", "Hello?") == 0
+    (asked,) = fake.asked
+    assert (asked["top_k"], asked["stop"], asked["top_p"]) == (4, ["END", "a\nb"], 0.95)
+
+
 @pytest.mark.parametrize(
-    ("flags", "status", "code"), [(["--continue"], 2, "TW-C19"), (["--preset", "nonsense"], 2, "TW-D10")]
+    ("flags", "status", "code"),
+    [
+        (["--continue"], 2, "TW-C19"),
+        (["--set", "topk=4"], 2, "TW-U24"),
+        (["--set", "top_k=x"], 2, "TW-U31"),
+        (["--preset", "nonsense"], 2, "TW-D10"),
+    ],
 )
 def test_what_is_not_there(
     history: History, fake: FakeOpenAI, flags: list[str], status: int, code: str, capsys: pytest.CaptureFixture[str]

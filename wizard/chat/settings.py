@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.history import History, Kept
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
+from wizard.kernel.text import plain
 from wizard.kernel.values import from_data, to_data
 from wizard.plan.questions import CHAT, Question
 
@@ -71,6 +73,34 @@ MORE = (
 )
 SETTINGS = (*CHAT, *MORE)
 """All that can be set of a conversation: the system prompt and the fields of `Sampling` but ``logprobs``."""
+
+
+def setting(name: str) -> Question:
+    """The question of the setting ``name``.
+
+    Raises:
+        UsageError: TW-U24 if there is none of that name.
+    """
+    known = {one.name: one for one in SETTINGS}
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        there = tr("There are: {names}.", names=", ".join(known))
+        raise UsageError(
+            "TW-U24",
+            tr("there is no setting {name}", name=plain(name)[:40]),
+            f"{tr('Did you mean {name}?', name=near[0])} {there}" if near else there,
+        )
+    return known[name]
+
+
+def parsed(pairs: Iterable[str]) -> dict[str, Any]:
+    """Answers out of ``NAME=VALUE``; an empty value takes the setting back.
+
+    Raises:
+        UsageError: TW-U24 if there is no such setting, TW-U31 or TW-U32 if a value does not fit.
+    """
+    split = (one.partition("=") for one in pairs)
+    return {name: setting(name).parse(value) for name, _, value in split}
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:

@@ -301,6 +301,13 @@ def _add_server(commands: Commands) -> None:
     chat.add_argument(
         "--preset", metavar="NAME", help=tr("a system prompt with settings; /preset in the chat lists them")
     )
+    chat.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=tr("any other setting (top_k=40, stop=END); /set in the chat lists them; repeatable"),
+    )
     chat.add_argument("--continue", dest="go_on", action="store_true", help=tr("go on with the last conversation"))
     chat.add_argument("--private", action="store_true", help=tr("keep nothing of this conversation"))
     chat.add_argument("--protocol", choices=("grpc", "http"), default="grpc")

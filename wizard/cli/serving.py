@@ -233,7 +233,7 @@ def down(arguments: argparse.Namespace) -> int:
 def chat(arguments: argparse.Namespace) -> int:
     """`triton-wizard chat`. Conversations in a terminal are kept, and others only where one is gone on with."""
     from wizard import journey
-    from wizard.chat.settings import SETTINGS, started, with_answers
+    from wizard.chat.settings import SETTINGS, parsed, started, with_answers
     from wizard.kernel.text import is_terminal
     from wizard.prompts.chat import run_chat
     from wizard.prompts.talk import wanted
@@ -246,7 +246,7 @@ def chat(arguments: argparse.Namespace) -> int:
     spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
     return run_chat(
         replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model),
-        with_answers(kept.conversation, given),
+        with_answers(kept.conversation, {**given, **parsed(arguments.set)}),
         message=arguments.message,
         json_output=arguments.json,
         protocol=arguments.protocol,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from wizard.chat import saving
 from wizard.chat.history import Kept
-from wizard.chat.settings import SETTINGS, answers_of, with_answers
+from wizard.chat.settings import SETTINGS, answers_of, setting, with_answers
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain, table
@@ -51,20 +51,12 @@ def _system(talk: Talk, argument: str) -> Outcome:
 
 
 def _set(talk: Talk, argument: str) -> Outcome:
-    settings = {question.name: question for question in SETTINGS if question is not SYSTEM}
     name, _, text = argument.partition(" ")
     if name:
-        if name not in settings:
-            near = difflib.get_close_matches(name, settings, 1)
-            known = tr("There are: {names}.", names=", ".join(settings))
-            raise UsageError(
-                "TW-U24",
-                tr("there is no setting {name}", name=plain(name)[:40]),
-                f"{tr('Did you mean {name}?', name=near[0])} {known}" if near else known,
-            )
-        talk.conversation = with_answers(talk.conversation, {name: settings[name].parse(text)})
+        talk.conversation = with_answers(talk.conversation, {name: setting(name).parse(text)})
     now = answers_of(talk.conversation)
-    return Outcome(table([(one.name, _value(now[one.name]), tr(one.help)) for one in settings.values()]))
+    shown = (one for one in SETTINGS if one is not SYSTEM)
+    return Outcome(table([(one.name, _value(now[one.name]), tr(one.help)) for one in shown]))
 
 
 def _value(value: object) -> str:
