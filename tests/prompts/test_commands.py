@@ -14,7 +14,7 @@ from wizard.chat.conversation import Conversation, Message
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
-from wizard.prompts.commands import COMMANDS, command
+from wizard.prompts.commands import COMMANDS, command, is_command
 from wizard.prompts.talk import Talk
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
@@ -108,6 +108,28 @@ def test_saved_as_markdown_and_json_and_never_over_a_file(talk: Talk) -> None:
     assert data.pop("model") == "demo"
     assert from_data(Conversation, data, where="chat.json") == talk.conversation
     assert refusal(talk, "/save chat.md").code == "TW-U25"
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("/help", True),
+        ("/typo x", True),
+        ("/", True),
+        (" /help", False),
+        ("/usr/bin/env python\nprint(1)", False),
+        ("/system Be\nbrief.", True),
+        ("/clear\n", True),
+        ("", False),
+    ],
+)
+def test_what_is_a_command(text: str, command: bool) -> None:
+    assert is_command(text) is command
+
+
+def test_a_system_prompt_of_several_lines(talk: Talk) -> None:
+    command(talk, "/system\nBe\nbrief.")
+    assert talk.conversation.system == "Be\nbrief."
 
 
 def test_bye_ends(talk: Talk) -> None:

@@ -17,7 +17,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.text import is_terminal, make_printable, plain
 from wizard.kernel.values import to_data, to_json
 from wizard.prompts import past
-from wizard.prompts.commands import command
+from wizard.prompts.commands import command, is_command
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question
 from wizard.prompts.speech import folded
@@ -143,7 +143,7 @@ def _from_pipe(talk: Talk, ask: _Asker) -> int:
 
 def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
     """Ask ``question`` or obey the command that it is."""
-    if not question.startswith("/"):
+    if not is_command(question):
         if question.strip():
             (ask.must if must else ask)(question)
         return Outcome()

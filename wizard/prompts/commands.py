@@ -24,7 +24,7 @@ def command(talk: Talk, line: str) -> Outcome:
             cannot be written or read, TW-U31 or TW-U32 if a setting does not fit; and those of what it calls.
         WorkspaceError: TW-C20 … TW-C22, see `wizard.chat.history`.
     """
-    name, _, argument = line.partition(" ")
+    name, argument = (*line.split(maxsplit=1), "")[:2]
     name = OTHER_NAMES.get(name, name)
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, [*COMMANDS, *OTHER_NAMES], 1)
@@ -35,6 +35,12 @@ def command(talk: Talk, line: str) -> Outcome:
             f"{tr('Did you mean {name}?', name=near[0])} {todo}" if near else todo,
         )
     return COMMANDS[name][1](talk, argument.strip())
+
+
+def is_command(text: str) -> bool:
+    """Whether ``text`` is meant as a command; several lines that begin with a path, or the like, are a question."""
+    name = text.split(maxsplit=1)[0] if text.startswith("/") else ""
+    return bool(name) and ("\n" not in text or name in COMMANDS or name in OTHER_NAMES)
 
 
 def _help(talk: Talk, argument: str) -> Outcome:
