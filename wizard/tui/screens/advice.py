@@ -307,7 +307,7 @@ def _impossible(*, wished: bool, remedy: bool) -> Content:
 
 
 GOOD, MIND, BAD = (("✓", "$success"), ("!", "bold $warning"), ("✗", "$error"))
-LIMIT, BEHIND, SECOND = (("◆", "$accent"), ("▾", "$accent"), ("②", "$accent"))
+LIMIT, BEHIND, SECOND = (("◆", "$accent"), ("▾", "$accent"), ("2", "bold $accent"))
 
 
 def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note]:

@@ -65,7 +65,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         """Text and field of each question, and below them what there is to say about the focused one."""
         with Vertical(classes="window") as window:
             window.border_title = Content(self._title)
-            with VerticalScroll(classes="form", can_focus=False):
+            with VerticalScroll(classes="form -grouped" if self._headings else "form", can_focus=False):
                 for question in self._questions:
                     if heading := self._headings.get(question.name):
                         yield Static(Content(heading), classes="group")
