@@ -16,7 +16,9 @@ from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
 from wizard.advise.calibration import text
 from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_json
 from wizard.plan.answers import load_answers, save_answers
+from wizard.plan.plan import Plan
 from wizard.plan.questions import BY_NAME
 from wizard.prompts.flow import _not_here
 from wizard.prompts.options import ways
@@ -371,3 +373,80 @@ def test_many_ways_are_shown_when_asked_for() -> None:
     few, all_of_them = ways(advice, 8), ways(advice, 11)
     assert [text for text, _ in few[8:]] == ["Show all 11 ways", *(text for text, _ in all_of_them[11:])]
     assert [one for _, one in all_of_them[:11]] == list(advice.choices)
+
+
+def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
+    terminal = flow("running=demo")
+    terminal.sees("Talk to demo, which runs at http://127.0.0.1:8000")
+    terminal.types(ENTER)
+    terminal.sees("Ask demo anything.")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
+
+
+def test_another_machine_s_plan_offers_no_server_of_this_one(flow: Flow) -> None:
+    terminal = flow("running=demo", "hardware=cpu")
+    terminal.sees(MODEL)
+    assert "Talk to demo" not in (terminal.child.before or "")
+    terminal.leaves()
+
+
+@pytest.mark.parametrize(("name", "first"), [("go.sh", "#!/usr/bin/env bash"), ("plan.json", "{")])
+def test_the_plan_is_saved_and_a_file_is_never_overwritten(flow: Flow, tmp_path: Path, name: str, first: str) -> None:
+    file = tmp_path / name
+    terminal = flow("model=demo")
+    terminal.accepts(ADVICE)
+    for said in ("Saved to", "TW-U44: "):
+        terminal.sees(PLAN)
+        terminal.types("5\r")
+        terminal.sees("File to write")
+        terminal.types(f"{file}\r")
+        terminal.sees(said)
+        assert file.read_text().startswith(first)
+        assert file.stat().st_size > 100
+    terminal.leaves()
+    if name == "plan.json":
+        assert from_json(Plan, file.read_text(), where="it").facts.ref == "demo"
+
+
+@pytest.mark.parametrize(
+    ("answers", "note"), [(("4\r", "1\r"), "redo-environment"), (("5\r",), "skip-repository"), (("1\r",), "")]
+)
+def test_a_failed_step_can_be_done_again_or_left_out(
+    flow: Flow, workspace: Workspace, answers: tuple[str, ...], note: str
+) -> None:
+    terminal = flow("run=fail", "model=demo", TERM="dumb")
+    terminal.accepts(ADVICE, PLAN)
+    for question, answer in zip(("What now?", "Which step?"), answers, strict=False):
+        terminal.sees(question)
+        terminal.types(answer)
+    terminal.sees("is ready")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
+    notes = workspace.root / "notes"
+    assert sorted(path.name for path in notes.glob("*")) == ([note] if note else [])
+
+
+def test_the_end_of_a_failed_step_s_log_is_shown_and_the_way_back_is_open(flow: Flow) -> None:
+    terminal = flow("run=fail", "model=demo", TERM="dumb")
+    terminal.accepts(ADVICE, PLAN)
+    terminal.sees("What now?")
+    terminal.types("3\r")
+    terminal.sees("line 39")
+    terminal.sees("What now?")
+    terminal.types("2\r")
+    terminal.sees(ADVICE)
+    terminal.leaves()
+
+
+def test_the_chat_s_settings_are_asked_before_it(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("model=demo", TERM="dumb")
+    terminal.accepts(ADVICE)
+    terminal.sees(PLAN)
+    terminal.types("6\r")
+    for question, answer in (("System prompt", "Be kind.\r"), ("Temperature", "0\r"), ("Longest answer", "7\r")):
+        terminal.sees(question)
+        terminal.types(answer)
+    terminal.sees(PLAN)
+    terminal.leaves()
+    assert load_answers(workspace) == {"model": "demo", "system": "Be kind.", "temperature": 0.0, "max_tokens": 7}
