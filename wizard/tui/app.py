@@ -146,7 +146,16 @@ class WizardApp(App[int]):
         self.guide.shown = changes.get("explain", self.guide.shown)
         if "language" in changes:
             language.use(self.settings.language or language.preferred())
+            self._relabel()
         self._apply()
+
+    def _relabel(self) -> None:
+        """Say in the present language what can be said anew at once."""
+        for screen in self.screen_stack:
+            for bar in screen.query("JourneyBar, KeyBar"):
+                bar.refresh(layout=True)
+            if isinstance(screen, StageScreen):
+                screen.relabel()
 
     def _apply(self) -> None:
         """Let colours and keys be as they are set; the language was chosen before, perhaps by a flag."""

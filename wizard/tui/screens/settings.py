@@ -16,7 +16,6 @@ from textual.widgets import Static
 from wizard.kernel.language import LANGUAGES, mark, ntr, tr
 from wizard.kernel.settings import Settings
 from wizard.kernel.text import width
-from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.picker import Picker
 
@@ -151,10 +150,6 @@ class SettingsScreen(ModalScreen[None]):
         self._values[one.name] = values[(at + by) % len(values)]
         self._change(**{one.name: self._values[one.name]})
         self._show(self._at)
-        if one.name == "language":
-            for screen in self.app.screen_stack:
-                if isinstance(screen, StageScreen):
-                    screen.relabel()
 
     def action_close(self) -> None:
         """Back to the stage."""
