@@ -116,16 +116,10 @@ def test_search_takes_every_text_as_it_is(history: History, text: str) -> None:
     assert len(history.search(text)) == 1
 
 
-def test_search_without_an_index(history: History) -> None:
-    history.save(kept())
-    with sqlite3.connect(history.path) as store:
-        for name in ("message_added", "message_removed"):
-            store.execute(f"DROP TRIGGER {name}")
-        store.execute("DROP TABLE words")
-    assert len(history.search("트리톤")) == 1
-    assert history.search("nowhere") == []
-    history.delete(history.entries()[0].id)
-    assert history.entries() == []
+def test_search_knows_the_case_of_every_language(history: History) -> None:
+    history.save(Kept(Conversation().said("user", "Übung macht den Meister")))
+    assert [one.found for one in history.search("ÜBUNG MACHT")] == ["Übung macht den Meister"]
+    assert history.search("übüng") == []
 
 
 def test_titles_are_searched_and_can_be_changed(history: History) -> None:
