@@ -9,6 +9,7 @@ from textual.content import Content
 
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
+from wizard.kernel.text import width as cells
 from wizard.kernel.units import size
 from wizard.probe.host import Gpu, GpuProcess, Host
 from wizard.probe.live import GpuReading, Reading, Traffic
@@ -189,9 +190,18 @@ def _rates(traffic: Traffic) -> str:
     return f"↑ {size(round(traffic.sent))}/s ↓ {size(round(traffic.received))}/s"
 
 
+def _padded(text: str, room: int) -> str:
+    """``text`` in at least ``room`` cells; wide characters take two."""
+    return text + " " * (room - cells(text))
+
+
+def _labelled(label: str) -> str:
+    return INDENT + _padded(label, LABEL)
+
+
 def _titled(title: str, right: str, width: int) -> list[Content]:
     """A title with something at the other end of the line, or below where there is no room."""
-    gap = width - len(title) - len(right)
+    gap = width - cells(title) - cells(right)
     if right and gap >= 2:
         return [Content.assemble((title, "bold $accent"), " " * gap, right)]
     return [
@@ -209,14 +219,14 @@ def _measured(label: str, share: float | None, said: str, width: int, *, busy: b
         if share is None or room < 8:
             return short.wrap(width)
         return [*short.wrap(width), Content(INDENT) + gauge(share, width - 2 * len(INDENT), busy=busy)]
-    bar = gauge(share, max(4, min(40, room - 37, room - 2 - len(said))), busy=busy)
-    return [Content.assemble((f"{INDENT}{label:<{LABEL}}", "$text-muted"), bar, f"  {said}")]
+    bar = gauge(share, max(4, min(40, room - 37, room - 2 - cells(said))), busy=busy)
+    return [Content.assemble((_labelled(label), "$text-muted"), bar, f"  {said}")]
 
 
 def _row(label: str, said: str, width: int) -> list[Content]:
     first, *rest = Content(said).wrap(max(8, width - LABEL - len(INDENT)))
     return [
-        Content.assemble((f"{INDENT}{label:<{LABEL}}", "$text-muted"), first),
+        Content.assemble((_labelled(label), "$text-muted"), first),
         *(Content(" " * (LABEL + len(INDENT))) + line for line in rest),
     ]
 
@@ -258,7 +268,7 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
     line = Content.assemble(
         (f"{gpu.index:>2}  ", "bold"),
         gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), max(8, min(30, room))),
-        f"  {memory_text(gpu.memory_free_bytes, gpu.memory_total_bytes):<24}",
+        f"  {_padded(memory_text(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
         "  ".join(figures) if live else "",
     )
     return [line, *_held(gpu, width)]
@@ -267,7 +277,7 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
 def _narrow_row(gpu: GpuReading, width: int) -> list[Content]:
     said = tr("{free} free", free=size(gpu.memory_free_bytes))
     busy = "" if gpu.utilisation is None else f" {percent(gpu.utilisation):>5}"
-    room = max(4, width - 4 - len(said) - len(busy) - 2)
+    room = max(4, width - 4 - cells(said) - len(busy) - 2)
     bar = gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), room)
     return [Content.assemble((f"{gpu.index:>2}  ", "bold"), bar, f"  {said}{busy}"), *_held(gpu, width)]
 

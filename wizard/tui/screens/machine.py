@@ -32,8 +32,8 @@ NO_INTERPRETER = mark(
     "Install Python 3.10, 3.11 or 3.12 together with its shared library (libpython3.X.so.1.0); without administrator "
     "rights `uv python install 3.12` does it. Then press r to look again."
 )
-IN_CARDS = ("processor", "memory")
-"""What of the probe's report the cards say."""
+ELSEWHERE = (mark("machine"), mark("processor"), mark("memory"))
+"""What of the probe's report is in the heading and in the cards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,11 @@ class MachineScreen(StageScreen[Host]):
         host, reading = self.view.host, self.view.reading
         self.dismiss(refreshed(host, reading) if host and reading else host)
 
+    def relabel(self) -> None:
+        """Say everything in the present language."""
+        self._listed = None
+        self.mutate_reactive(MachineScreen.view)
+
     async def watch_view(self, view: MachineView) -> None:
         """Show the state."""
         host = view.host
@@ -200,10 +205,11 @@ def judgement(host: Host, reading: Reading | None = None) -> Content:
 
 def rows(host: Host) -> list[tuple[str, Content]]:
     """What was found and does not move, in the words of the probe's report; remedies stand out."""
+    elsewhere = [tr(label) for label in ELSEWHERE]
     return [
         (label, Content("\n").join(_line(text) for text in _marked(label, lines, host)))
         for label, lines in parts(host)
-        if label != "machine" and label not in IN_CARDS  # that is in the heading
+        if label not in elsewhere
     ]
 
 
