@@ -57,6 +57,10 @@ class JourneyBar(Widget):
         return Content.assemble(*parts)
 
 
+PRINTED = {"pageup": "PgUp", "pagedown": "PgDn"}
+"""Keys whose printed names have capitals inside."""
+
+
 class KeyRow(NamedTuple):
     """A binding that does something now, as it is shown."""
 
@@ -69,10 +73,10 @@ class KeyRow(NamedTuple):
 def key_name(key: str) -> str:
     """The name of a key (Textual's, ``ctrl+r``) as it is printed on it: ``^R``."""
     *modifiers, last = key.split("+")
-    last = format_key(last)
+    last = PRINTED.get(last) or format_key(last)
     caret = "^" * ("ctrl" in modifiers)
     name = "+".join([*(one for one in modifiers if one != "ctrl"), caret + last])
-    return name.title() if len(name) > 1 else name
+    return name if last in PRINTED.values() or len(name) == 1 else name.title()
 
 
 def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
