@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from textual.pilot import Pilot
 
 from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, measurement, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.advise.calibration import NOTHING, summary
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
+from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Output, Progress, Ready, StepFinished, StepStarted
-from wizard.tui.build_view import BuildView, Phase, begun, ended, folded
+from wizard.tui.build_view import BuildView, Phase, begun, diagnosis, ended, folded
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.widgets.chrome import shown_bindings
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker
 
@@ -250,3 +256,141 @@ async def test_what_was_predicted_and_measured_is_said_at_the_end_and_of_running
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         servers = await screen(pilot, WelcomeScreen)
         assert (said in str(servers.query_one(Picker).get_option_at_index(0).prompt)) is measured
+
+
+COMMAND = CommandError(
+    "step 'Start Triton' failed: exit status 1: error: no space left on [/] device",
+    "Free some space. Then run `up` again.",
+    Failure(
+        "exit status 1", "error: no space left on [/] device", "Free some space", "/logs/start.log", "docker pull [x]"
+    ),
+)
+
+
+async def failed(pilot: Pilot[Any]) -> BuildScreen:
+    build = await to_build(pilot)
+    await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
+    await pilot.pause()
+    return build
+
+
+async def test_a_diagnosis_says_what_failed_which_line_says_why_and_what_to_do_and_is_copied() -> None:
+    made = FakeJourney(run_error=COMMAND)
+    made.script = lambda one: [
+        *events(one, until="start", error=COMMAND),
+        Output("start", (COMMAND.failure.line,), 0.0),
+    ]
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        card = text(build, "DiagnosisCard")
+        for word in (
+            "TW-R03 Start Triton: exit status 1",
+            COMMAND.failure.line,
+            "→ Free some space.",
+            "/logs/start.log",
+        ):
+            assert word in card
+        log = build.query_one(LiveLog)
+        assert log._cause == len(log.lines) - 1
+        await pilot.press("d")
+        for word in ("What failed: TW-R03", "The log says: error: no space", "Command: docker pull [x]"):
+            assert word in pilot.app.clipboard
+
+
+async def test_a_step_that_fails_twice_is_diagnosed_twice() -> None:
+    made = failing()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        await pilot.press("r")
+        await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.FAILED)
+        await pilot.pause()
+        assert "TW-R03" in text(build, "DiagnosisCard")
+        assert build.query_one(LiveLog).lines.count("[bold]fine[/] so far") == 4
+
+
+async def test_a_step_is_left_out_after_a_question_that_says_what_that_risks() -> None:
+    made = failing("model")
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        await pilot.press("s")
+        question = await screen(pilot, AskScreen)
+        assert "Get the model" in question._question
+        await pilot.press("enter")  # the careful answer is the first
+        await screen(pilot, BuildScreen)
+        assert made.runs == 1
+        await pilot.press("s")
+        await screen(pilot, AskScreen)
+        made.script, made.run_error = events, None
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        assert made.otherwise == (frozenset(), {"model"})
+
+
+async def test_a_step_that_starts_the_server_is_not_left_out() -> None:
+    made = failing("start")
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        await pilot.press("s")
+        await wait_for(pilot, lambda: pilot.app._notifications)
+        assert "there is no server without it" in next(iter(pilot.app._notifications)).message
+        assert pilot.app.screen is build
+        assert made.runs == 1
+
+
+async def test_a_step_that_is_done_is_done_again() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.press("tab", *["up"] * 4)
+        await pilot.pause()
+        assert "▸✓ Get the model" in text(build, "#steps")
+        await pilot.press("R")
+        question = await screen(pilot, AskScreen)
+        assert "Do 'Get the model' again?" in question._question
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.READY)
+        assert made.otherwise == ({"model"}, frozenset())
+
+
+async def test_nothing_is_done_again_or_left_out_while_a_step_runs() -> None:
+    made = held()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        await pilot.press("tab", "up", "R", "s", "r", "d")
+        await pilot.pause()
+        assert pilot.app.screen is build
+        assert made.runs == 1
+        assert not {"r", "s", "R", "d"} & {one.key for one in shown_bindings(build)}
+
+
+async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:
+    made = failing("model")
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        made.script = lambda one: [
+            StepFinished("model", "omitted", 0.0, "left out by the user", 0.0),
+            *events(one, until="start", error=ERROR)[-3:],
+        ]
+        await pilot.press("s")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.FAILED)
+        assert "– Get the model  left out" in text(build, "#steps")
+        await pilot.press("r")
+        await wait_for(pilot, lambda: made.runs == 3 and build.view.phase is Phase.FAILED)
+        assert made.otherwise[1] == {"model"}
+        await pilot.press("tab", "up", "up", "R")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: made.runs == 4)
+        assert made.otherwise == ({"model"}, frozenset())
+
+
+def test_an_error_without_a_command_is_a_diagnosis_too() -> None:
+    view = ended(begun(plan(), 0.0), WorkspaceError("TW-R01", "no space", "Free some."))
+    found = diagnosis(view, Path("/logs"))
+    assert found is not None
+    assert found.text() == "What failed: TW-R01: no space\nWhat to do: Free some."
+    assert diagnosis(begun(plan(), 0.0), Path("/logs")) is None
