@@ -34,9 +34,22 @@ SIGNS = re.compile(
 )
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|38;|48;)[0-9;]*m")
 DATA = (
-    *("nonsense", "many", "plan.json", "demo", "What is Triton?", "GPU  ", "CPU  "),
+    *(
+        "org/none",
+        "down",
+        "none",
+        "small",
+        "the hub does not answer",
+        "Check the network.",
+        "many",
+        "plan.json",
+        "demo",
+        "What is Triton?",
+        "GPU  ",
+        "CPU  ",
+    ),
     *("Some Linux 12", "Offline demo", "Small, ", "Apache-2.0", " MIT", "llama.cpp", "floor"),
-    *("there is no model 'nonsense'", "So many do not fit.", "Port 8000 is held.", "a line of output", "You asked: "),
+    *("there is no model 'org/none'", "So many do not fit.", "Port 8000 is held.", "a line of output", "You asked: "),
     *(f"The CPU serves. Wished: {wished}." for wished in ("nothing", "users", "goal, users")),
     *(text for step in STEPS for text in (step.title, step.why, f"step {step.title!r} failed")),
     *("done before and unchanged", "line ", "chat", "throughput", "quality", "smallest"),
@@ -86,8 +99,13 @@ class Walk:
 def the_whole_way(walk: Walk) -> None:
     """Through every question that there is, wrong answers and a failing step included, to a chat."""
     walk.answers("do you want to do?", "2\r")
-    walk.answers("Which model?", "nonsense\r")
+    walk.answers("Which model?", "org/none\r")
     walk.sees("TW-M01")
+    walk.answers("Which model?", "down\r")
+    walk.sees("TW-M13")
+    walk.answers("Which model?", "none\r")
+    walk.answers("Which model?", "small\r")
+    walk.answers("Which of these?", "2\r")
     walk.answers("Which model?", "demo\r")
     walk.answers("run here?", "3\r")
     walk.answers("be different?", "2\r")
@@ -187,7 +205,7 @@ def test_every_word_is_in_the_catalogue(begin: Callable[..., Walk]) -> None:
 def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
     from io import StringIO
 
-    from wizard.prompts.show import Shower
+    from wizard.prompts.shower import Shower
     from wizard.run.events import Progress, StepFinished, StepStarted
 
     class FakeTerminal(StringIO):

@@ -20,8 +20,7 @@ from wizard.kernel.values import from_json
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.plan import Plan
 from wizard.plan.questions import BY_NAME
-from wizard.prompts.flow import _not_here
-from wizard.prompts.options import ways
+from wizard.prompts.options import not_here, ways
 from wizard.prompts.speech import fitted
 
 Flow: TypeAlias = Callable[..., Terminal]
@@ -137,7 +136,7 @@ def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> 
         replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)
         for number, why in enumerate(("it needs 40 GiB", *["the hub does not answer"] * 4))
     )
-    assert _not_here([large, *silent]) == [
+    assert not_here([large, *silent]) == [
         "Not here: Model 0: it needs 40 GiB",
         "Not here: 4 more models: the hub does not answer",
     ]

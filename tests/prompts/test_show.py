@@ -33,15 +33,14 @@ from wizard.probe.host import Gpu, Host, Problem
 from wizard.probe.shorthand import host
 from wizard.prompts.show import (
     TOP,
-    Shower,
     advice_text,
-    clip,
     host_text,
     memory_text,
     plan_text,
     statuses_text,
     wrapped,
 )
+from wizard.prompts.shower import Shower, clip
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 

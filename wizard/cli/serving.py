@@ -121,7 +121,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
     from wizard import journey
     from wizard.prompts.interrupt import until_stopped
-    from wizard.prompts.show import Shower, step_lessons
+    from wizard.prompts.show import step_lessons
+    from wizard.prompts.shower import Shower
     from wizard.run.events import event_data
 
     workshop = lessons_of(arguments)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -27,7 +26,6 @@ from wizard.kernel.text import make_printable, one_line
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.lesson import of_stage
-from wizard.plan.offers import known, said
 from wizard.plan.plan import Plan
 from wizard.plan.questions import (
     CHAT,
@@ -44,7 +42,7 @@ from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
-from wizard.prompts.options import as_value, now, ways
+from wizard.prompts.options import as_value, not_here, now, suggestion, ways
 from wizard.prompts.run import Run, save
 from wizard.prompts.show import (
     TOP,
@@ -225,9 +223,9 @@ class _Flow:
         usable = [one for one in found if one.usable]
         if best and usable:
             return str(usable[0].ref)
-        for line in _not_here(one for one in found if not one.usable):
+        for line in not_here(one for one in found if not one.usable):
             say(line)
-        options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in usable]
+        options: list[tuple[str, str | None]] = [(suggestion(one), one.ref) for one in usable]
         another = tr("Another: a hub id, a path, or a word to search the hub for; it can be typed here too")
         options.append((another, None))
         refs = [one.ref for one in usable]
@@ -259,7 +257,7 @@ class _Flow:
         if not found:
             say(tr("The hub has no model for text whose name holds {text}.", text=one_line(text)))
             return None
-        options: list[tuple[str, str | None]] = [(_suggestion(one), one.ref) for one in found]
+        options: list[tuple[str, str | None]] = [(suggestion(one), one.ref) for one in found]
         return self.ask.choose(tr("Which of these?"), [*options, (tr("Back to the list"), None)])
 
     # -- advice --------------------------------------------------------------------------------------------------------
@@ -392,22 +390,3 @@ class _Flow:
         run_chat(endpoint, conversation(self.known), history=history, keep=wanted(), journey=self.journey)
         say_command(tr("The server goes on running. Stop it with:"), stop)
         return 0
-
-
-def _not_here(suggestions: Iterable[Any]) -> list[str]:
-    """A line for each reason why models cannot be had here."""
-    titles: dict[str, list[str]] = defaultdict(list)
-    for one in suggestions:
-        titles[one_line(one.why_not or "")].append(one_line(one.title))
-    return [
-        tr("Not here: {model}: {why}", model=whose[0], why=why)
-        if len(whose) == 1
-        else tr("Not here: {count} more models: {why}", count=len(whose), why=why)
-        for why, whose in titles.items()
-    ]
-
-
-def _suggestion(one: Any) -> str:
-    """A model in a line: whether it fits, in words, and what is known of it."""
-    verdict = ": ".join(filter(None, said(one.verdict))) if one.verdict else ""
-    return " · ".join(filter(None, (one_line(one.title), one_line(verdict), *known(one))))

@@ -1,13 +1,16 @@
-"""What can be chosen at the advice, in words."""
+"""What can be chosen of models and of the advice, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice
 from wizard.kernel.language import ntr, tr
+from wizard.kernel.text import one_line
+from wizard.plan.offers import known, said
 from wizard.plan.questions import Question, Value
 
 Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
@@ -43,3 +46,22 @@ def now(question: Question, known: Mapping[str, object]) -> str:
 def as_value(value: object) -> Value | None:
     """``value`` if it can be an answer."""
     return value if isinstance(value, (str, int, float, bool)) else None
+
+
+def not_here(suggestions: Iterable[Any]) -> list[str]:
+    """A line for each reason why models cannot be had here."""
+    titles: dict[str, list[str]] = defaultdict(list)
+    for one in suggestions:
+        titles[one_line(one.why_not or "")].append(one_line(one.title))
+    return [
+        tr("Not here: {model}: {why}", model=whose[0], why=why)
+        if len(whose) == 1
+        else tr("Not here: {count} more models: {why}", count=len(whose), why=why)
+        for why, whose in titles.items()
+    ]
+
+
+def suggestion(one: Any) -> str:
+    """A model in a line: whether it fits, in words, and what is known of it."""
+    verdict = ": ".join(filter(None, said(one.verdict))) if one.verdict else ""
+    return " · ".join(filter(None, (one_line(one.title), one_line(verdict), *known(one))))

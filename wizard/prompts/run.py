@@ -17,7 +17,7 @@ from wizard.kernel.values import to_json
 from wizard.plan.plan import Plan
 from wizard.prompts.ask import Ask
 from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.show import Shower
+from wizard.prompts.shower import Shower
 from wizard.prompts.speech import say
 from wizard.run.events import Ready, StepFinished
 from wizard.serve.endpoint import Endpoint

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO, TypeAlias
 
@@ -17,32 +16,23 @@ from wizard.advise.explain import Figure
 from wizard.catalog.lessons import Part
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.language import mark, ntr, tr
-from wizard.kernel.text import is_terminal, one_line, plain, table, width, wrap
-from wizard.kernel.units import duration, size
+from wizard.kernel.text import one_line, plain, table, width, wrap
+from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
-from wizard.prompts.speech import fitted, spoken
-from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.prompts.speech import spoken
 from wizard.serve.status import Status
 
-SELDOM_S = 10.0
-"""Seconds between two lines of progress where the line cannot be written over."""
-TAIL_LINES = 10
-"""Lines of output that are shown of a step that failed."""
 TOP = 8
 """Choices that are shown unless more are asked for."""
 MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "left": ".", "excess": "!"}
 """Characters of the memory bar by kind of part."""
 STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
 """States of a server that are known to be said."""
-SPOKEN_STEPS = frozenset({"question"})
-"""Steps whose output is an answer to the user and therefore always shown."""
-COLOURS = {"done": "32", "skipped": "33", "omitted": "33", "failed": "31", "cancelled": "33"}
-"""SGR codes (ECMA-48) by outcome; the word is always there too."""
 
 
 def columns(out: TextIO | None = None) -> int:
@@ -52,157 +42,6 @@ def columns(out: TextIO | None = None) -> int:
     except (OSError, ValueError):  # not a terminal, closed, or a file in memory (io.UnsupportedOperation)
         found = 80
     return max(20, found or 80)
-
-
-def clip(text: str, limit: int) -> str:
-    """``text`` cut to ``limit`` columns, with ``…`` where something is missing."""
-    if width(text) <= limit:
-        return text
-    while text and width(text) > limit - 1:
-        text = text[:-1]
-    return text + "…"
-
-
-class Shower:
-    """Shows events as they come: one line for each step.
-
-    On a real terminal the running step's line is written over with its progress; elsewhere progress is a line of its
-    own at most every `SELDOM_S` seconds.
-
-    Args:
-        out: Where to write.
-        verbose: Show all output of the steps.
-        lesson: Id of a step → its lesson, which is shown before the step; not given, there are none.
-        aloud: Whole lines in words and nothing written over, as a screen reader wants them.
-    """
-
-    def __init__(
-        self,
-        out: TextIO,
-        verbose: bool = False,
-        lesson: Callable[[str], str] | None = None,
-        *,
-        aloud: bool = False,
-    ) -> None:
-        self._out = out
-        self._aloud = aloud
-        self._verbose = verbose
-        self._lesson = lesson
-        terminal = is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb" and not aloud
-        self._in_place = terminal
-        self._coloured = terminal and not os.environ.get("NO_COLOR")
-        self._head = ""
-        """``[2/6] Get the model`` of the running step; empty between steps."""
-        self._open = False
-        """Whether the cursor stands behind a line that is not ended yet."""
-        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._said_at = 0.0
-
-    def show(self, event: Event) -> None:
-        """Show one event. A failed step names its error's code; the error itself is raised by the engine."""
-        match event:
-            case StepStarted():
-                self._start(event)
-            case Output():
-                self._output(event)
-            case Progress():
-                self._progress(event)
-            case StepFinished():
-                self._finish(event)
-            case Ready():
-                where = event.endpoint
-                name, http, grpc = plain(where.name), where.http, where.grpc
-                self._line(tr("{name} is ready: {http} (gRPC {grpc})", name=name, http=http, grpc=grpc))
-
-    def end(self) -> None:
-        """End the line of a step that was interrupted."""
-        if self._open:
-            self._write("\n")
-            self._open = False
-
-    def _start(self, event: StepStarted) -> None:
-        title = one_line(event.title)
-        self._head = f"[{event.index}/{event.count}] {title}"
-        if self._aloud:
-            self._head = tr("Step {number} of {count}", number=event.index, count=event.count)
-        self._tail.clear()
-        self._said_at = event.at
-        if self._lesson and (lesson := self._lesson(event.step)):
-            self._line(f"\n{lesson}")
-        if self._aloud:
-            self._line(f"{self._head}: {title}")
-        else:
-            self._replace(f"{self._head} …")
-
-    def _output(self, event: Output) -> None:
-        lines = [plain(line) for line in event.lines]
-        if self._verbose or event.step in SPOKEN_STEPS:
-            for line in lines:
-                self._line(f"      {line}")
-            return
-        self._tail.extend(lines)
-        if self._in_place and lines:
-            self._replace(f"{self._head} … {lines[-1].strip()}")
-
-    def _progress(self, event: Progress) -> None:
-        if event.fraction is None:
-            done = one_line(event.text)
-        else:
-            done = f"{event.fraction:.0%}"
-            if event.eta_s is not None:
-                done = tr("{share}, {time} left", share=done, time=duration(event.eta_s))
-        if self._in_place:
-            self._replace(f"{self._head} … {done}")
-        elif event.at - self._said_at >= SELDOM_S:
-            self._said_at = event.at
-            self._line(f"{self._head}: {done}" if self._aloud else f"{self._head} … {done}")
-
-    def _finish(self, event: StepFinished) -> None:
-        took, why = duration(event.seconds), one_line(event.reason)
-        words = {
-            "done": tr("done in {time}", time=took),
-            "skipped": tr("skipped: {why}", why=why) if why else tr("skipped"),
-            "omitted": why,
-            "failed": tr("failed after {time}", time=took),
-            "cancelled": tr("stopped after {time}", time=took),
-        }[event.outcome]
-        if event.outcome == "failed" and event.error:
-            words += f" ({plain(event.error.get('code', ''))})"
-        if self._coloured:
-            words = f"\x1b[{COLOURS[event.outcome]}m{words}\x1b[0m"
-        if self._aloud:
-            self._line(f"{self._head}: {words}")
-        elif self._open and not self._in_place:
-            self._write(f" {words}\n")
-        else:
-            self._erase()
-            self._write(f"{self._head} … {words}\n")
-        self._open, self._head = False, ""
-        if event.outcome == "failed":
-            for line in self._tail:
-                self._line(f"      {line}")
-
-    def _line(self, text: str) -> None:
-        """A whole line; a line that is still open is written over, or ended."""
-        if self._open and not self._in_place:
-            self._write("\n")
-        self._erase()
-        self._write(f"{fitted(text) if self._aloud else text}\n")
-        self._open = False
-
-    def _replace(self, text: str) -> None:
-        """Leave ``text`` as the open line, in no more than the terminal's width so that it can be written over."""
-        self._erase()
-        self._write(clip(one_line(text), columns(self._out) - 1) if self._in_place else text)
-        self._open = True
-
-    def _erase(self) -> None:
-        if self._open and self._in_place:
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
 
 
 def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int | None = None) -> str:
