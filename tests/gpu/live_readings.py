@@ -2,7 +2,7 @@
 
 It needs the package and nvidia-ml-py only, prints every pair of values, and ends with 1 if one differs by more than a
 moment explains: memory by 256 MiB, utilisation by 25 points, temperature by 6 degrees, power by 60 W. What nvidia-smi
-knows and the reading does not is a difference as well; so are processes that only one of them sees.
+knows and the reading does not is a difference as well; so are processes that only nvidia-smi sees.
 """
 
 from __future__ import annotations

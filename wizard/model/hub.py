@@ -99,14 +99,18 @@ class Hit:
     """Whether it holds GGUF files, which the CPU can serve."""
 
 
-def search(text: str, *, limit: int = 20) -> list[Hit]:
+def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
     """Models for text generation whose name holds ``text``, those first that are downloaded most.
 
     Raises:
-        NetworkError: TW-M13 the hub does not answer in time; TW-M14 it answers with an error.
+        NetworkError: TW-M13 the hub does not answer in time, or may not be asked; TW-M14 it answers with an error.
     """
-    if _told_to_be_offline():
-        raise silent(tr("the hub is not asked, being offline"))
+    if offline or _told_to_be_offline():
+        raise NetworkError(
+            "TW-M13",
+            tr("the hub is not asked, being offline"),
+            tr("Go online to search it: without --offline and HF_HUB_OFFLINE."),
+        )
     return _within(DEADLINE, lambda: _search(text, limit), None)
 
 

@@ -140,10 +140,7 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
         NetworkError: TW-M13, TW-M14 if it cannot be asked.
     """
     from wizard.model import hub
-    from wizard.model.hub_errors import silent
 
-    if offline:
-        raise silent(tr("the hub is not asked (--offline)"))
     return [
         Suggestion(
             one.repo,
@@ -158,7 +155,7 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
             place="hub",
             downloads=one.downloads,
         )
-        for one in hub.search(text)
+        for one in hub.search(text, offline=offline)
     ]
 
 
