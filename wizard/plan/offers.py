@@ -69,9 +69,8 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     silent = tr("the hub is not asked (--offline)") if offline else tr("the Hugging Face hub does not answer")
 
     def look(one: CuratedModel) -> Suggestion:
-        bare = Suggestion(
-            one.ref, one.title, one.about, one.licence, None, True, True, parameters=one.parameters, gated=one.gated
-        )
+        bare = Suggestion(one.ref, one.title, tr(one.about), one.licence, None, needs_network=True, usable=True)
+        bare = replace(bare, parameters=one.parameters, gated=one.gated)
         try:
             return judged(host, bare, offline=True)
         except WizardError:
@@ -89,7 +88,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         famous = list(pool.map(look, wanted))
     ready = [
-        _local(host, Suggestion(one.name, one.title, one.about, None, None, one.needs_network, True), silent)
+        _local(host, Suggestion(one.name, tr(one.title), tr(one.about), None, None, one.needs_network, True), silent)
         for one in journeys()
         if one.model_in_profiles
     ]
