@@ -126,7 +126,9 @@ async def test_one_build_at_a_time_is_said_in_words() -> None:
         flow = Flow(app, made, app.workspace)
         second = replace(plan(), name="second")
         app.run_worker(flow.build(second, back=flow.welcome))
-        await wait_for(pilot, lambda: "second" in app.runs and not app.runs["second"].under_way)
+        await wait_for(pilot, lambda: "second" in app.runs)
+        app.runs["second"].begin()
+        await wait_for(pilot, lambda: not app.runs["second"].under_way)
         error = app.runs["second"].view.error
         assert error is not None
         assert error.code == "TW-R09"

@@ -257,7 +257,6 @@ class Flow:
             run = Run(plan, partial(self._run, plan), self._app.beside, self._app.clock)
             run.listen(partial(self._ended, run))
             self._app.runs[plan.name] = run
-            run.begin()
         return partial(self.watch, run, conversation, back=back)
 
     async def watch(self, run: Run, conversation: Conversation | None = None, *, back: Stage | None = None) -> Stage:

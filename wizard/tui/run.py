@@ -58,6 +58,11 @@ class Run:
         return self.view.phase in (Phase.RUNNING, Phase.STOPPING)
 
     @property
+    def begun(self) -> bool:
+        """Whether it was ever begun."""
+        return self._worker is not None
+
+    @property
     def share(self) -> float:
         """How far it is, 0 to 1, by the estimates of the steps."""
         return share(self.view, self.plan)

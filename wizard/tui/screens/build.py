@@ -99,7 +99,10 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self._end = self.run.listen(self.post_message)
         self.view = self.run.view
         self._look()
+        self._point()
         self.set_interval(1.0, self._tick)
+        if not self.run.begun:
+            self.run.begin()
 
     def on_unmount(self) -> None:
         """It goes on without being seen."""
@@ -126,8 +129,12 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.view = self.run.view
 
     def on_ended(self, _message: Ended) -> None:
-        """Show how it ended, and the line that says why."""
+        """Show how it ended."""
         self.view = self.run.view
+        self._point()
+
+    def _point(self) -> None:
+        """Bring the line into sight that says why it failed."""
         found = diagnosis(self.view, self._logs)
         if found is not None:
             self.query_one(LiveLog).point_at(found.line)
