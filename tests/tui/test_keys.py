@@ -44,6 +44,14 @@ def test_every_binding_has_an_id_and_says_what_it_does(owner: type[DOMNode]) -> 
         assert binding.description[0].isupper(), binding.id
 
 
+def test_no_module_declares_bindings_where_they_are_not_looked_for() -> None:
+    source = Path(__file__).parents[2] / "wizard" / "tui"
+    declaring = {path for path in source.rglob("*.py") if "BINDINGS: " in path.read_text(encoding="utf-8")}
+    looked_at = {source / "app.py", *(source / "screens").glob("*.py"), *(source / "widgets").glob("*.py")}
+    assert declaring
+    assert declaring <= looked_at
+
+
 def test_every_id_is_one_binding_s() -> None:
     ids = [one.id for one in declared()]
     assert sorted(ids) == sorted(set(ids))

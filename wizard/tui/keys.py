@@ -72,15 +72,18 @@ class Key:
 
 
 def classes() -> list[type[DOMNode]]:
-    """Every class of the full-screen wizard that declares bindings; all its modules are imported for that."""
-    from wizard import tui
+    """Every class of the full-screen wizard that declares bindings; all screens and widgets are imported for that."""
+    from wizard.tui import screens, widgets
 
-    found = []
-    for module in pkgutil.walk_packages(tui.__path__, tui.__name__ + "."):
-        for one in vars(importlib.import_module(module.name)).values():
-            if isinstance(one, type) and one.__module__ == module.name and "BINDINGS" in vars(one):
-                found.append(one)
-    return found
+    names = ["wizard.tui.app"]
+    for package in (screens, widgets):
+        names += [module.name for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")]
+    return [
+        one
+        for name in names
+        for one in vars(importlib.import_module(name)).values()
+        if isinstance(one, type) and one.__module__ == name and "BINDINGS" in vars(one)
+    ]
 
 
 @cache

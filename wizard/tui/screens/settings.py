@@ -103,7 +103,7 @@ class SettingsScreen(ModalScreen[None]):
         ]
         count = len(self._values["keys"])
         keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("as they come")
-        rows.append(Content.assemble((titles[-1], "bold"), "  ", keys, " …"))
+        rows.append(Content.assemble((titles[-1], "bold"), "  ", keys))
         self.query_one(".window", Vertical).border_title = Content(tr("Settings"))
         self.query_one(Picker).show(rows, at)
         self._about(at)
