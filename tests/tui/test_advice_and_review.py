@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from textual.widgets import Input
+
 from tests.tui.fake_journey import ADVICE, INFEASIBLE, LLAMA, FakeJourney, choice, plan
 from tests.tui.walking import StillApp, screen, to_advice, to_review, wait_for
+from wizard.advise import report
 from wizard.advise.advice import Wishes
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.plan.plan import Plan
+from wizard.plan.questions import SETUP, WISHES
 from wizard.probe.shorthand import host
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
@@ -253,3 +257,38 @@ def _long() -> Plan:
     made = plan()
     first = replace(made.steps[0], why="A reason. " * 200)
     return replace(made, steps=(first, *made.steps[1:]))
+
+
+async def test_all_wishes_are_asked_in_groups_and_none_is_lost() -> None:
+    made = gpus()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        await pilot.press("w")
+        form = await screen(pilot, FormScreen)
+        assert {*form._fields} == {one.name for one in (*WISHES, *SETUP)}
+        shown = text_of(form, ".group")
+        assert "What it is for" in shown
+        assert "never changed, only refused" in shown
+        for name, keys in (("tp", "2"), ("gpu_memory_utilization", "0.8"), ("quantization", "fp8")):
+            form.query_one(f"#{name}").focus()
+            await pilot.press(*keys)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: made.wished[-1].tp == 2 and pilot.app.screen is advice)
+        wished = made.wished[-1]
+        assert (wished.gpu_memory_utilization, wished.quantization, wished.as_published) == (0.8, "fp8", False)
+        await pilot.press("w")
+        form = await screen(pilot, FormScreen)
+        assert form.query_one("#tp", Input).value == "2"
+
+
+async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
+    async with StillApp(gpus()).run_test(size=(120, 40)) as pilot:
+        advice = await to_advice(pilot)
+        assert advice.view.advice is not None
+        second = advice.view.advice.choices[1]
+        shown = " ".join(text_of(advice, "Notes").split())
+        assert f"Runner-up: {report.choice_title(second)}" in shown
+        assert report.reason(second, report.BEHIND).split(".")[0] in shown
+        await pilot.press("down")
+        await pilot.pause()
+        assert "Runner-up" not in text_of(advice, "Notes")
