@@ -79,9 +79,10 @@ def test_a_model_that_asks_for_a_token_is_recommended_only_where_there_is_no_oth
 
 
 def test_what_is_being_built_stands_before_what_answers() -> None:
-    found = running([ENDPOINT], {"other": 0.43}, lambda _name: "as predicted")
+    found = running([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
     assert [(one.name, one.about) for one in found] == [
         ("other", "being built: 43%"),
+        ("third", "its build has ended; you can look at why, and try again"),
         ("demo", f"model demo on {ENDPOINT.http} · as predicted"),
     ]
     assert rows(WelcomeView(servers=tuple(found)))[0].title == "See how far other is"
@@ -244,7 +245,7 @@ async def test_after_a_chat_the_running_server_is_the_first_row() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         await to_chat(pilot)
-        made.running = (ENDPOINT,)
+        made.running, made.host = (ENDPOINT,), GPU_HOST
         app = pilot.app
         assert isinstance(app, StillApp)
         chat = await screen(pilot, ChatScreen)
@@ -255,6 +256,7 @@ async def test_after_a_chat_the_running_server_is_the_first_row() -> None:
             await pilot.press("escape")
         welcome = await to_welcome(pilot)
         assert under_cursor(welcome) == "server:demo"
+        assert welcome.view.host == GPU_HOST, "the machine is looked at again: a server has taken memory"
 
 
 async def test_who_has_come_for_the_lessons_sees_the_machine_first() -> None:

@@ -118,6 +118,10 @@ class Flow:
         """Begin anew with the model ``ref``, or with one that is still to be chosen."""
         self._text, self._wishes = ref, None
 
+    def _forget(self) -> None:
+        """A server has come or gone: the memory that was free is not what is free now."""
+        self._seen = replace(self._seen, host=None, suggestions=None)
+
     async def _to(self, server: Server, conversation: Conversation | None) -> Stage:
         """To the chat with a server, or to where it is built."""
         run = self._app.runs.get(server.name)
@@ -134,7 +138,7 @@ class Flow:
         past = self._journey.calibration(self._workspace)
         ready = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
         self._app.running.update({one.name: one for one in ready})
-        builds = {name: run.share for name, run in self._app.runs.items()}
+        builds = {name: run.share if run.under_way else None for name, run in self._app.runs.items()}
         return running(ready, builds, partial(_measured, past))
 
     async def journeys(self, *, back: Stage) -> Stage:
@@ -309,11 +313,13 @@ class Flow:
                     past = await background.call(partial(self._journey.calibration, self._workspace))
                     self._measured[plan.name] = _measured(past, plan.name)
                     self._app.running[event.endpoint.name] = event.endpoint
+                    self._forget()
                 yield event
 
     def _stop(self, name: str) -> Status:
         status = self._journey.stop(self._workspace, name)
         self._app.running.pop(name, None)
+        self._forget()
         return status
 
     async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:

@@ -96,15 +96,21 @@ def right(view: WelcomeView) -> str:
     return "machine" if (lacking or view.lessons) and "machine" not in view.without else "serve"
 
 
-def running(ready: Iterable[Endpoint], builds: Mapping[str, float], measured: Callable[[str], str]) -> list[Server]:
+def running(
+    ready: Iterable[Endpoint], builds: Mapping[str, float | None], measured: Callable[[str], str]
+) -> list[Server]:
     """What is being built first, then what answers.
 
     Args:
         ready: Servers that answer.
-        builds: Name of a server that is being built → how far it is, 0 to 1.
+        builds: Name of a server that is being built → how far it is, 0 to 1; None if that was stopped or has failed.
         measured: What the server of a name took beside what was predicted, in a few words.
     """
-    found = [Server(name, tr("being built: {share:.0%}", share=share), None) for name, share in builds.items()]
+    over = tr("its build has ended; you can look at why, and try again")
+    found = [
+        Server(name, over if share is None else tr("being built: {share:.0%}", share=share), None)
+        for name, share in builds.items()
+    ]
     for one in ready:
         about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
         found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
