@@ -15,7 +15,7 @@ from tests.probe.fake_nvml import FakeNvml, error, readings
 from tests.probe.test_processor import tree, v2
 from wizard.probe.gpus import find
 from wizard.probe.host import GpuProcess
-from wizard.probe.live import GpuReading, Monitor, MigReading, Traffic, refreshed
+from wizard.probe.live import GpuReading, MigReading, Monitor, Traffic, refreshed
 from wizard.probe.shorthand import host
 
 GIB = 1024**3
