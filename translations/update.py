@@ -32,6 +32,7 @@ KEYWORDS = {"tr": 1, "ntr": 2, "mark": 1}
 IN_PROFILES = {
     "journeys": ("title", "about", "repaired", "later"),
     "models": ("about",),
+    "presets": ("about",),
     "lessons": ("*.what", "*.why", "*.look"),
     "workshops": ("title", "text", "say.*.*"),
 }
