@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from tests.tui.fake_journey import ENDPOINT, FakeJourney
 from tests.tui.walking import StillApp, choose, screen, to_welcome, wait_for
@@ -48,7 +47,7 @@ def in_sight(transcript: Transcript) -> list[str]:
 
 def words(chat: ChatScreen, query: str) -> str:
     """What a piece of text on the screen says."""
-    return str(chat.query_one(query, Static).render())
+    return str(chat.query_one(query).render())
 
 
 def notes(pilot: Pilot[Any]) -> str:

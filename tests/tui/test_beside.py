@@ -50,7 +50,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         assert [one.content for one in made.asked[2].messages] == ["Both"]
         assert chat.view.said("user") == ["Alone", "Both"]
         assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")
-        assert "24.6 tokens/s" in words(chat, "#second .figures")
+        assert "24.6 tokens/s" in words(chat, "#second Figures")
         beside = rival.region.x > chat.talk.region.x
         assert beside == (size[0] >= 100)
         assert rival.region.width > 0

@@ -18,6 +18,7 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.talk import Figures
 from wizard.tui.widgets.turn import BAR
 
 
@@ -34,7 +35,7 @@ def roles(chat: ChatScreen) -> list[str]:
 
 def figures_shown(chat: ChatScreen) -> str:
     """The line below the transcript."""
-    return str(chat.talk.query_one(".figures", Static).render())
+    return str(chat.talk.query_one(Figures).render())
 
 
 async def test_an_answer_streams_in_and_its_measurements_are_shown() -> None:

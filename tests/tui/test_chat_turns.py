@@ -34,7 +34,7 @@ async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as
         await pilot.pause()
         assert chat.view.said("user") == ["Why?"]
         assert "Why?" in lines(chat.talk.transcript)
-        assert "94.0 tokens/s" in words(chat, "#first .figures")
+        assert "94.0 tokens/s" in words(chat, "#first Figures")
         await pilot.press("alt+left", "alt+right")
         await pilot.pause()
         assert chat.view.said("assistant") == ["Because."]
@@ -221,7 +221,7 @@ async def test_a_server_that_dies_in_the_middle_leaves_what_it_said() -> None:
         await asked(pilot, "Q", chat)
         assert "TW-C03" in words(chat, "#first ErrorPanel")
         assert chat.view.said("assistant") == [made.answer[:14]]
-        assert "F5" in words(chat, "#first .figures")
+        assert "F5" in words(chat, "#first Figures")
         assert in_sight(chat.talk.transcript)
 
 
@@ -232,3 +232,12 @@ async def test_an_open_conversation_of_other_times_is_shown_from_its_end() -> No
         chat.talk.show(old)
         await pilot.pause()
         assert in_sight(chat.talk.transcript)[-1] == "the end"
+
+
+async def test_what_is_typed_at_once_is_sent_in_its_order() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        for key in ("G", "o", "enter", "x"):
+            pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await wait_for(pilot, lambda: made.asked and chat.query_one(Prompt).text == "x")
+        assert made.asked[0].messages[0].content == "Go"

@@ -150,10 +150,9 @@ class ChatScreen(ChatReading):
     # What the user writes
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Send what was written, unless an answer is under way."""
-        if not self.busy:
-            self.query_one(Prompt).text = ""
-            self._ask(message.text)
+        """Send what was written."""
+        self.query_one(Prompt).waits = True
+        self._ask(message.text)
 
     def _ask(self, text: str) -> None:
         again, self._edits = self._edits, False
@@ -391,6 +390,7 @@ class ChatScreen(ChatReading):
         offered = bool(view.served and view.served.questions)
         self.query_one("#questions").display = view.questions and offered
         prompt.set_arrows(back=bool(view.said("user")), offered=offered)
+        prompt.waits = self.busy
         prompt.border_title = tr("Edit the last question") if self._edits else ""
         line = self.query_one("#comparison", Static)
         line.display = self.rival is not None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LEAST_WIDTH = 8
-PIECE = 40
+PIECE = 16
 """Lines of code that are coloured together while more of them may come."""
 TAB = 8
 _LISTS = ("bullet_list_open", "ordered_list_open")

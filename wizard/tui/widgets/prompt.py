@@ -24,12 +24,12 @@ class Prompt(TextArea):
     Prompt:focus { border: heavy $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", mark("Send"), priority=True, key_display="⏎", id="chat.send"),
-        Binding("ctrl+j,shift+enter", "newline", mark("Newline"), priority=True, key_display="^J", id="chat.newline"),
+        Binding("enter", "send", mark("Send"), key_display="⏎", id="chat.send"),
+        Binding("ctrl+j,shift+enter", "newline", mark("Newline"), key_display="^J", id="chat.newline"),
         Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
-        Binding("up", "cursor_up", show=False),
+        Binding("up", "cursor_up", mark("Line above"), show=False, id="chat.line_above"),
         Binding("down", "offered", mark("Questions"), key_display="↓", id="chat.offered"),
-        Binding("down", "cursor_down", show=False),
+        Binding("down", "cursor_down", mark("Line below"), show=False, id="chat.line_below"),
     ]
 
     class Sent(Message):
@@ -51,6 +51,8 @@ class Prompt(TextArea):
     def __init__(self) -> None:
         super().__init__(placeholder=tr("Ask something …"), highlight_cursor_line=False, id="prompt")
         self._arrows = {"previous": False, "offered": False}
+        self.waits = False
+        """Whether what is written is kept until later."""
         self._pasted: dict[str, str] = {}
         """The word that stands for it → what was pasted."""
 
@@ -72,6 +74,17 @@ class Prompt(TextArea):
         self.text = ""
         self._insert(text)
         self.move_cursor(self.document.end)
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Send and begin lines in the order of the keys: as a binding, Enter would overtake what was typed before."""
+        active = None if event.is_printable else self.screen.active_bindings.get(event.key)
+        if active is not None and active.node is self and active.binding.action in ("send", "newline"):
+            event.stop()
+            event.prevent_default()
+            if active.binding.action == "send":
+                self.action_send()
+            else:
+                self.action_newline()
 
     def on_paste(self, event: events.Paste) -> None:
         """Take a long text in whole, and show a word for it."""
@@ -99,8 +112,9 @@ class Prompt(TextArea):
         self.refresh_bindings()
 
     def action_send(self) -> None:
-        """Send what is written, unless that is nothing."""
-        if text := self.written.strip():
+        """Send what is written, unless that is nothing or an answer is still coming."""
+        if (text := self.written.strip()) and not self.waits:
+            self.text = ""  # at once: what is typed from here on is another text
             self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:

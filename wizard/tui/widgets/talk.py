@@ -23,12 +23,17 @@ from wizard.kernel.text import plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.chat_view import ChatView, Live, figures
 from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.lines import Text
 from wizard.tui.widgets.transcript import Transcript
 from wizard.tui.widgets.turn import Turn
 
 LOOK_S = 0.1
 """Seconds between two looks at the figures of an answer that comes."""
 Send = Callable[[Conversation], AsyncGenerator[Chunk, None]]
+
+
+class Figures(Text):
+    """The line below the turns; ten times a second another one, without a new layout."""
 
 
 class Talk(Vertical):
@@ -67,7 +72,7 @@ class Talk(Vertical):
         yield Static(Content(plain(self.endpoint.name)), classes="name")
         yield Transcript()
         yield ErrorPanel()
-        yield Static(classes="figures")
+        yield Figures()
 
     @property
     def transcript(self) -> Transcript:
@@ -180,11 +185,11 @@ class Talk(Vertical):
         if not self.is_mounted:
             return
         if replace(old, live=view.live) == view and old != view:
-            self.query_one(".figures", Static).update(figures(view))
+            self.query_one(Figures).show(figures(view))
             return  # a token came: nothing else changed
         self._show()
         self.post_message(self.Changed(self, old, view))
 
     def _show(self) -> None:
-        self.query_one(".figures", Static).update(figures(self.view))
+        self.query_one(Figures).show(figures(self.view))
         self.query_one(ErrorPanel).show(self.view.error)

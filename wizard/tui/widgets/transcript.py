@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from rich.segment import Segment
 from textual import events
+from textual.cache import LRUCache
 from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -22,8 +23,10 @@ from textual.style import Style
 from wizard.chat.conversation import Message
 from wizard.tui.widgets.turn import BAR, Turn
 
-FRAME_S = 1 / 30
+FRAME_S = 1 / 24
 """Seconds between two pictures of an answer that comes."""
+DRAWN = 512
+"""Lines that are kept as they were drawn."""
 SHARE = 4
 """A picture that took long is followed by a pause this many times as long."""
 
@@ -45,6 +48,8 @@ class Transcript(ScrollView, can_focus=False):
         """A picture of what has come is due."""
         self._cost = 0.0
         """Seconds that the last one took."""
+        self._strips: LRUCache[int, tuple[Content, Strip]] = LRUCache(DRAWN)
+        """Lines that were drawn lately, by where they are."""
         self._sought = ""
         self._place: tuple[int, int] | None = None
         """Turn and line of the place that was found last."""
@@ -180,10 +185,17 @@ class Transcript(ScrollView, can_focus=False):
                 if room <= 0:
                     break
         self._tops = [0, *accumulate(turn.height(width) for turn in self.turns)]
-        self.virtual_size = Size(width, self._tops[-1])
+        self._say_height(width)
         if self._follows:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
         self.refresh()
+
+    def _say_height(self, width: int) -> None:
+        """Tell the scrollbar. (Set as any other, `virtual_size` would have the whole screen laid out and drawn.)"""
+        size = Size(width, self._tops[-1])
+        if size != self.virtual_size:
+            self.set_reactive(Transcript.virtual_size, size)
+            self._scroll_update(size)
 
     def _look(self) -> None:
         """Lay out the turns that have come into sight; what was seen stays where it is."""
@@ -203,7 +215,7 @@ class Transcript(ScrollView, can_focus=False):
                 self._tops = [0, *accumulate(each.height(width) for each in self.turns)]
             at += 1
         if moved:
-            self.virtual_size = Size(width, self._tops[-1])
+            self._say_height(width)
             if shift:
                 self.scroll_to(y=max(top + shift, 0), animate=False, force=True)
             self.refresh()
@@ -222,6 +234,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Everything has other lines now."""
+        self._strips.clear()
         follows, turn, inside = self._follows, None, 0
         if not follows and self.turns:
             at = self._at(self.scroll_offset.y)
@@ -233,19 +246,20 @@ class Transcript(ScrollView, can_focus=False):
     # What is seen
 
     def render_line(self, y: int) -> Strip:
-        """One line, wrapped already."""
+        """One line, wrapped already; drawn once while it stays what and where it is."""
         number = self.scroll_offset.y + y
-        style = self.visual_style
-        width = self.size.width
         if number >= self._tops[-1] or not self.turns:
-            return Strip.blank(width, style.rich_style)
-        line = self._with_places(self.line(number), number)
-        selection = self.text_selection
-        if selection is not None and (span := selection.get_span(number)) is not None:
-            start, end = span
-            start, end = start + BAR, len(line) if end == -1 else end + BAR
-            selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
-            line = line.stylize(selected, start, end)
+            return Strip.blank(self.size.width, self.visual_style.rich_style)
+        line = self.line(number)
+        if self._sought or self.text_selection is not None:
+            return self._drawn(self._with_selection(self._with_places(line, number), number), number)
+        known = self._strips.get(number)
+        if known is None or not known[0].is_same(line):
+            known = self._strips[number] = (line, self._drawn(line, number))
+        return known[1]
+
+    def _drawn(self, line: Content, number: int) -> Strip:
+        style, width = self.visual_style, self.size.width
         segments: list[Segment] = []
         x = 0
         for text, each in line.render(style, end="", parse_style=self._get_style):
@@ -254,6 +268,20 @@ class Transcript(ScrollView, can_focus=False):
             segments.append(Segment(text, shown))
             x += len(text)
         return Strip(segments).adjust_cell_length(width, style.rich_style)
+
+    def notify_style_update(self) -> None:
+        """Colours may be others now."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    def _with_selection(self, line: Content, number: int) -> Content:
+        """``line`` with what the mouse has selected in it."""
+        selection = self.text_selection
+        if selection is None or (span := selection.get_span(number)) is None:
+            return line
+        start, end = span
+        selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+        return line.stylize(selected, start + BAR, len(line) if end == -1 else end + BAR)
 
     def _with_places(self, line: Content, number: int) -> Content:
         """``line`` with what is sought in it marked; the place that was gone to most."""

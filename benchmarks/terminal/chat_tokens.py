@@ -1,0 +1,164 @@
+"""From a key to the character on the screen while an answer streams at 500 tokens per second, and what that costs.
+
+    python benchmarks/terminal/chat_tokens.py [--keys N] [--size 120x40]
+
+The wizard runs in a pseudo terminal and chats with `token_server.py`, a process of its own that sends 500 tokens per
+second (4 characters and an event of HTTP each) of headings, paragraphs, lists, tables and code. This script is the
+terminal. It notes the clock, writes a character into the terminal that nothing else on the screen has (a braille
+pattern, another one for every key), reads what the wizard writes until that character is in it, and notes the clock of
+that read. The pauses between keys are those of a person who types quickly. The kernel's queues and three processes'
+turns are in the figure, the drawing of a real terminal is not.
+
+Processor time per token: that of the wizard while the answer streams, less that of a program that reads the same
+stream with the same client and shows nothing, by the tokens that came in that time.
+
+Bars: 50 ms at the 99th percentile, 1 ms per token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import re
+import resource
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from streaming import Terminal
+from token_server import RATE
+
+BAR_MS, BAR_TOKEN_MS = 50.0, 1.0
+LEAST_SHARE = 0.95
+"""Of the tokens per second that must really arrive, else the figures say nothing."""
+PATTERNS = range(0x2801, 0x28FF)
+MOST_KEYS = len(PATTERNS)
+BASE_TOKENS = 3_000
+HERE = Path(__file__).parent
+
+
+class Keyboard(Terminal):
+    """A terminal that looks for characters in what is written, without a picture: it adds nothing to the time."""
+
+    def until_written(self, wanted: bytes, seconds: float = 30.0) -> float:
+        """The clock of the read after which ``wanted`` was written.
+
+        Raises:
+            TimeoutError: It never was.
+        """
+        deadline, seen = time.monotonic() + seconds, b""
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._master], [], [], left)[0]:
+                seen = seen[-len(wanted) :] + os.read(self._master, 1 << 16)
+                if wanted in seen:
+                    return time.monotonic()
+        raise TimeoutError(wanted.decode())
+
+    def drain(self, seconds: float) -> bytes:
+        """Read on for ``seconds``."""
+        deadline, seen = time.monotonic() + seconds, b""
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._master], [], [], left)[0]:
+                seen += os.read(self._master, 1 << 16)
+        return seen
+
+
+def server(tokens: int) -> tuple[subprocess.Popen[str], str]:
+    """A server of answers with so many tokens, and its address."""
+    argv = [sys.executable, str(HERE / "token_server.py"), str(tokens)]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+
+
+def read_only(url: str) -> float:
+    """Milliseconds of processor time per token of the client alone."""
+    from wizard.chat.conversation import Conversation
+    from wizard.chat.stream import answer, described
+    from wizard.journey import at
+
+    async def read() -> int:
+        endpoint = at(url)
+        served, count = described(endpoint), 0
+        async for chunk in answer(endpoint, Conversation().said("user", "x"), served=served):
+            count = max(count, chunk.tokens or 0)
+        return count
+
+    begun = resource.getrusage(resource.RUSAGE_SELF)
+    count = asyncio.run(read())
+    ended = resource.getrusage(resource.RUSAGE_SELF)
+    return (ended.ru_utime - begun.ru_utime + ended.ru_stime - begun.ru_stime) * 1e3 / count
+
+
+def typed(terminal: Keyboard, keys: int, sure: random.Random) -> list[float]:
+    """Milliseconds from key to character."""
+    found = []
+    for pattern in PATTERNS[:keys]:
+        terminal.drain(sure.uniform(0.04, 0.12))
+        wanted = chr(pattern).encode()
+        begun = terminal.press(wanted)
+        found.append((terminal.until_written(wanted) - begun) * 1e3)
+    return found
+
+
+def tokens_shown(written: bytes) -> int:
+    """The count of tokens that was shown last."""
+    counts = re.findall(rb"([\d,]+) tokens", written)
+    return int(counts[-1].replace(b",", b"")) if counts else 0
+
+
+def streamed(url: str, keys: int, columns: int, rows: int) -> tuple[list[float], float, float]:
+    """Times of keys; milliseconds of processor time for each token while nobody types; tokens per second."""
+    with tempfile.TemporaryDirectory() as folder:
+        terminal = Keyboard([str(HERE / "streaming.py"), "chat", folder, url], columns=columns, rows=rows)
+        try:
+            terminal.until_written(b"Ask something")
+            terminal.drain(2.0)
+            terminal.press(b"Go\r")
+            terminal.until_written(b" tokens")
+            terminal.drain(5.0)  # the answer is long by now, and everything is loaded
+            first, begun, taken = tokens_shown(terminal.drain(0.5)), time.monotonic(), terminal.cpu_seconds()
+            last = tokens_shown(terminal.drain(8.0))
+            cpu, wall = terminal.cpu_seconds() - taken, time.monotonic() - begun
+            return typed(terminal, keys, random.Random(5)), cpu * 1e3 / (last - first), (last - first) / wall
+        finally:
+            terminal.end()
+
+
+def main() -> int:
+    """Measure and print; the exit status says whether the bars are kept."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keys", type=int, default=240, help=f"at most {MOST_KEYS} (240)")
+    parser.add_argument("--size", default="120x40", help="columns x rows (120x40)")
+    given = parser.parse_args()
+    columns, rows = map(int, given.size.split("x"))
+    keys = min(given.keys, MOST_KEYS)
+    processes = [server(100_000), server(BASE_TOKENS)]
+    try:
+        found, cpu_ms, rate = streamed(processes[0][1], keys, columns, rows)
+        base_ms = read_only(processes[1][1])
+    finally:
+        for process, _url in processes:
+            process.terminate()
+            process.wait()
+    cuts = statistics.quantiles(found, n=100, method="inclusive")
+    print(f"{columns} × {rows}; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    print(f"{rate:.0f} tokens/s shown")
+    print(f"{len(found)} keys   p50 {cuts[49]:.1f}   p99 {cuts[98]:.1f}   max {max(found):.1f} ms")
+    print(
+        f"processor time per token: {cpu_ms:.2f} ms, {base_ms:.2f} of it the client's: the screen {cpu_ms - base_ms:.2f}"
+    )
+    if rate < LEAST_SHARE * RATE:
+        print(f"too few tokens arrived: {rate:.0f}/s", file=sys.stderr)
+        return 2
+    return 0 if cuts[98] <= BAR_MS and cpu_ms - base_ms <= BAR_TOKEN_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
