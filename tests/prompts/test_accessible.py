@@ -130,6 +130,7 @@ def the_whole_way(walk: Walk) -> None:
     walk.answers("begin?", "2\r")
     walk.sees("$ python3 -m venv")
     walk.answers("begin?", "5\r")
+    walk.answers("Save it as what?", "2\r")
     walk.answers("File to write", "plan.json\r")
     walk.sees("Saved to")
     walk.answers("begin?", "6\r")

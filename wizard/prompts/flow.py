@@ -357,7 +357,7 @@ class _Flow:
             (tr("Show every command"), "show"),
             (tr("Change the name or the port"), "change"),
             (tr("Back to the advice"), "back"),
-            (tr("Save the plan as a shell script or as JSON"), "save"),
+            (tr("Save the plan to a file"), "save"),
             (tr("Settings of the chat: system prompt, temperature ..."), "settings"),
         ]
         question = tr("This is what will be done. Shall it begin?") if here else tr("This is the plan.")

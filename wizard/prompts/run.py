@@ -13,7 +13,6 @@ from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import one_line
-from wizard.kernel.values import to_json
 from wizard.plan.plan import Plan
 from wizard.prompts.ask import Ask
 from wizard.prompts.interrupt import until_stopped
@@ -115,25 +114,15 @@ class Run:
 
 
 def save(ask: Ask, plan: Plan) -> None:
-    """Ask for a file and write the plan into it; what cannot be written is told."""
-    from wizard.export.shell import script
+    """Ask as what and where, and write the plan there; what cannot be written is told."""
+    from wizard.export import formats
 
-    usual = f"{plan.name}.sh"
-    typed = ask.line(tr("File to write: .sh for a shell script, .json for `run` (Enter: {default}):", default=usual))
-    path = Path(typed or usual).expanduser()
+    form = ask.choose(tr("Save it as what?"), [(tr(one.title), one) for one in formats.FORMATS])
+    usual = form.file(plan)
+    path = Path(ask.line(tr("File to write (Enter: {default}):", default=usual)) or usual).expanduser()
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(f"{to_json(plan)}\n" if path.suffix == ".json" else script(plan))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        say(
-            str(
-                UsageError(
-                    "TW-U44",
-                    tr("{file} cannot be written: {reason}", file=path, reason=reason),
-                    tr("Name another file; one that exists is never overwritten."),
-                )
-            )
-        )
+        formats.save(plan, form, path)
+    except UsageError as error:
+        say(str(error))
     else:
         say(tr("Saved to {file}", file=path.absolute()))
