@@ -9,8 +9,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import Static
 
-from tests.tui.fake_journey import ENDPOINT, GPU_HOST, INFEASIBLE, LLAMA, NO_PYTHON, FakeJourney, events, gpu_advice
+from tests.tui.fake_journey import (
+    ENDPOINT,
+    GPU_HOST,
+    INFEASIBLE,
+    LLAMA,
+    HOME,
+    NO_PYTHON,
+    FakeJourney,
+    events,
+    gpu_advice,
+)
 from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import HITS, PATHS, VERDICTS
 from tests.tui.walking import (
@@ -30,7 +41,10 @@ from tests.tui.walking import (
 from wizard.kernel import settings
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError
 from wizard.kernel.settings import THEME
+from wizard.plan.plan import Plan
 from wizard.probe.shorthand import host
+from wizard.run.diagnose import CommandError, Failure
+from wizard.run.events import Event, Output
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.form import FormScreen
@@ -38,6 +52,7 @@ from wizard.tui.screens.journeys import JourneysScreen
 from wizard.tui.screens.keys import KeysScreen, PressScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.settings import SettingsScreen
+from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.theme import CONTRAST
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker
@@ -121,10 +136,36 @@ async def to_end(pilot: Pilot[Any]) -> None:
 
 
 async def settled(pilot: Pilot[Any], build: BuildScreen) -> None:
-    """Textual measures the lines of a log in a thread; wait for that, and until the end is in sight."""
+    """Wait until all lines are measured and the end is in sight."""
     log = build.query_one(LiveLog)
     longest = max(map(len, log.lines))
     await wait_for(pilot, lambda: log.virtual_size.width == longest and log.is_vertical_scroll_end)
+
+
+async def to_found(pilot: Pilot[Any]) -> None:
+    await to_running(pilot)
+    await pilot.press("slash", *"[bold]")
+    found = pilot.app.screen.query_one("#found", Static)
+    await wait_for(pilot, lambda: "of" in str(found.render()))
+    await pilot.pause()
+
+
+async def to_building(pilot: Pilot[Any]) -> None:
+    await to_running(pilot)
+    await pilot.press("b")
+    welcome = await screen(pilot, WelcomeScreen)
+    await wait_for(pilot, lambda: welcome.view.servers)
+    pilot.app.clear_notifications()
+    await pilot.pause()
+
+
+async def to_export(pilot: Pilot[Any]) -> None:
+    await then(to_review, "x", to=AskScreen)(pilot)
+    await then(screen_is_there, "enter", to=FormScreen)(pilot)
+
+
+async def screen_is_there(pilot: Pilot[Any]) -> None:
+    await pilot.pause()
 
 
 async def to_answer(pilot: Pilot[Any]) -> None:
@@ -162,6 +203,18 @@ def failing() -> FakeJourney:
     return FakeJourney(script=lambda plan: events(plan, until="start", error=FAILED), run_error=FAILED)
 
 
+def diagnosed() -> FakeJourney:
+    why = "error: write /opt/lib.so: no space left on device"
+    failure = Failure("exit status 1", why, "Free some space", f"{HOME}/servers/demo/logs/start.log", "docker pull x")
+    error = CommandError(f"step 'Start Triton' failed: {why}", "Free some space.", failure)
+
+    def script(plan: Plan) -> list[Event]:
+        said = events(plan, until="start", error=error)
+        return [*said[:-1], Output("start", (why, "exiting"), 0.0), said[-1]]
+
+    return FakeJourney(script=script, run_error=error)
+
+
 PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "welcome": (FakeJourney, to_welcome),
     "welcome_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_welcome),
@@ -195,10 +248,16 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "review": (FakeJourney, to_review),
     "review_cannot_build": (lambda: FakeJourney(planned=NOT_YET), to_review),
     "review_other_step": (FakeJourney, then(to_review, "down", "down")),
+    "review_export": (FakeJourney, then(to_review, "x", to=AskScreen)),
+    "review_export_file": (FakeJourney, to_export),
     "build": (running, to_running),
     "build_stop": (running, then(to_running, "escape", to=AskScreen)),
     "build_failed": (failing, to_end),
     "build_ready": (FakeJourney, to_end),
+    "build_search": (running, to_found),
+    "build_diagnosis": (diagnosed, to_end),
+    "build_redo": (FakeJourney, then(to_end, "tab", "up", "up", "up", "up", "R", to=AskScreen)),
+    "welcome_building": (running, to_building),
     "chat": (FakeJourney, to_empty_chat),
     "chat_questions": (FakeJourney, then(to_empty_chat, "down")),
     "chat_answer": (FakeJourney, to_answer),
