@@ -1,0 +1,132 @@
+"""Memory of the wizard while it streams for a long time: lines of a build in one process, an answer in another.
+
+    python benchmarks/terminal/soak.py [--minutes N]
+
+Both run in pseudo terminals: the build with the wizard's own engine and `streaming.LINES_PER_S` lines per second, the
+chat with a server of this script that sends `TOKENS_PER_S` tokens per second (OpenAI's protocol), asked again whenever
+an answer of `TOKENS` tokens is over. Printed are the resident set sizes, and at the end their slopes after warm-up, by
+least squares. Bar: less than `BAR_KIB` KiB per minute, both. (A conversation is kept, so the chat's memory holds what
+was said: `TOKENS_PER_S` tokens of about six characters, and what the screen makes of them.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from streaming import LINES_PER_S, Terminal
+
+TOKENS_PER_S = 500
+TOKENS = 2_000
+"""Of one answer."""
+INTERVAL_S = 10.0
+WARM_UP = 0.3
+"""Share of the time that is left out of the slope."""
+BAR_KIB = {"build": 256.0, "chat": 1024.0}
+
+
+class Tokens(BaseHTTPRequestHandler):
+    """Says the same to everybody, at `TOKENS_PER_S`."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silence."""
+
+    def do_GET(self) -> None:
+        """The list of models."""
+        self._answer(json.dumps({"object": "list", "data": [{"id": "soak", "object": "model"}]}).encode())
+
+    def do_POST(self) -> None:
+        """One answer, piece by piece."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        begun = time.monotonic()
+        try:
+            for number in range(TOKENS):
+                word = "\n\n" if number % 60 == 59 else f"word{number % 97} "
+                self._piece({"index": 0, "delta": {"content": word}, "finish_reason": None})
+                time.sleep(max(0.0, begun + (number + 1) / TOKENS_PER_S - time.monotonic()))
+            self._piece({"index": 0, "delta": {}, "finish_reason": "stop"})
+            self.wfile.write(b"data: [DONE]\n\n")
+        except OSError:  # the wizard has gone
+            return
+        self.close_connection = True
+
+    def _piece(self, choice: object) -> None:
+        said = {"id": "soak", "object": "chat.completion.chunk", "created": 0, "model": "soak", "choices": [choice]}
+        self.wfile.write(f"data: {json.dumps(said)}\n\n".encode())
+
+    def _answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """By least squares, of (x, y)."""
+    mean_x, mean_y = (sum(one[at] for one in points) / len(points) for at in (0, 1))
+    above = sum((x - mean_x) * (y - mean_y) for x, y in points)
+    below = sum((x - mean_x) ** 2 for x, _y in points)
+    return above / below if below else 0.0
+
+
+def ask(terminal: Terminal) -> None:
+    """Send a message; while an answer is under way it waits in the field or is not taken, which is as well."""
+    terminal.press(b"Go on\r")
+
+
+def main() -> int:
+    """Stream, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long (60)")
+    seconds = parser.parse_args().minutes * 60
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    program = str(Path(__file__).with_name("streaming.py"))
+    found: dict[str, list[tuple[float, float]]] = {"build": [], "chat": []}
+    print(f"{LINES_PER_S:,} lines/s and {TOKENS_PER_S} tokens/s for {seconds / 60:g} minutes", flush=True)
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        build = Terminal([program, "build", one], columns=120, rows=40)
+        chat = Terminal([program, "chat", other, url], columns=120, rows=40)
+        try:
+            build.until(lambda _text: build.numbers())
+            chat.until(lambda text: "● Chat" in text)
+            begun = time.monotonic()
+            while (now := time.monotonic() - begun) < seconds:
+                ask(chat)
+                for terminal in (build, chat):
+                    terminal.rest(INTERVAL_S / 2)
+                for name, terminal in (("build", build), ("chat", chat)):
+                    found[name].append((now / 60, terminal.resident_bytes() / 1024))
+                print(
+                    f"{now:6.0f} s  " + "  ".join(f"{name} {found[name][-1][1]:9,.0f} KiB" for name in found),
+                    flush=True,
+                )
+        finally:
+            build.end()
+            chat.end()
+            server.shutdown()
+    status = 0
+    for name, points in found.items():
+        per_minute = slope(points[int(len(points) * WARM_UP) :])
+        print(f"{name}: {per_minute:+,.0f} KiB per minute after warm-up (bar {BAR_KIB[name]:,.0f})")
+        status |= per_minute >= BAR_KIB[name]
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
