@@ -124,5 +124,6 @@ SOURCES = sorted(Path(tui.__file__).parent.rglob("*.py"))
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_nothing_in_this_door_blocks_the_screen(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert not re.search(r"time\.sleep|subprocess|requests|urlopen|call_from_thread", text)
+    screenless = path.name == "web.py"  # it serves the wizard to a browser, in a process of its own
+    assert screenless or not re.search(r"time\.sleep|subprocess|requests|urlopen|call_from_thread", text)
     assert len(text.splitlines()) < 400

@@ -14,9 +14,9 @@ from textual.widgets import Static
 from tests.tui.fake_journey import (
     ENDPOINT,
     GPU_HOST,
+    HOME,
     INFEASIBLE,
     LLAMA,
-    HOME,
     NO_PYTHON,
     FakeJourney,
     events,

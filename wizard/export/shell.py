@@ -6,13 +6,19 @@ import shlex
 import textwrap
 from pathlib import PurePath
 
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan, Step
 
+ABOUT = mark(
+    "Serve {model} as {name} with {stack}\n"
+    "Made by triton-wizard for {host}; every path in it is that machine's. It does what the wizard would do, without "
+    "its\nchecks: nothing is skipped that is there already, a port that is taken is not moved, and no first question "
+    "is asked."
+)
 HEAD = """\
 #!/usr/bin/env bash
-# {title}
-# Made by triton-wizard for {host}; every path in it is that machine's. It does what the wizard would do, without its
-# checks: nothing is skipped that is there already, a port that is taken is not moved, and no first question is asked.
+{about}
 set -euo pipefail
 mkdir -p {server} && cd {server}
 """
@@ -21,8 +27,9 @@ mkdir -p {server} && cd {server}
 def script(plan: Plan) -> str:
     """The script; the same text for the same plan. Secrets are not in it: steps find them in the environment."""
     server = PurePath(plan.workspace) / "servers" / plan.name
-    title = f"Serve {plan.facts.name} as {plan.name} with {plan.choice.stack}"
-    head = HEAD.format(title=title, host=plan.host, server=shlex.quote(str(server)))
+    names = {"model": plan.facts.name, "name": plan.name, "stack": plan.choice.stack, "host": plan.host}
+    about = "\n".join(f"# {one_line(line)}" for line in tr(ABOUT, **names).splitlines())
+    head = HEAD.format(about=about, server=shlex.quote(str(server)))
     # The question is the wizard's own command, which knows only of servers that it has started.
     return "\n".join([head, *(_step(step) for step in plan.steps if step.id != "question")])
 

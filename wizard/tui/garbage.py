@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 
-
 RARELY = (10_000, 20, 50)
 """Objects made and not thrown away before a look at the youngest, such looks before one at the next older, and so on.
 What a picture is made of holds no circles and goes without any look (Python's own: 700, 10, 10)."""

@@ -194,14 +194,14 @@ class LiveLog(ScrollView, can_focus=True):
         return bisect_left(matches, self.here) + 1 if self.here is not None else 0, len(matches)
 
     def seek(self, sought: str) -> None:
-        """Look for ``sought`` and jump to the match that is nearest to what is read, or to the match before this one."""
+        """Look for ``sought`` and jump to the match that is nearest to what is read; at a match, stay in its line."""
         self.sought = sought
         self._text.seek(sought)
         top = round(self.scroll_y)
         if not sought or not self._text.height:
             self.here = None
         elif self.here is not None:
-            self.here = self._text.beside(self.here[0], self.here[1] - 1, 1)
+            self.here = self._text.beside(self.here[0], -1, 1)
         elif self.follows:
             self.here = self._text.beside(self._text.first + len(self._text.lines), 0, -1)
         else:
