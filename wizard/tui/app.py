@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,6 +34,9 @@ from wizard.tui.widgets.chrome import JourneyBar, key_name
 
 PICTURE = "picture"
 """Name of the delivery of a picture of the screen."""
+
+LONGEST_S = 0.5
+"""Seconds that a key waits at most for what was typed before it."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -200,6 +204,28 @@ class WizardApp(App[int]):
     def _not_saved(self, event: events.DeliveryFailed) -> None:
         if event.name == PICTURE:
             self.notify(tr("It cannot be saved: {reason}", reason=event.exception), severity="error", markup=False)
+
+    async def on_event(self, event: events.Event) -> None:
+        """What was typed before a key counts before it, however fast it came."""
+        if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
+            await self._typed()
+        await super().on_event(event)
+
+    async def _typed(self) -> None:
+        """Wait until the field that has the focus, and all around it up to the screen, know what was typed.
+
+        Textual gives letters to the field's queue, and does at once what a key with priority does: Enter would overtake
+        them.
+        """
+        field = self.focused
+        if field is None or not field.check_consume_key("a", "a"):
+            return
+        for node in field.ancestors_with_self:
+            if node is not self:
+                done = asyncio.Event()
+                if node.call_later(done.set):
+                    with suppress(asyncio.TimeoutError):  # one that waits for this very key must not wait for ever
+                        await asyncio.wait_for(done.wait(), LONGEST_S)
 
     def get_key_display(self, binding: Binding) -> str:
         """Names of keys as they are printed on them: Esc, F1, ^R."""

@@ -1,0 +1,45 @@
+"""Somebody who types faster than the screen draws: what was typed before a key counts before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual import events
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.walking import StillApp, answered, screen, to_chat, to_model, wait_for
+from wizard.tui.screens.advice import AdviceScreen
+
+
+def burst(pilot: Pilot[Any], text: str, *keys: str) -> None:
+    """All of ``text`` and then ``keys`` at once, as a terminal hands them over that was not read for a while."""
+    for character in text:
+        pilot.app.post_message(events.Key(_character_to_key(character), character))
+    for key in keys:
+        pilot.app.post_message(events.Key(key, None))
+
+
+async def test_a_question_and_enter_at_once_is_sent_whole() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        burst(pilot, "What is Triton?", "enter")
+        await wait_for(pilot, lambda: chat.view.said("user"))
+        await answered(pilot, chat)
+        assert chat.view.said("user") == ["What is Triton?"]
+
+
+async def test_a_name_and_enter_at_once_is_taken_and_not_the_row_that_was_there_before() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        burst(pilot, "no/such", "enter")
+        await wait_for(pilot, lambda: model.view.error)
+        assert "no/such" in model.view.error.what  # type: ignore[union-attr]
+
+
+async def test_keys_that_lead_through_stages_may_come_at_once_too() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_model(pilot)
+        burst(pilot, "demo", "enter")
+        await screen(pilot, AdviceScreen)
