@@ -127,6 +127,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         f"triton_wizard-{PROJECT['project']['version']}.dist-info",
     }
     assert "wizard/py.typed" in names
+    assert {name for name in tracked() if name.startswith("wizard/")} <= set(names)
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
 
 

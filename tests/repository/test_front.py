@@ -10,8 +10,10 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from tests.chain_model import CHAT
+from tests.server_environment import write
 from tests.values import CHOICE, GGUF
 from wizard.repository.front import ENGINES, engine_argv, repository, transformers_settings
+from wizard.repository.lint import Server, lint
 from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
 from wizard.repository.repository import Repository
 
@@ -31,9 +33,15 @@ def config() -> pb.ModelConfig:
 
 def test_files_lie_where_triton_and_the_command_look() -> None:
     paths = [file.path for file in made().files]
-    assert paths[:2] == ["demo/config.pbtxt", "demo/1/model.py"]
+    assert paths[:3] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
     assert {f"demo/1/{program}" for program in (ARGV[1], "engines/engine_process.py")} <= set(paths)
-    assert sorted(paths[2:]) == paths[2:]
+    assert sorted(paths[3:]) == paths[3:]
+
+
+def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:
+    argv = engine_argv("transformers", "/env/bin/python", {"model": "/m"})
+    one = repository("demo", engine_argv=argv, engine_env={}, facts=FACTS, choice=CHOICE)
+    assert lint(write(one, tmp_path), Server(frozenset({"python"}))).findings == ()
 
 
 def test_chat_needs_nothing_new() -> None:
@@ -87,7 +95,8 @@ SHIPPED = [Path(file.path).name for file in made().files if file.path.endswith("
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(name: str) -> None:
     text = next(file.text for file in made().files if Path(file.path).name == name)
-    allowed = {"triton_python_backend_utils", "numpy"} if name == "model.py" else {"vllm", "torch", "transformers"}
+    stub = name in ("model.py", "text_requests.py")
+    allowed = {"triton_python_backend_utils", "numpy"} if stub else {"vllm", "torch", "transformers"}
     tree = ast.parse(text, feature_version=(3, 9))
     imported = {
         alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
@@ -95,7 +104,7 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(name
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     import sys
 
-    own = {"engine_process", "tokenizers"} if name != "model.py" else set()
+    own = {"text_requests"} if stub else {"engine_process", "tokenizers"}
     assert imported <= allowed | own | sys.stdlib_module_names
     assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described
+from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
 EngineName: TypeAlias = Literal["vllm", "transformers"]
@@ -50,15 +50,13 @@ def repository(
         parameters=parameters,
         decoupled=True,
     )
-    model = Path(__file__).with_name("front_model.py").read_text(encoding="utf-8")
-    programs = sorted(ENGINES.glob("*.py"))
     return Repository(
         (
             RepositoryFile(f"{model_name}/config.pbtxt", config),
-            RepositoryFile(f"{model_name}/1/model.py", model),
+            *programs(model_name, "front_model.py"),
             *(
                 RepositoryFile(f"{model_name}/1/engines/{one.name}", one.read_text(encoding="utf-8"))
-                for one in programs
+                for one in sorted(ENGINES.glob("*.py"))
             ),
         )
     )

@@ -1,30 +1,9 @@
 """A thin model of Triton's Python backend in front of an engine that has a process and an environment of its own.
 
-The wizard copies this file to ``REPOSITORY/MODEL/1/model.py`` and the engine programs to ``engines/`` beside it. It
-runs in Triton's Python stub (3.9 or newer, numpy < 2) and never imports the wizard. What must not live in the stub's
-interpreter (vLLM and PyTorch want numpy 2) runs in the engine, which this model starts, waits for, and ends.
-
-Inputs (all but the first may be left out):
-
-===================== ======= ================================================================================
-text_input            STRING  One user message, or a ready prompt (see ``apply_chat_template``).
-max_tokens            INT32   Longest answer in tokens, 512; the end of the context ends it earlier.
-temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
-top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
-top_k                 INT32   Choose among this many, 0 for all (40).
-random_seed           UINT64  The same seed, prompt and settings give the same answer where the engine can do that.
-stop_words            STRING  Texts that end the answer, beside the model's own.
-stream                BOOL    True (default): responses as the text comes, joined if it is fast. False: one response.
-apply_chat_template   BOOL    True (default if the model has a template): the engine makes the prompt of it.
-                              False: ``text_input`` is the prompt, its special tokens count as such.
-===================== ======= ================================================================================
-
-Where ``config.pbtxt`` declares them: ``min_p``, ``repetition_penalty``, ``presence_penalty``, ``frequency_penalty``
-(FP32), and ``logprobs`` (INT32, as many alternatives, 0 to 20).
-
-Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop`` or
-``length``), ``completion_tokens`` (so far, counted by the engine); ``logprobs`` where it was asked for: JSON,
-``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response.
+The wizard copies this file to ``REPOSITORY/MODEL/1/model.py``, and beside it ``text_requests.py``, which describes its
+inputs and outputs, and the engine programs as ``engines/``. It runs in Triton's Python stub (3.9 or newer, numpy < 2)
+and never imports the wizard. What must not live in the stub's interpreter (vLLM and PyTorch want numpy 2) runs in the
+engine, which this model starts, waits for, and ends. A streamed answer's responses are joined if the engine is fast.
 
 The engine's standard input is one end of a Unix socket pair, so each notices when the other dies. A message is its
 length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it: ``{"ready":
@@ -39,7 +18,6 @@ import collections
 import contextlib
 import itertools
 import json
-import math
 import os
 import re
 import signal
@@ -51,8 +29,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import triton_python_backend_utils as pb_utils
+
+from .text_requests import Question, Questions, Refused, parameters, response
 
 LENGTH = struct.Struct(">I")
 LOG_LINES = 40
@@ -60,20 +39,8 @@ LOG_LINES = 40
 CANCEL_SECONDS = 0.2
 """Between two looks at which clients went away; a look asks the server about each request."""
 FINALIZE_SECONDS = 4.0
-MORE = {
-    "min_p": (0, 1),
-    "repetition_penalty": (0.01, 2),
-    "presence_penalty": (-2, 2),
-    "frequency_penalty": (-2, 2),
-    "logprobs": (0, 20),
-}
-"""Inputs that only some engines take: least and greatest value."""
 SEND_SECONDS = 30
 """An engine that takes no message for so long hangs."""
-
-
-class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
-    """The request cannot be served; the text is for the person who asked."""
 
 
 class EngineEnded(Exception):  # noqa: N818
@@ -269,20 +236,18 @@ class Delivery:
     def _send(self, number: int, answer: Answer) -> None:
         with self._changed:
             text, tokens, finish, error = "".join(answer.pieces), answer.tokens, answer.finish, answer.error
-            logprobs = None if answer.logprobs is None else json.dumps(answer.logprobs, ensure_ascii=False)
+            logprobs, answer.logprobs = answer.logprobs, None if answer.logprobs is None else []
             answer.pieces.clear()
-            if answer.logprobs:
-                answer.logprobs.clear()
             self._due.pop(number, None)
             if answer.over:
                 del self._answers[number]
         if error:
-            response = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
+            said = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
-            response = _response(text, finish, tokens, logprobs)
+            said = response(text, finish, tokens, logprobs)
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
-            answer.sender.send(response, flags=last)
+            answer.sender.send(said, flags=last)
         except Exception as failure:  # this thread serves everybody
             pb_utils.Logger.log_error(f"a response could not be sent: {failure!r}")
 
@@ -301,73 +266,10 @@ class Delivery:
                 self._engine.send({"cancel": number})
 
 
-def _response(text: str, reason: str, tokens: int, logprobs: str | None) -> Any:
-    values = {
-        "text_output": np.array([text.encode()], np.object_),
-        "finish_reason": np.array([reason.encode()], np.object_),
-        "completion_tokens": np.array([tokens], np.int32),
-        **({} if logprobs is None else {"logprobs": np.array([logprobs.encode()], np.object_)}),
-    }
-    return pb_utils.InferenceResponse([pb_utils.Tensor(name, value) for name, value in values.items()])
-
-
-class Questions:
-    """Checks requests, with what ``config.pbtxt`` says of the model."""
-
-    def __init__(self, parameters: dict[str, str]) -> None:
-        self._default_temperature = float(parameters["default_temperature"])
-        self._has_template = "chat_template" in parameters
-        self._special_tokens = re.compile(parameters["special_tokens"])
-        self._stop = json.loads(parameters.get("stop", "[]"))
-
-    def read(self, request: Any) -> dict[str, Any]:
-        """The message that asks the engine.
-
-        Raises:
-            Refused: A value is out of its range.
-        """
-
-        def one(name: str, default: Any) -> Any:
-            tensor = pb_utils.get_input_tensor_by_name(request, name)
-            return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
-
-        def checked(name: str, value: Any, good: Any, wanted: str) -> Any:
-            if not good(value):
-                raise Refused(f"{name} must be {wanted}, not {value!r}")
-            return value
-
-        text = checked("text_input", _text(one("text_input", b""), "text_input"), bool, "a text")
-        words = pb_utils.get_input_tensor_by_name(request, "stop_words")
-        extra = [] if words is None else [_text(word, "stop_words") for word in words.as_numpy().reshape(-1)]
-        seed, heat = one("random_seed", None), float(one("temperature", self._default_temperature))
-        chat = bool(one("apply_chat_template", self._has_template))
-        if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
-            text = self._special_tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
-        return {
-            "text": text,
-            "chat": chat,
-            "max_tokens": checked("max_tokens", int(one("max_tokens", 512)), lambda n: n >= 1, "1 or more"),
-            "temperature": checked("temperature", heat, lambda n: 0 <= n < math.inf, "0 or more"),
-            "top_p": checked("top_p", float(one("top_p", 0.95)), lambda n: 0 < n <= 1, "over 0 and at most 1"),
-            "top_k": checked("top_k", int(one("top_k", 40)), lambda n: n >= 0, "0 (all tokens) or more"),
-            "seed": None if seed is None else int(seed),
-            "stop": [word for word in (*self._stop, *extra) if word],
-            "stream": bool(one("stream", True)),
-            **{
-                name: checked(
-                    name, value.item(), lambda n, low=low, high=high: low <= n <= high, f"from {low} to {high}"
-                )
-                for name, (low, high) in MORE.items()
-                if (value := one(name, None)) is not None
-            },
-        }
-
-
-def _text(value: Any, name: str) -> str:
-    try:
-        return value.decode() if isinstance(value, bytes) else str(value)
-    except UnicodeDecodeError as error:
-        raise Refused(f"{name} is not UTF-8 (byte {error.start})") from error
+def _ask(number: int, question: Question) -> dict[str, Any]:
+    """The message that asks the engine."""
+    own = {"id": number, "text": question.text, "chat": question.chat, "seed": question.seed, "stop": question.stop}
+    return {"ask": {**own, **question.options}}
 
 
 class TritonPythonModel:
@@ -379,11 +281,10 @@ class TritonPythonModel:
         Raises:
             pb_utils.TritonModelException: It ended instead; the text has the last lines that it printed.
         """
-        given = json.loads(args["model_config"])["parameters"]
-        parameters = {key: item["string_value"] for key, item in given.items()}
-        self._questions = Questions(parameters)
+        given = parameters(args["model_config"])
+        self._questions = Questions(given)
         self._numbers = itertools.count()
-        argv, changes = json.loads(parameters["engine_argv"]), json.loads(parameters["engine_env"])
+        argv, changes = json.loads(given["engine_argv"]), json.loads(given["engine_env"])
         try:
             self._engine = Engine(argv, changes, Path(args["model_repository"], args["model_version"]))
         except OSError as error:
@@ -402,9 +303,9 @@ class TritonPythonModel:
             self._delivery.begin(number, answer)
             try:
                 question = self._questions.read(request)
-                answer.stream = question.pop("stream")
-                answer.logprobs = [] if "logprobs" in question else None
-                self._engine.send({"ask": {"id": number, **question}})
+                answer.stream = question.stream
+                answer.logprobs = [] if "logprobs" in question.options else None
+                self._engine.send(_ask(number, question))
             except Refused as error:
                 self._delivery.fail(number, str(error), pb_utils.TritonError.INVALID_ARG)
             except EngineEnded as error:

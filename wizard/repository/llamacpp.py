@@ -22,7 +22,7 @@ INPUTS = (
     Tensor("stream", "BOOL", optional=True),
     Tensor("apply_chat_template", "BOOL", optional=True),
 )
-"""Names as in Triton's LLM tutorials where there is one; each is explained in ``llamacpp_model.py``."""
+"""Names as in Triton's LLM tutorials where there is one; each is explained in ``text_requests.py``."""
 
 OUTPUTS = (
     Tensor("text_output", "STRING"),
@@ -38,6 +38,9 @@ MORE_INPUTS = (
 """What llama.cpp takes beyond the inputs that all of the wizard's own models have."""
 LOGPROBS = Tensor("logprobs", "STRING")
 """Only in answers to a request that asked for it."""
+
+REQUESTS = "text_requests.py"
+"""What all of the wizard's own models import."""
 
 DEFAULT_TEMPERATURE = 0.7
 """Where the model's makers say nothing. A model with a confidence gate gets 0: the gate judges the greedy answer."""
@@ -63,12 +66,22 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
         parameters=_parameters(gguf_path, facts, choice, threads),
         decoupled=True,
     )
-    model = Path(__file__).with_name("llamacpp_model.py").read_text(encoding="utf-8")
     return Repository(
-        (
-            RepositoryFile(f"{model_name}/config.pbtxt", config),
-            RepositoryFile(f"{model_name}/1/model.py", model),
-        )
+        (RepositoryFile(f"{model_name}/config.pbtxt", config), *programs(model_name, "llamacpp_model.py"))
+    )
+
+
+def programs(model_name: str, model: str) -> tuple[RepositoryFile, ...]:
+    """One of the wizard's own models, and beside it the file that it imports.
+
+    Args:
+        model_name: Name in Triton.
+        model: The model's file in this folder; ``model.py`` in the repository.
+    """
+    folder = Path(__file__).parent
+    return tuple(
+        RepositoryFile(f"{model_name}/1/{name}", (folder / source).read_text(encoding="utf-8"))
+        for name, source in (("model.py", model), (REQUESTS, REQUESTS))
     )
 
 

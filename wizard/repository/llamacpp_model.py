@@ -1,33 +1,13 @@
 """Text generation with llama.cpp as a model of Triton's Python backend.
 
-The wizard copies this file to ``REPOSITORY/MODEL/1/model.py``. It runs in Triton's Python stub (3.10 to 3.12) with the
-packages of the server environment (numpy < 2, xllamacpp) and never imports the wizard. Each request has a thread of
-its own; llama.cpp computes the tokens of all of them in one batch.
+The wizard copies this file to ``REPOSITORY/MODEL/1/model.py`` and ``text_requests.py``, which describes its inputs and
+outputs, beside it. It runs in Triton's Python stub (3.10 to 3.12) with the packages of the server environment
+(numpy < 2, xllamacpp) and never imports the wizard. Each request has a thread of its own; llama.cpp computes the tokens
+of all of them in one batch.
 
-Inputs (all but the first may be left out):
-
-===================== ======= ================================================================================
-text_input            STRING  One user message, or a ready prompt (see ``apply_chat_template``).
-max_tokens            INT32   Longest answer in tokens, 512; the end of the context ends it earlier.
-temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
-top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
-top_k                 INT32   Choose among this many, 0 for all (40).
-min_p                 FP32    Leave out what is less probable than this share of the likeliest (llama.cpp's default).
-repetition_penalty    FP32    Divides the scores of tokens that were there before, 1 for none (1).
-presence_penalty      FP32    Taken off the scores of tokens that were there before, -2 to 2 (0).
-frequency_penalty     FP32    The same for each time that they were there, -2 to 2 (0).
-logprobs              INT32   Give the output ``logprobs`` with as many alternatives for each token, 0 to 20.
-random_seed           UINT64  The same seed, prompt and settings give the same answer when nobody else is served.
-stop_words            STRING  Texts that end the answer, beside the model's own.
-stream                BOOL    True (default): a response for each piece of text. False: one response with all of it.
-apply_chat_template   BOOL    True (default if the model has a template): llama.cpp makes the prompt of it.
-                              False: ``text_input`` is the prompt, its special tokens count as such.
-===================== ======= ================================================================================
-
-Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop``,
-``length`` or ``gate``), ``completion_tokens`` (so far, counted by llama.cpp). Where they were asked for, ``logprobs``:
-JSON, ``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms of
-the model's own probabilities, before any setting is applied. Of a character of several tokens, some may be missing.
+The same seed, prompt and settings give the same answer when nobody else is served. ``finish_reason`` may be ``gate``,
+too. ``logprobs`` are of the model's own probabilities, before any setting is applied; of a character of several
+tokens, some may be missing.
 
 The confidence gate: with the parameters ``gate_min_probability`` and ``gate_refusal``, the answer is first decoded
 greedily; if any of its tokens is less probable than that, the refusal is the answer.
@@ -51,27 +31,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import triton_python_backend_utils as pb_utils
+
+from .text_requests import Question, Questions, Refused, parameters, response
 
 CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}
 """What the x86_64 wheel of xllamacpp is built for; without one of them it dies of SIGILL."""
 FINALIZE_SECONDS = 5.0
 QUEUE_POLL_SECONDS = 0.05
-MORE_OPTIONS = {
-    "min_p": ("min_p", 0, 1),
-    "repetition_penalty": ("repeat_penalty", 0.01, 2),
-    "presence_penalty": ("presence_penalty", -2, 2),
-    "frequency_penalty": ("frequency_penalty", -2, 2),
-}
-"""Input → llama.cpp's name for it, least and greatest value."""
-MOST_LOGPROBS = 20
+OTHER_NAMES = {"repetition_penalty": "repeat_penalty"}
+"""Options that llama.cpp calls otherwise."""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the last one stands for "random"."""
-
-
-class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
-    """The request cannot be served; the text is for the person who asked."""
 
 
 class Cancelled(Exception):  # noqa: N818
@@ -86,95 +57,22 @@ class Settings:
     threads: int
     slots: int
     max_seq_len: int
-    default_temperature: float
-    has_template: bool
     bos_token: str
-    special_tokens: str
-    stop: tuple[str, ...]
     gate_min_probability: float
     gate_refusal: str
 
     @classmethod
-    def read(cls, model_config: str) -> Settings:
-        """From the JSON that Triton passes to ``initialize``."""
-        given = {key: item["string_value"] for key, item in json.loads(model_config)["parameters"].items()}
+    def read(cls, given: dict[str, str]) -> Settings:
+        """From their texts."""
         return cls(
             gguf=given["gguf"],
             threads=int(given["threads"]),
             slots=int(given["slots"]),
             max_seq_len=int(given["max_seq_len"]),
-            default_temperature=float(given["default_temperature"]),
-            has_template="chat_template" in given,
             bos_token=given.get("bos_token", ""),
-            special_tokens=given["special_tokens"],
-            stop=tuple(json.loads(given.get("stop", "[]"))),
             gate_min_probability=float(given.get("gate_min_probability", "0")),
             gate_refusal=given.get("gate_refusal", ""),
         )
-
-
-@dataclass(frozen=True)
-class Question:
-    """One request, checked. ``options`` go to llama.cpp as they are."""
-
-    text: str
-    chat: bool
-    stream: bool
-    options: dict[str, Any]
-    logprobs: int | None = None
-
-
-def read_question(request: Any, settings: Settings) -> Question:
-    """Check one request.
-
-    Raises:
-        Refused: A value is out of its range; llama.cpp would take many of them silently.
-    """
-
-    def one(name: str, default: Any) -> Any:
-        tensor = pb_utils.get_input_tensor_by_name(request, name)
-        return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
-
-    def require(good: bool, name: str, wanted: str, value: Any) -> None:
-        if not good:
-            raise Refused(f"{name} must be {wanted}, not {value}")
-
-    text = _text(one("text_input", b""), "text_input")
-    require(bool(text), "text_input", "a text", "empty")
-    options: dict[str, Any] = {
-        "max_tokens": int(one("max_tokens", 512)),
-        "temperature": float(one("temperature", settings.default_temperature)),
-        "top_p": float(one("top_p", 0.95)),
-        "top_k": int(one("top_k", 40)),
-    }
-    require(options["max_tokens"] >= 1, "max_tokens", "1 or more", options["max_tokens"])
-    require(0 <= options["temperature"] < math.inf, "temperature", "0 or more", options["temperature"])
-    require(0 < options["top_p"] <= 1, "top_p", "over 0 and at most 1", options["top_p"])
-    require(options["top_k"] >= 0, "top_k", "0 (all tokens) or more", options["top_k"])
-    for name, (theirs, low, high) in MORE_OPTIONS.items():
-        value = one(name, None)
-        if value is not None:
-            require(low <= value <= high, name, f"from {low} to {high}", value)
-            options[theirs] = float(value)
-    logprobs = one("logprobs", None)
-    require(logprobs is None or 0 <= logprobs <= MOST_LOGPROBS, "logprobs", f"from 0 to {MOST_LOGPROBS}", logprobs)
-    words = pb_utils.get_input_tensor_by_name(request, "stop_words")
-    extra = () if words is None else (_text(word, "stop_words") for word in words.as_numpy().reshape(-1))
-    options["stop"] = [word for word in (*settings.stop, *extra) if word]
-    seed = one("random_seed", None)
-    if seed is not None:
-        options["seed"] = int(seed) % (LARGEST_SEED + 1)
-    chat = bool(one("apply_chat_template", settings.has_template))
-    if chat:  # llama.cpp reads the rendered prompt with its special tokens: a space makes text of those that were typed
-        text = re.sub(settings.special_tokens, lambda found: f"{found[0][0]} {found[0][1:]}", text)
-    return Question(text, chat, bool(one("stream", True)), options, None if logprobs is None else int(logprobs))
-
-
-def _text(value: Any, name: str) -> str:
-    try:
-        return value.decode() if isinstance(value, bytes) else str(value)
-    except UnicodeDecodeError as error:
-        raise Refused(f"{name} is not UTF-8 (byte {error.start})") from error
 
 
 class Answer:
@@ -197,13 +95,13 @@ class Answer:
         if self._alternatives is not None:
             self._logprobs += [_logprob(one, self._alternatives) for one in entries]
         if self._stream and text:
-            self._sender.send(_response(text, "", tokens, self._new_logprobs()))
+            self._sender.send(response(text, "", tokens, self._new_logprobs()))
         else:
             self._pieces.append(text)
 
     def finish(self, reason: str, tokens: int, text: str = "") -> None:
         """Send the last response."""
-        self._end(_response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs()))
+        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs()))
 
     def fail(self, message: str, code: int) -> None:
         """Send an error as the last response."""
@@ -213,32 +111,19 @@ class Answer:
         """End without a response: nobody listens any more."""
         self._end()
 
-    def _new_logprobs(self) -> str | None:
-        if self._alternatives is None:
-            return None
-        text = json.dumps(self._logprobs, ensure_ascii=False)
-        self._logprobs.clear()
-        return text
+    def _new_logprobs(self) -> list[Any] | None:
+        new, self._logprobs = self._logprobs, []
+        return None if self._alternatives is None else new
 
-    def _end(self, *response: Any) -> None:
+    def _end(self, *last: Any) -> None:
         if not self._over:
             self._over = True
-            self._sender.send(*response, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            self._sender.send(*last, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
 
 def _logprob(entry: dict[str, Any], alternatives: int) -> list[Any]:
     top = [[one["token"], one["logprob"]] for one in entry.get("top_logprobs", ())[:alternatives]]
     return [entry["token"], entry["logprob"], top]
-
-
-def _response(text: str, reason: str, tokens: int, logprobs: str | None) -> Any:
-    texts = {"text_output": text, "finish_reason": reason, **({} if logprobs is None else {"logprobs": logprobs})}
-    return pb_utils.InferenceResponse(
-        [
-            *(pb_utils.Tensor(name, np.array([one.encode()], np.object_)) for name, one in texts.items()),
-            pb_utils.Tensor("completion_tokens", np.array([tokens], dtype=np.int32)),
-        ]
-    )
 
 
 class Pass:
@@ -326,7 +211,7 @@ class Engine:
             Cancelled: Nobody waits for it any more.
         """
         # Progress events make cancelling work while a long prompt is read, too.
-        body = {**question.options, "stream": True, "timings_per_token": True, "return_progress": True, **extra}
+        body = {**_llama_options(question), "stream": True, "timings_per_token": True, "return_progress": True, **extra}
         if question.chat:
             body["messages"] = [{"role": "user", "content": question.text}]
             body["reasoning_format"] = "none"
@@ -364,6 +249,12 @@ def _common_params(params: Any, settings: Settings, key: str) -> Any:
     return params
 
 
+def _llama_options(question: Question) -> dict[str, Any]:
+    options = {OTHER_NAMES.get(name, name): one for name, one in question.options.items() if name != "logprobs"}
+    seed = {} if question.seed is None else {"seed": question.seed % (LARGEST_SEED + 1)}
+    return {**options, "stop": question.stop, **seed}
+
+
 def _probabilities(question: Question, alternatives: int | None) -> dict[str, Any]:
     """Options that make llama.cpp give tokens' probabilities, with one alternative at least."""
     if alternatives is None:
@@ -382,7 +273,8 @@ class TritonPythonModel:
             pb_utils.TritonModelException: It cannot be loaded; the text says why.
         """
         try:
-            self._settings = Settings.read(args["model_config"])
+            given = parameters(args["model_config"])
+            self._settings, self._questions = Settings.read(given), Questions(given)
             self._engine = Engine(self._settings)
         except Exception as error:
             raise pb_utils.TritonModelException(f"{args['model_name']}: {error}") from error
@@ -396,11 +288,11 @@ class TritonPythonModel:
         for request in requests:
             sender = request.get_response_sender()
             try:
-                question = read_question(request, self._settings)
+                question = self._questions.read(request)
             except Refused as error:
                 Answer(sender, stream=True).fail(str(error), pb_utils.TritonError.INVALID_ARG)
                 continue
-            answer = Answer(sender, question.stream, question.logprobs)
+            answer = Answer(sender, question.stream, question.options.get("logprobs"))
             thread = threading.Thread(target=self._serve, args=(question, answer), daemon=True)
             self._threads.add(thread)
             thread.start()
@@ -441,7 +333,7 @@ class TritonPythonModel:
                 answer.finish("gate", 0, self._settings.gate_refusal)
                 return
             events = Pass(check, answer.say)
-            self._engine.run(question, events, **_probabilities(question, question.logprobs))
+            self._engine.run(question, events, **_probabilities(question, question.options.get("logprobs")))
         finally:
             self._slots.release()
         answer.finish(events.finish or "stop", events.tokens)

@@ -1,0 +1,166 @@
+"""What the wizard's own models of Triton's Python backend are asked and answer: their inputs and outputs.
+
+The wizard copies this file to ``REPOSITORY/MODEL/1/`` beside the ``model.py`` that imports it, relatively: the stub
+imports ``1.model`` with the model's folder on ``sys.path`` (python_backend, ``src/pb_stub.cc``, 2021 to 2026), so that
+no installed package can be taken for it. It runs in Triton's Python stub (3.9 or newer, numpy < 2) and never imports
+the wizard.
+
+Inputs (all but the first may be left out):
+
+===================== ======= ================================================================================
+text_input            STRING  One user message, or a ready prompt (see ``apply_chat_template``).
+max_tokens            INT32   Longest answer in tokens, 512; the end of the context ends it earlier.
+temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
+top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
+top_k                 INT32   Choose among this many, 0 for all (40).
+random_seed           UINT64  The same seed, prompt and settings give the same answer where the engine can do that.
+stop_words            STRING  Texts that end the answer, beside the model's own.
+stream                BOOL    True (default): responses as the text comes. False: one response with all of it.
+apply_chat_template   BOOL    True (default if the model has a template): the engine makes the prompt of it.
+                              False: ``text_input`` is the prompt, its special tokens count as such.
+===================== ======= ================================================================================
+
+Where ``config.pbtxt`` declares them:
+
+===================== ======= ================================================================================
+min_p                 FP32    Leave out what is less probable than this share of the likeliest (the engine's default).
+repetition_penalty    FP32    Divides the scores of tokens that were there before, 1 for none (1).
+presence_penalty      FP32    Taken off the scores of tokens that were there before, -2 to 2 (0).
+frequency_penalty     FP32    The same for each time that they were there, -2 to 2 (0).
+logprobs              INT32   Give the output ``logprobs`` with as many alternatives for each token, 0 to 20.
+===================== ======= ================================================================================
+
+Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop`` or
+``length``), ``completion_tokens`` (so far, counted by the engine). Where they were asked for, ``logprobs``: JSON,
+``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+MORE = {
+    "min_p": (0, 1),
+    "repetition_penalty": (0.01, 2),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+    "logprobs": (0, 20),
+}
+"""Inputs that only some engines take: least and greatest value."""
+
+
+class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
+    """The request cannot be served; the text is for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request, checked."""
+
+    text: str
+    chat: bool
+    """The engine is to make the prompt of the chat template."""
+    stream: bool
+    seed: int | None
+    stop: list[str]
+    options: dict[str, Any]
+    """``max_tokens``, ``temperature``, ``top_p``, ``top_k``, and those of `MORE` that were given."""
+
+
+def parameters(model_config: str) -> dict[str, str]:
+    """The parameters of ``config.pbtxt``, from the JSON that Triton passes to ``initialize``."""
+    return {name: item["string_value"] for name, item in json.loads(model_config)["parameters"].items()}
+
+
+class Questions:
+    """Checks requests, with what ``config.pbtxt`` says of the model."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        self._default_temperature = float(given["default_temperature"])
+        self._has_template = "chat_template" in given
+        self._special_tokens = re.compile(given["special_tokens"])
+        self._stop = json.loads(given.get("stop", "[]"))
+
+    def read(self, request: Any) -> Question:
+        """Check one request.
+
+        Raises:
+            Refused: A value is out of its range; engines would take many of them silently.
+        """
+        text = _text(_one(request, "text_input", b""), "text_input")
+        _require(bool(text), "text_input", "a text", "empty")
+        words = pb_utils.get_input_tensor_by_name(request, "stop_words")
+        extra = [] if words is None else [_text(word, "stop_words") for word in words.as_numpy().reshape(-1)]
+        seed = _one(request, "random_seed", None)
+        chat = bool(_one(request, "apply_chat_template", self._has_template))
+        if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
+            text = self._special_tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+        return Question(
+            text=text,
+            chat=chat,
+            stream=bool(_one(request, "stream", True)),
+            seed=None if seed is None else int(seed),
+            stop=[word for word in (*self._stop, *extra) if word],
+            options=self._options(request),
+        )
+
+    def _options(self, request: Any) -> dict[str, Any]:
+        tokens = int(_one(request, "max_tokens", 512))
+        temperature = float(_one(request, "temperature", self._default_temperature))
+        top_p = float(_one(request, "top_p", 0.95))
+        top_k = int(_one(request, "top_k", 40))
+        _require(tokens >= 1, "max_tokens", "1 or more", tokens)
+        _require(0 <= temperature < math.inf, "temperature", "0 or more", temperature)
+        _require(0 < top_p <= 1, "top_p", "over 0 and at most 1", top_p)
+        _require(top_k >= 0, "top_k", "0 (all tokens) or more", top_k)
+        options = {"max_tokens": tokens, "temperature": temperature, "top_p": top_p, "top_k": top_k}
+        for name, (low, high) in MORE.items():
+            value = _one(request, name, None)
+            if value is not None:
+                options[name] = value.item()
+                _require(low <= options[name] <= high, name, f"from {low} to {high}", options[name])
+        return options
+
+
+def _one(request: Any, name: str, default: Any) -> Any:
+    tensor = pb_utils.get_input_tensor_by_name(request, name)
+    return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
+
+
+def _require(good: bool, name: str, wanted: str, value: Any) -> None:
+    if not good:
+        raise Refused(f"{name} must be {wanted}, not {value}")
+
+
+def _text(value: Any, name: str) -> str:
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError as error:
+        raise Refused(f"{name} is not UTF-8 (byte {error.start})") from error
+
+
+def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None) -> Any:
+    """One response of the model.
+
+    Args:
+        text: What is new.
+        reason: Empty until the last response.
+        tokens: So far.
+        logprobs: Of the tokens since the last response; None if nobody asked for them.
+    """
+    texts = {"text_output": text, "finish_reason": reason}
+    if logprobs is not None:
+        texts["logprobs"] = json.dumps(logprobs, ensure_ascii=False)
+    return pb_utils.InferenceResponse(
+        [
+            *(pb_utils.Tensor(name, np.array([one.encode()], np.object_)) for name, one in texts.items()),
+            pb_utils.Tensor("completion_tokens", np.array([tokens], np.int32)),
+        ]
+    )
