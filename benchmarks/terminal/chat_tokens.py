@@ -118,7 +118,7 @@ def streamed(url: str, keys: int, columns: int, rows: int) -> tuple[list[float],
     with tempfile.TemporaryDirectory() as folder:
         terminal = Keyboard([str(HERE / "streaming.py"), "chat", folder, url], columns=columns, rows=rows)
         try:
-            terminal.until_written(b"Ask something")
+            terminal.until_written(b"sk something")
             terminal.drain(2.0)
             terminal.press(b"Go\r")
             terminal.until_written(b" tokens")
@@ -139,6 +139,7 @@ def main() -> int:
     given = parser.parse_args()
     columns, rows = map(int, given.size.split("x"))
     keys = min(given.keys, MOST_KEYS)
+    os.environ.pop("PYTHONUNBUFFERED", None)  # with it Python loses what a terminal does not take at once
     processes = [server(100_000), server(BASE_TOKENS)]
     try:
         found, cpu_ms, rate = streamed(processes[0][1], keys, columns, rows)

@@ -19,7 +19,8 @@ PARAGRAPH = (
     "Triton is **NVIDIA's** inference server; it *batches* what comes at the same time, see `max_batch_size`. " * 4
 )
 CODE = "\n".join(f"def step_{line}(value: int) -> str:  # line {line}\n    return 'x' * value" for line in range(30))
-PART = f"## A part\n\n{PARAGRAPH}\n\n- one\n- two\n- three\n\n```python\n{CODE}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+LIST, TABLE = "- one\n- two\n- three", "| a | b |\n|---|---|\n| 1 | 2 |"
+PART = f"## A part\n\n{PARAGRAPH}\n\n{LIST}\n\n```python\n{CODE}\n```\n\n{TABLE}\n\n"
 
 
 def tokens(count: int) -> list[str]:

@@ -228,7 +228,9 @@ async def test_a_server_that_dies_in_the_middle_leaves_what_it_said() -> None:
 async def test_an_open_conversation_of_other_times_is_shown_from_its_end() -> None:
     made = FakeJourney()
     async with chatting(made) as (pilot, chat):
-        old = Conversation((Message("user", "Old"), Message("assistant", "x\n\n" * 50 + "the end", Stats(1, 1, 1, "stop"))))
+        old = Conversation(
+            (Message("user", "Old"), Message("assistant", "x\n\n" * 50 + "the end", Stats(1, 1, 1, "stop")))
+        )
         chat.talk.show(old)
         await pilot.pause()
         assert in_sight(chat.talk.transcript)[-1] == "the end"

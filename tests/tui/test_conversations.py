@@ -182,8 +182,7 @@ async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:
         await pilot.press("down", "down", "enter")
         await to_machine(pilot)
         await pilot.press("escape")
-        chat = await to_running_chat(pilot)
-        await asked(pilot, "On", chat)
+        await asked(pilot, "On", await to_running_chat(pilot))
         await wait_for(pilot, lambda: history().search("")[0].messages == 4)
         assert len(history().search("")) == 1
 

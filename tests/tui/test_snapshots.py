@@ -18,6 +18,7 @@ from tests.tui.fake_journey import (
     INFEASIBLE,
     LLAMA,
     NO_PYTHON,
+    SECOND,
     FakeJourney,
     events,
     gpu_advice,
@@ -38,6 +39,7 @@ from tests.tui.walking import (
     to_welcome,
     wait_for,
 )
+from wizard.chat.conversation import Stats, TokenLogprob
 from wizard.kernel import settings
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError
 from wizard.kernel.settings import THEME
@@ -47,9 +49,11 @@ from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output
 from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.journeys import JourneysScreen
 from wizard.tui.screens.keys import KeysScreen, PressScreen
+from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
@@ -191,6 +195,48 @@ def at_work_on(hardware: str) -> FakeJourney:
     return FakeJourney(host=found, reading=at_work(found, 0, 3))
 
 
+CODE_AND_TABLE = (
+    "# A server\n\n```python\nwith serve('demo') as server:\n    print(server.url)  # here it is\n```\n\n"
+    "| stack | tokens/s |\n|---|---|\n| vLLM | many |\n| llama.cpp | fewer |\n"
+)
+TOKENS = tuple(TokenLogprob(text, logprob, ((" a", -1.0),)) for text, logprob in (("It", -0.01), (" is", -1.5)))
+
+
+def two_servers() -> FakeJourney:
+    return FakeJourney(running=(SECOND,), chat_stats={"second": Stats(48, 0.09, 2.0, "stop")})
+
+
+async def to_streaming(pilot: Pilot[Any]) -> None:
+    chat = await to_chat(pilot)
+    await pilot.press(*"Q", "enter")
+    await wait_for(pilot, lambda: chat.view.tokens > 20)
+
+
+async def to_compared(pilot: Pilot[Any]) -> None:
+    chat = await to_chat(pilot)
+    await pilot.press("f6")
+    await screen(pilot, AskScreen)
+    await pilot.press("enter")
+    await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+    await pilot.press(*"Q", "enter")
+    await wait_for(pilot, lambda: chat.rival and chat.rival.view.stats and chat.view.stats and not chat.busy)
+
+
+async def to_probabilities(pilot: Pilot[Any]) -> None:
+    await to_empty_chat(pilot)
+    await pilot.press("f8")
+    await to_question(pilot)
+    await pilot.press("f8")
+    await screen(pilot, LogprobsScreen)
+
+
+async def to_question(pilot: Pilot[Any]) -> None:
+    chat = pilot.app.screen
+    assert isinstance(chat, ChatScreen)
+    await pilot.press(*"Q", "enter")
+    await answered(pilot, chat)
+
+
 def gpus() -> FakeJourney:
     return FakeJourney(host=host("2xH100"), facts=LLAMA, advice=gpu_advice)
 
@@ -266,6 +312,13 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "chat_settings_without_chance": (FakeJourney, then(to_settings, "down", "0")),
     "chat_save": (FakeJourney, then(to_answer, "ctrl+s", to=FormScreen)),
     "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o", to=ReaderScreen)),
+    "chat_code_and_table": (lambda: FakeJourney(answer=CODE_AND_TABLE), to_answer),
+    "chat_streaming": (lambda: FakeJourney(hold_chat=True), to_streaming),
+    "chat_conversations": (FakeJourney, then(to_empty_chat, "f4")),
+    "chat_compare": (two_servers, to_compared),
+    "chat_log": (FakeJourney, then(to_answer, "f7")),
+    "chat_logprobs": (lambda: FakeJourney(logprobs=TOKENS), to_probabilities),
+    "chat_presets": (FakeJourney, then(to_empty_chat, "f9", to=AskScreen)),
     "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q", to=AskScreen)),
     "help": (FakeJourney, then(to_answer, "f1", to=ReaderScreen)),
     "machine_explained": (FakeJourney, then(to_machine, "f3")),

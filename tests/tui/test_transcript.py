@@ -142,7 +142,10 @@ def long(turns: int) -> list[Message]:
     return [
         message
         for turn in range(turns)
-        for message in (Message("user", f"question {turn}"), Message("assistant", f"turn {turn}\n\n" + "\n\n".join(answer)))
+        for message in (
+            Message("user", f"question {turn}"),
+            Message("assistant", f"turn {turn}\n\n" + "\n\n".join(answer)),
+        )
     ]
 
 

@@ -65,7 +65,7 @@ class ChatReading(ChatWindows):
     def action_copy(self) -> None:
         """Copy the turn that was gone to, or the last answer."""
         here = self.talk.transcript.current
-        text = here.text if here else self.view.said("assistant")[-1]
+        text = here.text if here else self.talk.view.said("assistant")[-1]
         self._copy(
             text, tr("The last answer is in the clipboard") if here is None else tr("The turn is in the clipboard")
         )

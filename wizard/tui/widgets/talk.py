@@ -27,7 +27,7 @@ from wizard.tui.widgets.lines import Text
 from wizard.tui.widgets.transcript import Transcript
 from wizard.tui.widgets.turn import Turn
 
-LOOK_S = 0.1
+LOOK_S = 0.2
 """Seconds between two looks at the figures of an answer that comes."""
 Send = Callable[[Conversation], AsyncGenerator[Chunk, None]]
 

@@ -23,7 +23,7 @@ from textual.style import Style
 from wizard.chat.conversation import Message
 from wizard.tui.widgets.turn import BAR, Turn
 
-FRAME_S = 1 / 24
+FRAME_S = 1 / 15
 """Seconds between two pictures of an answer that comes."""
 DRAWN = 512
 """Lines that are kept as they were drawn."""
@@ -86,10 +86,18 @@ class Transcript(ScrollView, can_focus=False):
             self.set_timer(max(FRAME_S, SHARE * self._cost), self._draw)
 
     def _draw(self) -> None:
+        if self._terminal_is_behind():
+            self.set_timer(FRAME_S / 2, self._draw)  # a key that is pressed now must not queue behind pictures
+            return
         self._waits = False
         began = time.perf_counter()
         self._measure()
         self._cost = time.perf_counter() - began
+
+    def _terminal_is_behind(self) -> bool:
+        """Whether the terminal has not taken the last pictures yet; a page of colours is some 20 kB."""
+        writer = getattr(self.app._driver, "_writer_thread", None)
+        return writer is not None and writer._queue.qsize() > 0
 
     # Where it is
 
