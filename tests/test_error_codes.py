@@ -36,12 +36,20 @@ def raised() -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for path in sorted((CHECKOUT / "wizard").rglob("*.py")):
         part = path.relative_to(CHECKOUT / "wizard").parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        base = {  # an error class of its own gives its code to the class above it
+            node: ast.unparse(one.bases[0])
+            for one in ast.walk(tree)
+            if isinstance(one, ast.ClassDef) and one.bases
+            for node in ast.walk(one)
+        }
+        for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
                 continue
             code = node.args[0].value
             if isinstance(code, str) and CODE.fullmatch(code):
-                found[code].add((ast.unparse(node.func).rsplit(".", 1)[-1], part))
+                name = ast.unparse(node.func).rsplit(".", 1)[-1]
+                found[code].add((base[node] if name == "__init__" else name, part))
     return found
 
 
