@@ -4,10 +4,10 @@
 
 The wizard runs in a pseudo terminal and chats with `token_server.py`, a process of its own that sends 500 tokens per
 second (4 characters and an event of HTTP each) of headings, paragraphs, lists, tables and code. This script is the
-terminal. It notes the clock, writes a character into the terminal that nothing else on the screen has (a braille
-pattern, another one for every key), reads what the wizard writes until that character is in it, and notes the clock of
-that read. The pauses between keys are those of a person who types quickly. The kernel's queues and three processes'
-turns are in the figure, the drawing of a real terminal is not.
+terminal. It notes the clock and writes a character into the terminal that nothing else on the screen has (a braille
+pattern, another one for every key); the program under test notes the clock when it hands the picture that has this
+character to its terminal. The pauses between keys are those of a person who types quickly. The kernel's queue of keys
+and the turns of three processes are in the figure; the way of the picture to the terminal, and its drawing, are not.
 
 Processor time per token: that of the wizard while the answer streams, less that of a program that reads the same
 stream with the same client and shows nothing, by the tokens that came in that time.
@@ -96,15 +96,36 @@ def read_only(url: str) -> float:
     return (ended.ru_utime - begun.ru_utime + ended.ru_stime - begun.ru_stime) * 1e3 / count
 
 
-def typed(terminal: Keyboard, keys: int, sure: random.Random) -> list[float]:
-    """Milliseconds from key to character."""
-    found = []
+def typed(terminal: Keyboard, keys: int, sure: random.Random, notes: Path) -> list[float]:
+    """Milliseconds from key to picture."""
+    pressed = {}
     for pattern in PATTERNS[:keys]:
         terminal.drain(sure.uniform(0.04, 0.12))
-        wanted = chr(pattern).encode()
-        begun = terminal.press(wanted)
-        found.append((terminal.until_written(wanted) - begun) * 1e3)
-    return found
+        pressed[pattern] = terminal.press(chr(pattern).encode())
+    terminal.drain(1.0)
+    lines = [line.split() for line in notes.read_text(encoding="ascii").splitlines()]
+    drawn = {int(pattern): float(clock) for clock, pattern in lines}
+    return [(drawn[pattern] - clock) * 1e3 for pattern, clock in pressed.items()]
+
+
+def under_test(folder: str, url: str) -> int:
+    """The wizard, which notes when each pattern is first in a picture."""
+    import streaming
+    from textual.drivers.linux_driver import LinuxDriver
+
+    notes = Path(folder, "notes").open("w", encoding="ascii", buffering=1)  # noqa: SIM115 - open until the end
+    write = LinuxDriver.write
+    seen: set[str] = set()
+
+    def noting(self: LinuxDriver, data: str) -> None:
+        for found in set(re.findall("[\u2801-\u28fe]", data)) - seen:
+            seen.add(found)
+            notes.write(f"{time.monotonic()} {ord(found)}\n")
+        write(self, data)
+
+    LinuxDriver.write = noting  # type: ignore[method-assign]
+    sys.argv = ["streaming.py", "chat", folder, url]
+    return streaming.main()
 
 
 def tokens_shown(written: bytes) -> int:
@@ -116,23 +137,26 @@ def tokens_shown(written: bytes) -> int:
 def streamed(url: str, keys: int, columns: int, rows: int) -> tuple[list[float], float, float]:
     """Times of keys; milliseconds of processor time for each token while nobody types; tokens per second."""
     with tempfile.TemporaryDirectory() as folder:
-        terminal = Keyboard([str(HERE / "streaming.py"), "chat", folder, url], columns=columns, rows=rows)
+        terminal = Keyboard([__file__, "--under-test", folder, url], columns=columns, rows=rows)
         try:
             terminal.until_written(b"sk something")
             terminal.drain(2.0)
             terminal.press(b"Go\r")
             terminal.until_written(b" tokens")
             terminal.drain(5.0)  # the answer is long by now, and everything is loaded
-            first, begun, taken = tokens_shown(terminal.drain(0.5)), time.monotonic(), terminal.cpu_seconds()
+            first, begun, taken = tokens_shown(terminal.drain(1.0)), time.monotonic(), terminal.cpu_seconds()
             last = tokens_shown(terminal.drain(8.0))
             cpu, wall = terminal.cpu_seconds() - taken, time.monotonic() - begun
-            return typed(terminal, keys, random.Random(5)), cpu * 1e3 / (last - first), (last - first) / wall
+            times = typed(terminal, keys, random.Random(5), Path(folder, "notes"))
+            return times, cpu * 1e3 / (last - first), (last - first) / wall
         finally:
             terminal.end()
 
 
 def main() -> int:
     """Measure and print; the exit status says whether the bars are kept."""
+    if sys.argv[1:2] == ["--under-test"]:
+        return under_test(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=240, help=f"at most {MOST_KEYS} (240)")
     parser.add_argument("--size", default="120x40", help="columns x rows (120x40)")
@@ -152,9 +176,8 @@ def main() -> int:
     print(f"{columns} × {rows}; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     print(f"{rate:.0f} tokens/s shown")
     print(f"{len(found)} keys   p50 {cuts[49]:.1f}   p99 {cuts[98]:.1f}   max {max(found):.1f} ms")
-    print(
-        f"processor time per token: {cpu_ms:.2f} ms, {base_ms:.2f} of it the client's: the screen {cpu_ms - base_ms:.2f}"
-    )
+    screen_ms = cpu_ms - base_ms
+    print(f"processor time per token: {cpu_ms:.2f} ms, {base_ms:.2f} of it the client's: the screen {screen_ms:.2f}")
     if rate < LEAST_SHARE * RATE:
         print(f"too few tokens arrived: {rate:.0f}/s", file=sys.stderr)
         return 2

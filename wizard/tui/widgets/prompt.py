@@ -51,6 +51,7 @@ class Prompt(TextArea):
     def __init__(self) -> None:
         super().__init__(placeholder=tr("Ask something …"), highlight_cursor_line=False, id="prompt")
         self._arrows = {"previous": False, "offered": False}
+        self._empty = True
         self.waits = False
         """Whether what is written is kept until later."""
         self._pasted: dict[str, str] = {}
@@ -106,10 +107,13 @@ class Prompt(TextArea):
 
     def on_text_area_changed(self) -> None:
         """What the arrows do may have changed."""
-        if not self.text:
+        empty = not self.text
+        if empty:
             self._pasted.clear()
         self.post_message(self.Written())
-        self.refresh_bindings()
+        if empty != self._empty:
+            self._empty = empty
+            self.refresh_bindings()
 
     def action_send(self) -> None:
         """Send what is written, unless that is nothing or an answer is still coming."""
