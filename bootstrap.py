@@ -298,6 +298,12 @@ def wizard(arguments: list[str]) -> int:
     return 0
 
 
+def pictures(arguments: list[str]) -> int:
+    """Record a session with the real Triton and draw the documentation's pictures from it; --draw only draws."""
+    prepare(DEV)
+    return subprocess.run([str(PYTHON), str(ROOT / "docs" / "pictures.py"), *arguments], check=False).returncode
+
+
 def check(arguments: list[str]) -> int:
     """Lint, format, types, import contracts and tests; all of them run even if one fails.
 
@@ -350,14 +356,14 @@ def clean() -> int:
 
 
 ALONE = {"setup": setup, "clean": clean}
-PASSING_ON = {"demo": demo, "wizard": wizard, "check": check}
-"""Commands whose further arguments go to the wizard or to pytest."""
+PASSING_ON = {"demo": demo, "wizard": wizard, "check": check, "pictures": pictures}
+"""Commands whose further arguments go to the wizard, to pytest or to the script."""
 
 
 def main(argv: list[str]) -> int:
     """Run one command; returns the exit status."""
     commands = {**PASSING_ON, **ALONE}
-    lines = ["  {:<8}{}".format(name, (run.__doc__ or "").splitlines()[0]) for name, run in commands.items()]
+    lines = ["  {:<10}{}".format(name, (run.__doc__ or "").splitlines()[0]) for name, run in commands.items()]
     parser = argparse.ArgumentParser(
         prog="bootstrap.py",
         usage="python3 bootstrap.py command [arguments ...]",
