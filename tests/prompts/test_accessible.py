@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 
 import pexpect
@@ -14,9 +15,10 @@ import pytest
 from tests import pseudo
 from tests.prompts.fake_journey import STEPS
 from tests.prompts.terminal import CTRL_D, ENTER, Terminal
+from wizard.kernel import language
 from wizard.kernel.language import LANGUAGES
 from wizard.kernel.text import plain, width
-from wizard.prompts.speech import fitted, spoken
+from wizard.prompts.speech import fitted, listed, spoken
 
 SIGNS = re.compile(
     "["
@@ -64,6 +66,13 @@ DATA = (
 """What is typed on the way, names, values that a flag takes, and what the fake journey says."""
 COMMAND = re.compile(r"\s*\$ |\s*\S+$")
 """What must stay in one line, however long: a command, or a single word such as a path."""
+
+
+class FakeTerminal(StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @dataclass
@@ -211,14 +220,8 @@ def test_every_word_is_in_the_catalogue(begin: Callable[..., Walk]) -> None:
 
 
 def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
-    from io import StringIO
-
     from wizard.prompts.shower import Shower
     from wizard.run.events import Progress, StepFinished, StepStarted
-
-    class FakeTerminal(StringIO):
-        def isatty(self) -> bool:
-            return True
 
     out = FakeTerminal()
     shower = Shower(out, aloud=True)
@@ -250,6 +253,44 @@ def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
 )
 def test_signs_and_units_are_words(text: str, heard: str) -> None:
     assert spoken(text) == heard
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("23.5 GiB 중 1 KiB", "23.5기비바이트 중 1키비바이트"),
+        ("다운로드는 20 MB/s로 계산", "다운로드는 초당 20메가바이트로 계산"),
+        ("약 20 s, 50 ms", "약 20초, 50밀리초"),
+    ],
+)
+def test_units_are_words_in_korean_too_with_particles_behind_them(text: str, heard: str) -> None:
+    language.use("ko")
+    assert spoken(text) == heard
+
+
+def test_rows_that_are_too_wide_go_on_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", FakeTerminal())
+    monkeypatch.setenv("COLUMNS", "30")
+    rows = [("/new", "begin a new conversation now"), ("/edit [TEXT]", "ask anew")]
+    assert listed(rows).split("\n") == [
+        "/new          begin a new",
+        "              conversation now",
+        "/edit [TEXT]  ask anew",
+    ]
+    long = ("repetition_penalty", "none", "Above 1, what was there becomes less likely.")
+    assert listed([long, ("stop", "", "Texts.")]).split("\n") == [
+        "repetition_penalty  none",
+        "    Above 1, what was there",
+        "    becomes less likely.",
+        "stop",
+        "    Texts.",
+    ]
+
+
+def test_rows_stay_as_they_are_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", StringIO())
+    monkeypatch.setenv("COLUMNS", "30")
+    assert listed([("name", "text " * 20)]) == f"name  {'text ' * 20}".rstrip()
 
 
 def test_lines_are_broken_at_words_under_their_beginning_with_wide_characters_counted() -> None:

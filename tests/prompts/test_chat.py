@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environmen
 from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.prompts.chat import run_chat
-from wizard.prompts.lines import read_question
+from wizard.prompts.lines import forget_typed, read_question
 
 
 @pytest.fixture
@@ -235,12 +237,24 @@ def test_an_error_does_not_end_a_talk(tmp_path: Path) -> None:
             terminal.sees("> ")
             terminal.types("Hello?\r")
             terminal.sees("TW-C03: the server went away")
+            terminal.sees("  What to do: ")
         terminal.sees("> ")
         terminal.types(CTRL_D)
         assert terminal.ends() == 0
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_typed_while_nothing_was_asked_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "wb", buffering=0) as keys, os.fdopen(theirs) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        keys.write(b"impatient\n")
+        select.select([stdin], [], [], 20)
+        forget_typed()
+        keys.write(b"meant\n")
+        assert stdin.readline() == "meant\n"
 
 
 def test_ctrl_c_in_a_multi_line_question_gives_it_up() -> None:

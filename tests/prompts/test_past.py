@@ -74,6 +74,7 @@ def test_history_open_search_rename_and_delete(talk: Talk) -> None:
         ("/snippet perl", "TW-U24"),
         ("/logprobs many", "TW-U24"),
         ("/copy", "TW-U24"),
+        ("/copy cod", "TW-U24"),
         ("/load nowhere.json", "TW-U27"),
         ("/set min_p 2", "TW-U32"),
     ],
@@ -81,6 +82,23 @@ def test_history_open_search_rename_and_delete(talk: Talk) -> None:
 def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> None:
     assert refusal(talk, line) == code
     assert talk.conversation == SAID
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "todo"),
+    [
+        ("/logprobs 100", "100 cannot be used here", "Give 0 to 20."),
+        ("/open", "no conversation is named", "/history lists them; for example: /open 1"),
+        ("/history x", "x cannot be used here", "Give 1 to 10000."),
+        ("/copy cod", "cod cannot be copied", "Type /copy or /copy code."),
+        ("/set temperature x", "temperature must be a number", "Give it as /set temperature."),
+    ],
+)
+def test_what_is_refused_says_what_helps(talk: Talk, line: str, what: str, todo: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        command(talk, line)
+    assert what in raised.value.what
+    assert todo in raised.value.todo
 
 
 def test_a_private_chat_keeps_nothing_more(talk: Talk) -> None:
@@ -162,6 +180,7 @@ def test_copy_puts_the_answer_or_its_code_into_the_clipboard(talk: Talk, monkeyp
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("wizard.prompts.look.is_terminal", lambda _: True)
     talk.conversation = talk.conversation.said("user", "Code?").said("assistant", "Here:\n```sh\nls -l\n```\nDone.")
+    assert refusal(talk, "/copy cod") == "TW-U24"
     for line, wanted in (("/copy", "Here:\n```sh\nls -l\n```\nDone."), ("/copy code", "ls -l\n")):
         raw = command(talk, line).raw
         assert raw.startswith("\x1b]52;c;")

@@ -24,6 +24,7 @@ from wizard.advise import report
 from wizard.advise.advice import Advice, Memory, Note, Rejection, Speed, Wishes
 from wizard.advise.explain import figures
 from wizard.advise.ranking import advise
+from wizard.kernel import language
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import width
 from wizard.model.config import describe
@@ -263,6 +264,14 @@ def test_a_machine() -> None:
     assert "Some GPU, 80.0 GiB" in host_text(replace(CPU_HOST, gpus=(gpu,)))
     problem = Problem("TW-P02", "the driver is not loaded", "Load it.")
     assert "none (the driver is not loaded)" in host_text(replace(CPU_HOST, gpu_problem=problem))
+
+
+def test_a_machine_in_korean_has_straight_columns() -> None:
+    language.use("ko")
+    gpu, cpu, memory, *_ = host_text(CPU_HOST).splitlines()
+    assert gpu.startswith("GPU       ")
+    assert cpu.startswith("CPU       ")
+    assert memory.startswith("메모리    32.0")
 
 
 @given(st.text(), st.integers(20, 100))

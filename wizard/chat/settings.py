@@ -75,8 +75,8 @@ SETTINGS = (*CHAT, *MORE)
 """All that can be set of a conversation: the system prompt and the fields of `Sampling` but ``logprobs``."""
 
 
-def setting(name: str) -> Question:
-    """The question of the setting ``name``.
+def setting(name: str, form: str = "/set {name}") -> Question:
+    """The question of the setting ``name``, answered as ``form`` says.
 
     Raises:
         UsageError: TW-U24 if there is none of that name.
@@ -90,7 +90,7 @@ def setting(name: str) -> Question:
             tr("there is no setting {name}", name=plain(name)[:40]),
             f"{tr('Did you mean {name}?', name=near[0])} {there}" if near else there,
         )
-    return known[name]
+    return replace(known[name], flag=form.format(name=name))
 
 
 def parsed(pairs: Iterable[str]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def parsed(pairs: Iterable[str]) -> dict[str, Any]:
         UsageError: TW-U24 if there is no such setting, TW-U31 or TW-U32 if a value does not fit.
     """
     split = (one.partition("=") for one in pairs)
-    return {name: setting(name).parse(value) for name, _, value in split}
+    return {name: setting(name, "--set {name}=VALUE").parse(value) for name, _, value in split}
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from wizard.prompts import past
 from wizard.prompts.commands import command, is_command
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question
-from wizard.prompts.speech import folded
+from wizard.prompts.speech import folded, spoken
 from wizard.prompts.talk import Outcome, Talk
 from wizard.serve.endpoint import Endpoint
 
@@ -114,7 +114,7 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
                 return 0
             draft = outcome.edit or ""
         except WizardError as error:
-            _say(str(error))
+            _tell(str(error))
         except KeyboardInterrupt:  # at the prompt; during an answer it only stops that
             _say("" if interrupted else f"\n{tr(ONCE_MORE)}")
             if interrupted:
@@ -201,12 +201,12 @@ class _Asker:
             print(to_json(reply_data(question, reply, talk.endpoint.model)), flush=True)
         else:
             shown.end_line()
-            _say(figures(reply.stats))
+            _tell(figures(reply.stats))
         if reply.text or reply.stats:
             try:
                 talk.keep()
             except WorkspaceError as error:  # the answer is there; nothing more is kept
-                _say(str(error))
+                _tell(str(error))
         return reply
 
     def _take(self, reply: Reply, asked: Conversation) -> None:
@@ -282,6 +282,11 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "model": model,
         **({"logprobs": logprobs} if logprobs else {}),
     }
+
+
+def _tell(text: str) -> None:
+    """Say what is the wizard's own; what somebody wrote keeps its signs (`_say`)."""
+    _say(spoken(text) if is_terminal(sys.stderr) else text)
 
 
 def _say(text: str) -> None:

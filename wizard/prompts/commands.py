@@ -10,9 +10,10 @@ from wizard.chat.history import Kept
 from wizard.chat.settings import SETTINGS, answers_of, setting, with_answers
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.text import plain, table
+from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
 from wizard.prompts import look, past
+from wizard.prompts.speech import listed
 from wizard.prompts.talk import Outcome, Talk
 
 
@@ -48,7 +49,7 @@ def _help(talk: Talk, argument: str) -> Outcome:
     rows = [(usage, tr(text)) for usage, _, text in COMMANDS.values()]
     rows.append(("/multi", tr("write several lines, up to one with a single .")))
     more = tr("A line that ends with \\ goes on in the next one; what is pasted is one question with all its lines.")
-    return Outcome(f"{table(rows)}\n{more}")
+    return Outcome(f"{listed(rows)}\n{more}")
 
 
 def _system(talk: Talk, argument: str) -> Outcome:
@@ -62,7 +63,7 @@ def _set(talk: Talk, argument: str) -> Outcome:
         talk.conversation = with_answers(talk.conversation, {name: setting(name).parse(text)})
     now = answers_of(talk.conversation)
     shown = (one for one in SETTINGS if one is not SYSTEM)
-    return Outcome(table([(one.name, _value(now[one.name]), tr(one.help)) for one in shown]))
+    return Outcome(listed([(one.name, _value(now[one.name]), tr(one.help)) for one in shown]))
 
 
 def _value(value: object) -> str:
@@ -89,7 +90,7 @@ def _questions(talk: Talk, argument: str) -> Outcome:
         return Outcome(tr("Nothing is known about what this model answers best; ask it anything."))
     if not argument:
         rows = [(str(number), question) for number, question in enumerate(questions, 1)]
-        return Outcome(f"{table(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
+        return Outcome(f"{listed(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
     chosen = questions[past.number(argument, len(questions), tr("there is no question {text}", text=argument[:20])) - 1]
     return Outcome(f"> {plain(chosen)}", ask=chosen)
 

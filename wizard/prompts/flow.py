@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Wishes
-from wizard.advise.calibration import text
+from wizard.advise.calibration import rows
 from wizard.advise.explain import figures
 from wizard.advise.ranking import recommended
 from wizard.catalog.journeys import answered
@@ -54,7 +54,7 @@ from wizard.prompts.show import (
     plan_text,
     step_lessons,
 )
-from wizard.prompts.speech import fitted, say, say_command
+from wizard.prompts.speech import fitted, listed, say, say_command, spoken
 from wizard.prompts.talk import wanted
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
@@ -382,7 +382,7 @@ class _Flow:
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
         if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
-            say(f"\n{text(measured)}\n")
+            say(f"\n{listed([[spoken(cell) for cell in row] for row in rows(measured)])}\n")
         say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)
         self._passes("chat")

@@ -44,6 +44,14 @@ def read_question(read: Read, draft: str = "") -> str | None:
     return ""
 
 
+def forget_typed() -> None:
+    """Drop what was typed while nothing was asked: it is no answer to what is asked next."""
+    import termios
+
+    if is_terminal(sys.stdin):
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 def line_reader(*, visible: bool) -> Read:
     """Reads a line from the terminal; the prompt goes to standard error where standard output is for data.
 

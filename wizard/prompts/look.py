@@ -14,8 +14,9 @@ from wizard.chat.meter import meter
 from wizard.chat.settings import preset_of, with_answers, with_preset
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
-from wizard.kernel.text import is_terminal, table
+from wizard.kernel.text import is_terminal, plain
 from wizard.prompts.past import number
+from wizard.prompts.speech import listed
 from wizard.prompts.talk import Outcome, Talk
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -39,7 +40,7 @@ def preset(talk: Talk, argument: str) -> Outcome:
         return Outcome(tr("The preset is taken; /set and /system show and change it."))
     rows = [(one.name, tr(one.about) if one.about else tr("your own")) for one in presets.presets()]
     return Outcome(
-        f"{table(rows)}\n{tr('Take one with /preset NAME; keep the present settings with /preset save NAME.')}"
+        f"{listed(rows)}\n{tr('Take one with /preset NAME; keep the present settings with /preset save NAME.')}"
     )
 
 
@@ -69,11 +70,8 @@ def logprobs(talk: Talk, argument: str) -> Outcome:
             raise UsageError(
                 "TW-U24", tr("this model gives no log-probabilities"), tr("vLLM, llama.cpp and OpenAI's interface do.")
             )
-        wanted = (
-            0
-            if argument == "0"
-            else number(argument or "3", MOST_ALTERNATIVES, tr("{text} is no number", text=argument))
-        )
+        wrong = tr("{text} cannot be used here", text=argument[:20])
+        wanted = number(argument or "3", MOST_ALTERNATIVES, wrong, least=0)
         talk.conversation = with_answers(talk.conversation, {"logprobs": min(wanted, most)})
         return Outcome(tr("From the next answer on each token comes with its probability; /logprobs shows them."))
     if not talk.logprobs:
@@ -88,7 +86,7 @@ def logprobs(talk: Talk, argument: str) -> Outcome:
     ]
     mean = -sum(one.logprob for one in talk.logprobs) / len(talk.logprobs)
     perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(min(mean, LARGEST_EXPONENT)))
-    return Outcome(f"{table(rows)}\n{perplexity}")
+    return Outcome(f"{listed(rows)}\n{perplexity}")
 
 
 def snippet(talk: Talk, argument: str) -> Outcome:
@@ -107,6 +105,10 @@ def snippet(talk: Talk, argument: str) -> Outcome:
 
 def copy(talk: Talk, argument: str) -> Outcome:
     """The last answer, or its last block of code, into the terminal's clipboard (xterm's control sequence OSC 52)."""
+    if argument not in ("", "code"):
+        raise UsageError(
+            "TW-U24", tr("{text} cannot be copied", text=plain(argument)[:20]), tr("Type /copy or /copy code.")
+        )
     answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
     blocks = _FENCE.findall(answers[-1]) if answers else []
     if argument == "code" and not blocks:
@@ -119,8 +121,13 @@ def copy(talk: Talk, argument: str) -> Outcome:
         )
     text = str(blocks[-1]) if argument == "code" else answers[-1]
     raw = f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode()}\x07"
-    sent = ntr("{count:,} character sent", "{count:,} characters sent", len(text), count=len(text))
-    return Outcome(f"{sent}; {tr('a terminal that does not take OSC 52 ignores it.')}", raw=raw)
+    sent = ntr(
+        "{count:,} character sent; a terminal that does not take OSC 52 ignores it.",
+        "{count:,} characters sent; a terminal that does not take OSC 52 ignores them.",
+        len(text),
+        count=len(text),
+    )
+    return Outcome(sent, raw=raw)
 
 
 def _percent(logprob: float) -> str:

@@ -11,7 +11,8 @@ from wizard.chat.history import Entry, History, Kept
 from wizard.chat.report import figures
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
-from wizard.kernel.text import one_line, plain, table
+from wizard.kernel.text import one_line, plain
+from wizard.prompts.speech import listed
 from wizard.prompts.talk import Outcome, Talk
 
 LISTED = 20
@@ -28,7 +29,7 @@ def new(talk: Talk, argument: str) -> Outcome:
 
 def history(talk: Talk, argument: str) -> Outcome:
     """List the last conversations."""
-    limit = number(argument, 10_000, tr("{text} is no number", text=argument[:20])) if argument else LISTED
+    limit = number(argument, 10_000, tr("{text} cannot be used here", text=argument[:20])) if argument else LISTED
     entries = _history(talk).entries(limit=limit)
     if not entries:
         return Outcome(tr("No conversation is kept yet."))
@@ -123,21 +124,22 @@ def shown(conversation: Conversation) -> str:
     return "\n".join(lines)
 
 
-def number(text: str, greatest: int, wrong: str) -> int:
-    """A number that was typed, from 1 on.
+def number(text: str, greatest: int, wrong: str, least: int = 1) -> int:
+    """A number that was typed, from ``least`` on.
 
     Raises:
         UsageError: TW-U24, saying ``wrong``.
     """
-    if text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= greatest:
+    if text.isascii() and text.isdecimal() and least <= int(text[:9]) <= greatest:
         return int(text[:9])
-    raise UsageError("TW-U24", plain(wrong), tr("Give 1 to {count}.", count=greatest))
+    raise UsageError("TW-U24", plain(wrong), tr("Give {least} to {count}.", least=least, count=greatest))
 
 
 def _id(text: str) -> int:
-    return number(
-        text.removeprefix("#"), 10**9 - 1, tr("there is no kept conversation {number}", number=text[:20] or "?")
-    )
+    if not text:
+        todo = tr("/history lists them; for example: {example}", example="/open 1")
+        raise UsageError("TW-U24", tr("no conversation is named"), todo)
+    return number(text.removeprefix("#"), 10**9 - 1, tr("there is no kept conversation {number}", number=text[:20]))
 
 
 def _history(talk: Talk) -> History:
@@ -160,4 +162,4 @@ def _listed(talk: Talk, entries: Iterable[Entry]) -> str:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))
         here = "*" if one.id == talk.kept.id else ""
         rows.append((f"{one.id}{here}", day, one_line(one.model), one_line(one.title), one_line(one.found)))
-    return table(rows)
+    return listed(rows)

@@ -16,6 +16,7 @@ from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan
 from wizard.prompts.ask import Ask
 from wizard.prompts.interrupt import until_stopped
+from wizard.prompts.lines import forget_typed
 from wizard.prompts.shower import Shower
 from wizard.prompts.speech import say
 from wizard.run.events import Ready, StepFinished
@@ -107,7 +108,11 @@ class Run:
                     if isinstance(event, StepFinished) and event.outcome == "failed":
                         self._failed = event.step
 
-        if not until_stopped(drive(), LEAVING):
+        try:
+            whole = until_stopped(drive(), LEAVING)
+        finally:
+            forget_typed()
+        if not whole:
             shower.end()
             raise KeyboardInterrupt
         return ready[0]

@@ -61,7 +61,7 @@ Fit: TypeAlias = Callable[..., str]
 
 def host_text(host: Host, fit: Fit = wrapped) -> str:
     """A machine in a few lines."""
-    return "\n".join(fit(value, " " * 10, first=f"{name:<10}") for name, value in brief(host))
+    return "\n".join(fit(value, " " * 10, first=name + " " * max(1, 10 - width(name))) for name, value in brief(host))
 
 
 def advice_text(

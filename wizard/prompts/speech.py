@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
+from collections.abc import Iterable, Sequence
 
-from wizard.kernel.language import mark, ntr, tr
-from wizard.kernel.text import width, wrap
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import is_terminal, table, width, wrap
 
 SIGNS = {
     " · ": ", ",
@@ -38,7 +40,7 @@ UNITS = {
     "h": (mark("{n} hour"), mark("{n} hours")),
 }
 """Units of `wizard.kernel.units` → words for one and for more; B stays, for it is also billions of parameters."""
-_UNIT = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?) ({'|'.join(map(re.escape, UNITS))})(?![\w/-])")
+_UNIT = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?) ({'|'.join(map(re.escape, UNITS))})(?![A-Za-z0-9_/-])")
 _COMMAND = re.compile(r"\s*\$ ")
 
 
@@ -65,7 +67,7 @@ def _spoken(line: str) -> str:
 def _unit(found: re.Match[str]) -> str:
     number, unit = found.groups()
     one, many = UNITS[unit]
-    return ntr(one, many, 1 if number == "1" else 2, n=number)
+    return tr(one if number == "1" else many, n=number)
 
 
 def fitted(text: str, limit: int | None = None) -> str:
@@ -83,6 +85,23 @@ def folded(text: str, limit: int | None = None) -> str:
         start = line[: len(line) - len(line.lstrip())]
         hanging = start + "  " if line.lstrip().startswith("- ") else start
         lines.append(wrap(line, limit or columns(), first=start, indent=hanging))
+    return "\n".join(lines)
+
+
+def listed(rows: Iterable[Sequence[str]]) -> str:
+    """A table; where it is wider than the terminal, the last cell of a row goes on in lines of its own."""
+    rows = list(rows)
+    whole, limit = table(rows), columns()
+    if not is_terminal(sys.stderr) or all(width(line) <= limit for line in whole.split("\n")):
+        return whole
+    heads = table(row[:-1] for row in rows).split("\n")
+    start = max(map(width, heads)) + 2
+    lines = []
+    for head, row in zip(heads, rows, strict=True):
+        if start <= limit // 2:
+            lines.append(wrap(row[-1], limit, first=head + " " * (start - width(head)), indent=" " * start))
+        else:
+            lines.append(f"{head}\n{wrap(row[-1], limit, first='    ', indent='    ')}")
     return "\n".join(lines)
 
 
