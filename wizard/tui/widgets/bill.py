@@ -12,6 +12,8 @@ from wizard.tui.widgets.lines import Lines
 LEAST_WIDTH = 30
 """Cells; in fewer nothing is shown."""
 GAP = "  "
+NAME_WIDTH = 12
+"""Cells for the name of a part."""
 MARKS = {
     "weights": ("█", "$primary"),
     "cache": ("▓", "$secondary"),
@@ -52,7 +54,8 @@ class MemoryBill(Lines):
         lines = [*Content.assemble((bill_title(self._choice), "bold")).wrap(width), bar(memory, width)]
         for one in bill(memory):
             mark, style = MARKS[one.kind]
-            lines.append(Content.assemble((f"{mark} ", style), f"{one.name:<12}", (f"{size(one.bytes):>9}", "bold")))
+            name = Content(one.name).pad_right(NAME_WIDTH - Content(one.name).cell_length)
+            lines.append(Content.assemble((f"{mark} ", style), name, (f"{size(one.bytes):>9}", "bold")))
             explained = Content.assemble((one.about, "$text-muted"))
             if lines[-1].cell_length + len(GAP) + explained.cell_length <= width:
                 lines[-1] += Content(GAP) + explained
