@@ -227,12 +227,13 @@ def test_closed_standard_streams_are_no_defect(closed: str) -> None:
     assert done.stderr == ""
 
 
-def test_a_plan_that_is_not_accepted_does_nothing(gguf: str) -> None:
+@pytest.mark.parametrize("answer", ["n\r", "\x04"], ids=["no", "Ctrl-D"])
+def test_a_plan_that_is_not_accepted_does_nothing(gguf: str, answer: str) -> None:
     import pexpect
 
     child = pexpect.spawn(sys.executable, ["-m", "wizard", "up", gguf], encoding="utf-8", timeout=60)
-    child.expect(r"Go\?")
-    child.sendline("n")
+    child.expect(r"Go\? \[Y/n\] ")
+    child.send(answer)
     child.expect("TW-U06")
     child.expect(pexpect.EOF)
     child.close()

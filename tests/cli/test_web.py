@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
+from wizard.cli import main
 from wizard.cli.parser import parser
 from wizard.cli.web import command
 
@@ -25,6 +28,13 @@ def test_a_tab_s_wizard_gets_the_flags_that_were_given_and_no_others() -> None:
         *("--users=8", "--as-published"),
     ]
     assert command(parser().parse_args(["web", "--port", "9000", "--no-open"])) == [sys.executable, "-m", "wizard"]
+
+
+def test_a_machine_that_cannot_be_is_told_before_a_page_is_served(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["web", "--no-open", "--hardware", "nonsense"])
+    assert ended.value.code == 2
+    assert "TW-P" in capsys.readouterr().err
 
 
 def test_what_is_passed_on_is_understood() -> None:

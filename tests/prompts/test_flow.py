@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,6 +22,7 @@ from wizard.kernel.values import from_json
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.plan import Plan
 from wizard.plan.questions import BY_NAME
+from wizard.prompts.flow import run_prompts
 from wizard.prompts.options import not_here, ways
 from wizard.prompts.speech import spoken
 
@@ -38,6 +40,16 @@ def flow(workspace: Workspace) -> Iterator[Flow]:
     """Begins the questions in a terminal of their own, with these answers given."""
     with ExitStack() as stack:
         yield lambda *given, **more: stack.enter_context(Terminal("flow", str(workspace.root), *given, **more))
+
+
+def test_whoever_leaves_is_told_the_command_that_was_typed(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    command = "triton-wizard --workshop first-server --seat 2 --plain"
+    assert run_prompts(workspace, journey=FakeJourney(workspace.root), again=command) == 130
+    assert capsys.readouterr().err.endswith(f"Go on with:\n  $ {command}\n")
 
 
 def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) -> None:

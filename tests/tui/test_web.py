@@ -67,7 +67,9 @@ async def test_the_token_works_once_and_gives_a_cookie_that_no_script_and_no_oth
             assert cookie["samesite"] == "Strict"
             assert answer.headers["Referrer-Policy"] == "no-referrer"
             assert answer.headers["Cache-Control"] == "no-store"
-            assert page.address.partition("=")[2] not in await answer.text()
+            shown = await answer.text()
+            assert page.address.partition("=")[2] not in shown
+            assert 'rel="icon" href="data:,"' in shown  # nothing is asked for that is not there
         async with client.get(page.base) as answer:
             assert answer.status == 200
             policy = answer.headers["Content-Security-Policy"]

@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     arguments = Namespace(json="--json" in words, workspace=None)  # until they are read
     try:
         arguments = parser().parse_args(words)
+        arguments.words = tuple(words)
         from wizard.cli.commands import COMMANDS
 
         if arguments.profiles:
@@ -78,4 +79,5 @@ def _tell(error: WizardError, arguments: Namespace) -> None:
         print(to_json({"error": error.as_json()}), flush=True)
     else:
         # The stages name commands without knowing where the wizard is and which workspace it was told to use.
-        print(str(error).replace("`triton-wizard ", f"`{again(arguments)} "), file=sys.stderr)
+        text, mine = str(error), f"`{again(arguments)} "
+        print(text if mine in text else text.replace("`triton-wizard ", mine), file=sys.stderr)

@@ -17,3 +17,12 @@ def again(arguments: argparse.Namespace, *words: str) -> str:
     program = "triton-wizard" if on_path and Path(on_path).resolve() == mine.resolve() else str(mine)
     where = ("--workspace", arguments.workspace) if arguments.workspace else ()
     return shlex.join([program, *where, *words])
+
+
+def same(arguments: argparse.Namespace) -> str:
+    """The command that was typed, with all its flags."""
+    rest: list[str] = []
+    for before, word in zip(("", *arguments.words), arguments.words, strict=False):
+        if "--workspace" not in (before, word.partition("=")[0]):  # `again` says it
+            rest.append(word)
+    return again(arguments, *rest)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again
+from wizard.cli.again import again, same
 from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
@@ -43,7 +43,7 @@ def wizard(arguments: argparse.Namespace) -> int:
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
-        return run_prompts(workspace_of(arguments), answers=answers, **options)
+        return run_prompts(workspace_of(arguments), answers=answers, again=same(arguments), **options)
     from wizard.tui.app import run_tui
 
     return run_tui(workspace_of(arguments), answers=answers, **options)
@@ -111,9 +111,9 @@ def _ask_to_go(plan: Plan) -> None:
         raise UsageError("TW-U03", what, tr("Say --yes to accept it."))
     print(plan_text(plan), file=sys.stderr)
     print(f"\n{tr('Go?')} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (said := sys.stdin.readline().strip().lower()) not in ("", "y", "yes", "n", "no"):
+    while (said := sys.stdin.readline().lower()) and said.strip() not in ("", "y", "yes", "n", "no"):
         print(f"{tr('Please type y or n:')} ", end="", file=sys.stderr, flush=True)
-    if said.startswith("n"):
+    if not said or said.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
         raise CancelledError("TW-U06", tr("the plan was not accepted"), tr("Nothing was done; change it with flags."))
 
 
@@ -142,12 +142,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         raise CancelledError(
             "TW-U07",
             tr("stopped; what is done stays done"),
-            tr("Go on from here: `{command}`.", command=again(arguments, *_once_more(plan, arguments))),
+            tr("Go on from here: `{command}`.", command=same(arguments)),
         )
-
-
-def _once_more(plan: Plan, arguments: argparse.Namespace) -> tuple[str, ...]:
-    return ("demo",) if arguments.command == "demo" else ("up", plan.facts.ref)
 
 
 async def _events(events: AsyncGenerator[Event, None], show: Callable[[Event], None]) -> None:

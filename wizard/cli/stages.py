@@ -32,7 +32,8 @@ def workspace_of(arguments: argparse.Namespace) -> Workspace:
     return Workspace.at(arguments.workspace)
 
 
-def _host(arguments: argparse.Namespace) -> Host:
+def host_of(arguments: argparse.Namespace) -> Host:
+    """The machine that the command is about."""
     from wizard import journey
 
     return journey.probe(workspace_of(arguments), hardware=arguments.hardware)
@@ -42,7 +43,7 @@ def probe(arguments: argparse.Namespace) -> int:
     """`triton-wizard probe`."""
     from pathlib import Path
 
-    host = _host(arguments)
+    host = host_of(arguments)
     if arguments.save:
         from wizard.probe.hardware import save
 
@@ -86,7 +87,7 @@ def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
 
     said = answered(arguments.ref, wishes_given(arguments), journey.journeys())
     facts = journey.model(arguments.ref, offline=arguments.offline)
-    host = _host(arguments)
+    host = host_of(arguments)
     past = journey.calibration(workspace_of(arguments))
     return host, facts, journey.advise(host, facts, wishes(said), past)
 
@@ -160,7 +161,7 @@ def speed(arguments: argparse.Namespace) -> int:
         arguments.pp or 1,
     )
     load = Load(arguments.concurrency, arguments.isl, arguments.osl)
-    found = journey.speed(_host(arguments), facts, setup, load, provider=arguments.provider)
+    found = journey.speed(host_of(arguments), facts, setup, load, provider=arguments.provider)
     if arguments.json:
         print_json(found)
     else:
@@ -194,7 +195,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
 def _best_model(arguments: argparse.Namespace) -> str:
     from wizard import journey
 
-    usable = [one for one in journey.suggestions(_host(arguments), offline=arguments.offline) if one.usable]
+    usable = [one for one in journey.suggestions(host_of(arguments), offline=arguments.offline) if one.usable]
     if not usable:
         todo = tr("Name one: `triton-wizard up MODEL`.")
         raise UsageError("TW-U04", tr("no model can be suggested for this machine"), todo)

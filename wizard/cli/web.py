@@ -16,6 +16,7 @@ PASSED_ON = ("workspace", "profiles", "hardware", "language", "workshop", "seat"
 
 def web(arguments: argparse.Namespace) -> int:
     """Serve it until Ctrl-C; what was said here is said to every wizard that is started."""
+    from wizard.cli.stages import host_of
     from wizard.plan.answers import read_answers
 
     try:
@@ -28,8 +29,10 @@ def web(arguments: argparse.Namespace) -> int:
             tr("the wizard in a browser needs a package that is not installed: {package}", package=error.name),
             tr("Install it: `pip install 'triton-wizard[web]'`."),
         ) from error
-    if arguments.answers:
-        read_answers(arguments.answers)  # what is wrong in it is told here, not in a page
+    if arguments.answers:  # what is wrong is told here, not in a page
+        read_answers(arguments.answers)
+    if arguments.hardware:
+        host_of(arguments)
     serve(command(arguments), port=arguments.port, browser=not arguments.no_open)
     return 0
 

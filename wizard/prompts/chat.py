@@ -14,12 +14,12 @@ from wizard.chat.history import History, Kept
 from wizard.chat.report import figures
 from wizard.kernel.errors import CancelledError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.text import is_terminal, make_printable, plain
+from wizard.kernel.text import is_terminal, plain
 from wizard.kernel.values import to_data, to_json
 from wizard.prompts import past
 from wizard.prompts.commands import command, is_command
 from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.lines import line_reader, read_question
+from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import folded, spoken
 from wizard.prompts.talk import Outcome, Talk
 from wizard.serve.endpoint import Endpoint
@@ -76,9 +76,7 @@ def run_chat(
     """
     if journey is None:
         from wizard import journey
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if stream is not None:
-            make_printable(stream)
+    tolerate_odd_encodings()
     talk = Talk(endpoint, conversation or Conversation(), lambda: journey.served(endpoint), history, keep)
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed

@@ -22,7 +22,7 @@ from wizard.chat.history import History
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
-from wizard.kernel.text import make_printable, one_line
+from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.lesson import of_stage
@@ -42,6 +42,7 @@ from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
+from wizard.prompts.lines import tolerate_odd_encodings
 from wizard.prompts.options import as_value, not_here, now, suggestion, ways
 from wizard.prompts.run import Run, save
 from wizard.prompts.show import (
@@ -74,6 +75,7 @@ def run_prompts(
     journey: Any = None,
     workshop: Workshop | None = None,
     explain: bool = False,
+    again: str = "",
 ) -> int:
     """Go the whole way from the machine to a chat, in a terminal.
 
@@ -85,20 +87,19 @@ def run_prompts(
         journey: What to use instead of `wizard.journey`.
         workshop: What a facilitator decided; its pins are among the answers.
         explain: Say before each stage and each step what it does.
+        again: The command that begins it again, for whoever leaves.
 
     Returns:
         The exit status: 0, or 130 if the user left; the answers are kept then.
     """
     if journey is None:
         from wizard import journey
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if stream is not None:
-            make_printable(stream)
+    tolerate_odd_encodings()
     flow = _Flow(journey, workspace, dict(answers or {}), workshop or Workshop(), offline=offline, explain=explain)
     try:
         return flow.go(hardware)
     except (KeyboardInterrupt, EOFError):
-        return flow.left()
+        return flow.left(again)
 
 
 class _Flow:
@@ -161,14 +162,14 @@ class _Flow:
                 if endpoint is not None:
                     return self._chat(endpoint)
 
-    def left(self) -> int:
-        """The user leaves: keep the answers and say how to go on."""
+    def left(self, again: str) -> int:
+        """The user leaves: keep the answers and say how to go on, with the command ``again`` if there is one."""
         said = ["", tr("Stopped; what is done stays done.")]
         if self.answers:
             with suppress(WizardError, OSError):  # a workspace that cannot be written is told when it is needed
                 file = save_answers(self.workspace, self.answers)
                 said.append(tr("Your answers are kept in {file}.", file=file))
-        said += [tr("Go on with:"), f"  $ {self._again('--plain')}"]
+        said += [tr("Go on with:"), f"  $ {again or self._again('--plain')}"]
         print(fitted("\n".join(said)), file=sys.stderr)
         return CancelledError.exit_code
 

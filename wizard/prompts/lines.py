@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from wizard.kernel.text import is_terminal
+from wizard.kernel.text import is_terminal, make_printable
 
 PROMPT, MORE = "> ", ". "
 END_OF_LINES = "."
@@ -42,6 +42,13 @@ def read_question(read: Read, draft: str = "") -> str | None:
             line = read(MORE, "")
         return "\n".join([*lines, line])
     return ""
+
+
+def tolerate_odd_encodings() -> None:
+    """Replace what a standard stream's encoding does not have, instead of failing."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if stream is not None:
+            make_printable(stream)
 
 
 def forget_typed() -> None:

@@ -193,8 +193,9 @@ class WebWizard(Server):  # type: ignore[misc]
 
     def _let_in(self) -> web.Response:
         """A page that leads to the wizard: a redirect would still count as sent by whoever made the link (Strict)."""
-        link = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><a href="/">{}</a>'
-        response = web.Response(text=link.format(escape(self.title)), content_type="text/html")
+        icon = '<link rel="icon" href="data:,">'  # or the browser asks for one, which is not there
+        link = f'<!DOCTYPE html>{icon}<meta http-equiv="refresh" content="0;url=/"><a href="/">{escape(self.title)}</a>'
+        response = web.Response(text=link, content_type="text/html")
         self.gate.give_session(response)
         return response
 

@@ -1,0 +1,33 @@
+"""Commands that can be pasted."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+
+from wizard.cli import _tell
+from wizard.cli.again import again, same
+from wizard.kernel.errors import CancelledError
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["up", "demo", "--users", "8"], "up demo --users 8"),
+        (["--workspace", "my folder", "--workshop=lab", "--plain"], "--workspace 'my folder' --workshop=lab --plain"),
+        (["up", "--workspace=my folder", "demo"], "--workspace 'my folder' up demo"),
+    ],
+)
+def test_the_same_command_has_every_flag_and_the_workspace_once(words: list[str], said: str) -> None:
+    workspace = "my folder" if "workspace" in str(words) else None
+    assert same(Namespace(words=words, workspace=workspace)).partition(" ")[2] == said
+
+
+def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = Namespace(words=["up", "demo"], workspace="/w", json=False)
+    _tell(CancelledError("TW-U07", "stopped", f"Go on from here: `{same(arguments)}`."), arguments)
+    _tell(CancelledError("TW-U07", "stopped", "See `triton-wizard status`."), arguments)
+    said = capsys.readouterr().err
+    assert f"`{again(arguments)} up demo`" in said
+    assert f"`{again(arguments)} status`" in said
