@@ -5,9 +5,10 @@
 The wizard runs in a pseudo terminal and chats with `token_server.py`, a process of its own that sends 500 tokens per
 second (4 characters and an event of HTTP each) of headings, paragraphs, lists, tables and code. This script is the
 terminal. It notes the clock and writes a character into the terminal that nothing else on the screen has (a braille
-pattern, another one for every key); the program under test notes the clock when it hands the picture that has this
-character to its terminal. The pauses between keys are those of a person who types quickly. The kernel's queue of keys
-and the turns of three processes are in the figure; the way of the picture to the terminal, and its drawing, are not.
+pattern, another one for every key), and goes on typing as a person who types quickly does, whether the character is
+shown or not. It notes the clock of the read that brought the last byte of this character. So everything between the
+keyboard and the terminal is in the figure, the kernel's queues and the turns of three processes too; what a terminal
+takes to draw is not.
 
 Processor time per token: that of the wizard while the answer streams, less that of a program that reads the same
 stream with the same client and shows nothing, by the tokens that came in that time.
@@ -23,12 +24,12 @@ import os
 import random
 import re
 import resource
-import select
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from bisect import bisect_left
 from pathlib import Path
 
 from streaming import Terminal
@@ -44,29 +45,37 @@ HERE = Path(__file__).parent
 
 
 class Keyboard(Terminal):
-    """A terminal that looks for characters in what is written, without a picture: it adds nothing to the time."""
+    """A terminal that keeps what is written, without a picture of it: that adds nothing to the time."""
 
-    def until_written(self, wanted: bytes, seconds: float = 30.0) -> float:
-        """The clock of the read after which ``wanted`` was written.
+    def __init__(self, argv: list[str], *, columns: int, rows: int) -> None:
+        super().__init__(argv, columns=columns, rows=rows)
+        self.written = bytearray()
+        self.came: list[tuple[int, float]] = []
+        """How much was written after each read, and the read's clock."""
+
+    def _next(self, deadline: float) -> float | None:
+        found = self.piece(deadline)
+        if found is None:
+            return None
+        self.written += found[1]
+        self.came.append((len(self.written), found[0]))
+        return found[0]
+
+    def until_written(self, wanted: bytes, seconds: float = 30.0) -> None:
+        """Read on until ``wanted`` is written, or was.
 
         Raises:
             TimeoutError: It never was.
         """
-        deadline, seen = time.monotonic() + seconds, b""
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([self._master], [], [], left)[0]:
-                seen = seen[-len(wanted) :] + os.read(self._master, 1 << 16)
-                if wanted in seen:
-                    return time.monotonic()
-        raise TimeoutError(wanted.decode())
+        deadline = time.monotonic() + seconds
+        while wanted not in self.written:
+            if self._next(deadline) is None:
+                raise TimeoutError(wanted.decode())
 
-    def drain(self, seconds: float) -> bytes:
-        """Read on for ``seconds``."""
-        deadline, seen = time.monotonic() + seconds, b""
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([self._master], [], [], left)[0]:
-                seen += os.read(self._master, 1 << 16)
-        return seen
+    def clock_of(self, wanted: bytes) -> float:
+        """The clock of the read after which ``wanted`` stood there first."""
+        end = self.written.index(wanted) + len(wanted)
+        return self.came[bisect_left(self.came, (end, 0.0))][1]
 
 
 def server(tokens: int) -> tuple[subprocess.Popen[str], str]:
@@ -96,58 +105,37 @@ def read_only(url: str) -> float:
     return (ended.ru_utime - begun.ru_utime + ended.ru_stime - begun.ru_stime) * 1e3 / count
 
 
-def typed(terminal: Keyboard, keys: int, sure: random.Random, notes: Path) -> list[float]:
+def typed(terminal: Keyboard, keys: int, sure: random.Random) -> list[float]:
     """Milliseconds from key to picture."""
     pressed = {}
     for pattern in PATTERNS[:keys]:
-        terminal.drain(sure.uniform(0.04, 0.12))
-        pressed[pattern] = terminal.press(chr(pattern).encode())
-    terminal.drain(1.0)
-    lines = [line.split() for line in notes.read_text(encoding="ascii").splitlines()]
-    drawn = {int(pattern): float(clock) for clock, pattern in lines}
-    return [(drawn[pattern] - clock) * 1e3 for pattern, clock in pressed.items()]
+        terminal.rest(sure.uniform(0.04, 0.12))
+        character = chr(pattern).encode()
+        pressed[character] = terminal.press(character)
+    terminal.until_written(character)
+    return [(terminal.clock_of(character) - clock) * 1e3 for character, clock in pressed.items()]
 
 
-def under_test(folder: str, url: str) -> int:
-    """The wizard, which notes when each pattern is first in a picture."""
-    import streaming
-    from textual.drivers.linux_driver import LinuxDriver
-
-    notes = Path(folder, "notes").open("w", encoding="ascii", buffering=1)  # noqa: SIM115 - open until the end
-    write = LinuxDriver.write
-    seen: set[str] = set()
-
-    def noting(self: LinuxDriver, data: str) -> None:
-        for found in set(re.findall("[\u2801-\u28fe]", data)) - seen:
-            seen.add(found)
-            notes.write(f"{time.monotonic()} {ord(found)}\n")
-        write(self, data)
-
-    LinuxDriver.write = noting  # type: ignore[method-assign]
-    sys.argv = ["streaming.py", "chat", folder, url]
-    return streaming.main()
-
-
-def tokens_shown(written: bytes) -> int:
+def tokens_shown(terminal: Keyboard) -> int:
     """The count of tokens that was shown last."""
-    counts = re.findall(rb"([\d,]+) tokens", written)
+    counts = re.findall(rb"([\d,]+) tokens", terminal.written)
     return int(counts[-1].replace(b",", b"")) if counts else 0
 
 
 def streamed(url: str, keys: int, columns: int, rows: int) -> tuple[list[float], float, float]:
     """Times of keys; milliseconds of processor time for each token while nobody types; tokens per second."""
     with tempfile.TemporaryDirectory() as folder:
-        terminal = Keyboard([__file__, "--under-test", folder, url], columns=columns, rows=rows)
+        terminal = Keyboard([str(HERE / "streaming.py"), "chat", folder, url], columns=columns, rows=rows)
         try:
             terminal.until_written(b"sk something")
-            terminal.drain(2.0)
+            terminal.rest(2.0)
             terminal.press(b"Go\r")
             terminal.until_written(b" tokens")
-            terminal.drain(5.0)  # the answer is long by now, and everything is loaded
-            first, begun, taken = tokens_shown(terminal.drain(1.0)), time.monotonic(), terminal.cpu_seconds()
-            last = tokens_shown(terminal.drain(8.0))
-            cpu, wall = terminal.cpu_seconds() - taken, time.monotonic() - begun
-            times = typed(terminal, keys, random.Random(5), Path(folder, "notes"))
+            terminal.rest(6.0)  # the answer is long by now, and everything is loaded
+            first, begun, taken = tokens_shown(terminal), time.monotonic(), terminal.cpu_seconds()
+            terminal.rest(8.0)
+            last, cpu, wall = tokens_shown(terminal), terminal.cpu_seconds() - taken, time.monotonic() - begun
+            times = typed(terminal, keys, random.Random(5))
             return times, cpu * 1e3 / (last - first), (last - first) / wall
         finally:
             terminal.end()
@@ -155,15 +143,12 @@ def streamed(url: str, keys: int, columns: int, rows: int) -> tuple[list[float],
 
 def main() -> int:
     """Measure and print; the exit status says whether the bars are kept."""
-    if sys.argv[1:2] == ["--under-test"]:
-        return under_test(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=240, help=f"at most {MOST_KEYS} (240)")
     parser.add_argument("--size", default="120x40", help="columns x rows (120x40)")
     given = parser.parse_args()
     columns, rows = map(int, given.size.split("x"))
     keys = min(given.keys, MOST_KEYS)
-    os.environ.pop("PYTHONUNBUFFERED", None)  # with it Python loses what a terminal does not take at once
     processes = [server(100_000), server(BASE_TOKENS)]
     try:
         found, cpu_ms, rate = streamed(processes[0][1], keys, columns, rows)

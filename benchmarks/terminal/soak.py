@@ -1,11 +1,12 @@
 """Memory of the wizard while it streams for a long time: lines of a build in one process, an answer in another.
 
-    python benchmarks/terminal/soak.py [--minutes N]
+    python benchmarks/terminal/soak.py [--minutes N] [--share 0.2]
 
 Both run in pseudo terminals: the build with the wizard's own engine and `streaming.LINES_PER_S` lines per second, the
 chat with a server of this script that sends `TOKENS_PER_S` tokens per second (OpenAI's protocol), in answers of
-`TOKENS` tokens, each in a conversation of its own: one that goes on keeps what was said. Printed are the resident set
-sizes, and at the end their slopes after warm-up, by least squares. Bar: less than `BAR_KIB` KiB per minute, both.
+`ANSWER_S` seconds, each in a conversation of its own: one that goes on keeps what was said. Printed are the resident set
+sizes, and at the end their slopes after warm-up, by least squares. Where others work on the machine, a ``--share`` of
+both rates leaves them some of it. Bar: less than `BAR_KIB` KiB per minute, both.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from pathlib import Path
 from streaming import LINES_PER_S, Terminal
 
 TOKENS_PER_S = 500
-TOKENS = 2_000
-"""Of one answer."""
+ANSWER_S = 4
+"""Seconds that one answer takes."""
 INTERVAL_S = 10.0
 WARM_UP = 0.3
 """Share of the time that is left out of the slope."""
@@ -32,8 +33,9 @@ BAR_KIB = 256.0
 
 
 class Tokens(BaseHTTPRequestHandler):
-    """Says the same to everybody, at `TOKENS_PER_S`."""
+    """Says the same to everybody, ``rate`` tokens per second."""
 
+    rate = TOKENS_PER_S
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:
@@ -52,10 +54,10 @@ class Tokens(BaseHTTPRequestHandler):
         self.end_headers()
         begun = time.monotonic()
         try:
-            for number in range(TOKENS):
+            for number in range(self.rate * ANSWER_S):
                 word = "\n\n" if number % 60 == 59 else f"word{number % 97} "
                 self._piece({"index": 0, "delta": {"content": word}, "finish_reason": None})
-                time.sleep(max(0.0, begun + (number + 1) / TOKENS_PER_S - time.monotonic()))
+                time.sleep(max(0.0, begun + (number + 1) / self.rate - time.monotonic()))
             self._piece({"index": 0, "delta": {}, "finish_reason": "stop"})
             self.wfile.write(b"data: [DONE]\n\n")
         except OSError:  # the wizard has gone
@@ -94,15 +96,21 @@ def main() -> int:
     """Stream, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60.0, help="how long (60)")
-    seconds = parser.parse_args().minutes * 60
+    parser.add_argument("--share", type=float, default=1.0, help="of the full rates (1)")
+    given = parser.parse_args()
+    seconds, lines_per_s, Tokens.rate = (
+        given.minutes * 60,
+        int(LINES_PER_S * given.share),
+        int(TOKENS_PER_S * given.share),
+    )
     server = ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     program = str(Path(__file__).with_name("streaming.py"))
     found: dict[str, list[tuple[float, float]]] = {"build": [], "chat": []}
-    print(f"{LINES_PER_S:,} lines/s and {TOKENS_PER_S} tokens/s for {seconds / 60:g} minutes", flush=True)
+    print(f"{lines_per_s:,} lines/s and {Tokens.rate} tokens/s for {seconds / 60:g} minutes", flush=True)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        build = Terminal([program, "build", one], columns=120, rows=40)
+        build = Terminal([program, "build", one, str(lines_per_s)], columns=120, rows=40)
         chat = Terminal([program, "chat", other, url], columns=120, rows=40)
         try:
             build.until(lambda _text: build.numbers())
@@ -111,7 +119,7 @@ def main() -> int:
             while (now := time.monotonic() - begun) < seconds:
                 ask(chat)
                 for terminal in (build, chat):
-                    terminal.rest(INTERVAL_S / 2)
+                    terminal.skip(INTERVAL_S / 2)
                 for name, terminal in (("build", build), ("chat", chat)):
                     found[name].append((now / 60, terminal.resident_bytes() / 1024))
                 print(

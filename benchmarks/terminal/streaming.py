@@ -1,6 +1,6 @@
 """The wizard in a terminal of its own while it streams: lines of a build, or tokens of an answer.
 
-As a script it is the program under test: ``streaming.py build WORKSPACE`` or ``streaming.py chat WORKSPACE URL``.
+As a script it is the program under test: ``streaming.py build WORKSPACE [LINES_PER_S]`` or ``streaming.py chat WORKSPACE URL``.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ while True:
 """Writes so many lines per second for ever, each with its number; what it is late with it makes up for."""
 
 
-def plan(workspace: Workspace) -> Plan:
-    """A first step that only writes, and others that the cursor can go to."""
+def plan(workspace: Workspace, rate: int) -> Plan:
+    """A first step that only writes ``rate`` lines per second, and others that the cursor can go to."""
     facts = ModelFacts("lines", "folder", "/nowhere", "lines", None, None)
     memory = Memory(0, 0, 0, 0, 0, 0, 0)
     choice = Choice("llamacpp", "native", "Q8_0", None, "f16", 1, 1, 1, 1, "none", memory)
-    say = Command((sys.executable, "-c", EMITTER.format(rate=LINES_PER_S)))
+    say = Command((sys.executable, "-c", EMITTER.format(rate=rate)))
     step = Step("lines", "Write lines", "To see how the screen keeps up.", (say,), Done(), Estimate(3600.0))
     never = (Step(name, f"Then {name}", "It never comes to it.", (), Done(), Estimate(1.0)) for name in ("one", "two"))
     return Plan("lines", str(workspace.root), "lines", facts, choice, (step, *never))
@@ -59,10 +59,12 @@ def plan(workspace: Workspace) -> Plan:
 class BuildApp(WizardApp):
     """Begins with the build, which is carried out by the wizard's own engine."""
 
+    rate = LINES_PER_S
+
     @work
     async def _walk(self) -> None:
         flow = Flow(self, self.journey, self.workspace)
-        stage: Stage | None = partial(flow.build, plan(self.workspace), back=flow.welcome)
+        stage: Stage | None = partial(flow.build, plan(self.workspace, self.rate), back=flow.welcome)
         while stage is not None:
             stage = await stage()
 
@@ -116,14 +118,20 @@ class Terminal:
                 return
             self._pieces.put((time.monotonic(), piece))
 
-    def _next(self, deadline: float) -> float | None:
-        """Take a piece, if one comes before ``deadline``; returns when it came."""
+    def piece(self, deadline: float) -> tuple[float, bytes] | None:
+        """Take a piece, if one comes before ``deadline``, and when it came; it will not be in the picture."""
         try:
-            came, piece = self._pieces.get(timeout=max(0.0, deadline - time.monotonic()))
+            return self._pieces.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             return None
-        self._stream.feed(piece)
-        return came
+
+    def _next(self, deadline: float) -> float | None:
+        """Draw a piece, if one comes before ``deadline``; returns when it came."""
+        found = self.piece(deadline)
+        if found is None:
+            return None
+        self._stream.feed(found[1])
+        return found[0]
 
     def press(self, keys: bytes) -> float:
         """Send ``keys``; returns the clock just before."""
@@ -147,6 +155,12 @@ class Terminal:
         """Let the program work for ``seconds`` and keep the picture up to date."""
         deadline = time.monotonic() + seconds
         while self._next(deadline) is not None:
+            pass
+
+    def skip(self, seconds: float) -> None:
+        """Let the program work for ``seconds`` and read what it writes, without a picture of it."""
+        deadline = time.monotonic() + seconds
+        while self.piece(deadline) is not None:
             pass
 
     @property
@@ -183,6 +197,8 @@ def main() -> int:
     app = BuildApp(workspace) if kind == "build" else ChatApp(workspace)
     if isinstance(app, ChatApp):
         app.url = rest[0]
+    elif rest:
+        app.rate = int(rest[0])
     return app.run() or 0
 
 
