@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+from pathlib import Path
 
 import pytest
 
 from tests import pseudo
+from wizard.cli import main
 from wizard.cli.argparse_words import WORDS
 from wizard.cli.commands import COMMANDS
 from wizard.cli.parser import parser
@@ -55,6 +57,21 @@ def test_every_word_of_the_help_is_in_the_catalogue(name: str, monkeypatch: pyte
     words = {word for word in COMMANDS if word} | NAMES | {line.strip() for line in typed}
     values = {value for line in usage for value in line.partition(name or "COMMAND")[2].replace("|", " ").split()}
     assert pseudo.escaped(said, words | {one for one in values if len(one) > 2 and not one.startswith("[-")}) == []
+
+
+def test_names_at_the_beginning_of_a_korean_line_keep_their_capitals() -> None:
+    assert "how many people at the same time. " in helped()
+    language.use("ko")
+    said = helped()
+    assert "KV 캐시 형식. " in said
+    assert "Triton 이미지의 릴리스. " in said
+
+
+def test_what_was_made_is_listed_in_korean(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "environments" / "llamacpp").mkdir(parents=True)
+    with pytest.raises(SystemExit):
+        main(["--workspace", str(tmp_path), "--language", "ko", "clean"])
+    assert capsys.readouterr().out.startswith("환경  llamacpp")
 
 
 @pytest.mark.parametrize("arguments", [["chat", "--max-tokens", "many"], ["nonsense"], ["model"], ["chat", "--seed"]])

@@ -9,7 +9,7 @@ from typing import Any
 from wizard import __version__
 from wizard.cli.argparse_words import translate_argparse
 from wizard.kernel.errors import EXIT_CODES
-from wizard.kernel.language import LANGUAGES, mark, tr
+from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
 from wizard.kernel.text import width, wrap
 from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
@@ -105,7 +105,8 @@ def _add_wishes(one: argparse.ArgumentParser, default: Any = None) -> None:
 def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
     """The flag that answers ``question``; ``lower`` is its own default, in words."""
     text, what_for = tr(question.text), tr(question.help)
-    about = f"{text[0].lower()}{text[1:].rstrip('?')}. {what_for}".replace("%", "%%")
+    begun = text[0].lower() if used() == "en" else text[0]  # elsewhere a capital may be a name's
+    about = f"{begun}{text[1:].rstrip('?')}. {what_for}".replace("%", "%%")
     if question.kind == "confirm":
         group.add_argument(question.flag, action="store_true", default=default, help=about)
         return

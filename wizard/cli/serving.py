@@ -17,12 +17,20 @@ from wizard.cli.again import again, same
 from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 
 if TYPE_CHECKING:
     from wizard.plan.plan import Plan
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
+
+KINDS = {
+    "server": mark("server"),
+    "environment": mark("environment"),
+    "model": mark("model"),
+    "container": mark("container"),
+}
+"""Kind of `wizard.run.clean.Item` → what people read."""
 
 
 def wizard(arguments: argparse.Namespace) -> int:
@@ -290,7 +298,7 @@ def clean(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"removed": arguments.yes, "items": found, "images": images})
         return 0
-    rows = [(one.kind, one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
+    rows = [(tr(KINDS[one.kind]), one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
     print(table(rows) or tr("nothing in {folder}", folder=workspace.root))
     for image in images:
         words = {"image": image.name, "size": size(image.bytes), "command": shlex.join(image.remove)}
