@@ -110,10 +110,38 @@ async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
 
 
 def test_what_cannot_be_compared_is_not() -> None:
-    measured = ChatView(Conversation(), stats=SLOW)
-    silent = ChatView(Conversation(), stats=Stats(None, 0.1, 2.0, "stop"))
-    assert "as fast" not in comparison(("a", measured), ("b", silent)).plain
+    asked_both = Conversation().said("user", "Q")
+    measured = ChatView(asked_both, stats=SLOW)
+    silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
+    said = comparison(("a", measured), ("b", silent)).plain
+    assert "as fast" not in said
+    assert "a takes 2.0 s in all · b takes 2.5 s in all · a begins after 90 ms" in said
     assert "Both are about as fast" in comparison(("a", measured), ("b", measured)).plain
+    assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
+    for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
+        assert "is compared here" in comparison(("a", measured), ("b", early)).plain
+
+
+async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its_side_is_named() -> None:
+    made = both()
+    async with chatting(made, (140, 40)) as (pilot, chat):
+        await asked(pilot, "First", chat)
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await pilot.pause()
+        assert "What second answers is not kept" in notes(pilot)
+        assert "is compared here" in words(chat, "#comparison")
+        await pilot.press("ctrl+r")
+        await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.busy)
+        assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
+        assert "find, copy, save, log: this one" in words(chat, "#first .name")
+        assert "not kept" in words(chat, "#second .name")
+        await pilot.press("f7")
+        await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
+        await pilot.pause()
+        assert "Log of demo" in words(chat, "LogPanel > .name")
 
 
 async def test_the_log_is_followed_beside_the_chat(tmp_path: Path) -> None:

@@ -194,12 +194,13 @@ def test_the_gauge_warns_near_the_end_and_says_what_is_an_estimate(usage: Usage,
 
 
 def test_an_answer_that_comes_is_measured_meanwhile() -> None:
-    live = Live(10.0, 10.5, 12.5, 101)
+    live = Live(10.5, 12.5, 101, 0.5)
     said = figures(ChatView(Conversation(), busy="answering", live=live)).plain
     for part in ("50.0 tokens/s", "first token after 500 ms", "101 tokens", "Esc stops it"):
         assert part in said
-    early = figures(ChatView(Conversation(), busy="answering", live=Live(10.0, 10.5, 10.6, 4))).plain
+    early = figures(ChatView(Conversation(), busy="answering", live=Live(10.5, 10.6, 4))).plain
     assert "tokens/s" not in early
+    assert "first token" not in early
 
 
 async def test_a_message_that_does_not_fit_says_so_and_stays() -> None:

@@ -15,7 +15,7 @@ from wizard.chat.history import History
 from wizard.kernel.errors import WorkspaceError
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens.chat import ChatScreen
-from wizard.tui.screens.chat_windows import ConversationsScreen
+from wizard.tui.screens.chat_kept import ConversationsScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.widgets.conversations import Conversations

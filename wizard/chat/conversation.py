@@ -298,6 +298,7 @@ class Chunk:
         logprobs: Of tokens since the last piece, where they were asked for and the server gives them. They may be
             ahead of the text, of which the beginning of a stop text is held back.
         request: What was sent; only in the first one that is no ``note``. See `wizard.chat.snippet`.
+        ttft_s: Of this answer as in `Stats`; None while no text came.
     """
 
     text: str
@@ -306,3 +307,4 @@ class Chunk:
     tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
     request: Request | None = None
+    ttft_s: float | None = None

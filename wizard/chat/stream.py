@@ -244,5 +244,5 @@ async def _measured(
             if piece.text and first is None:
                 first = elapsed
             stats = Stats(piece.tokens, first, elapsed, piece.finish) if piece.finish else None
-            yield Chunk(piece.text, stats, tokens=piece.tokens, logprobs=piece.logprobs, request=sent)
+            yield Chunk(piece.text, stats, tokens=piece.tokens, logprobs=piece.logprobs, request=sent, ttft_s=first)
             sent = None

@@ -40,16 +40,16 @@ class Live:
     """An answer that comes, as it is measured here meanwhile; times are seconds of one clock.
 
     Attributes:
-        began: When the question was sent.
         first: When the first piece of text came; None while none has.
         now: When it was looked at last.
         tokens: So far, as the server counts them; None where it does not say.
+        ttft_s: As in `wizard.chat.conversation.Stats`: without what was done here before the question went out.
     """
 
-    began: float
     first: float | None = None
     now: float = 0.0
     tokens: int | None = None
+    ttft_s: float | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -111,8 +111,8 @@ def _live(live: Live | None) -> list[str]:
     parts: list[str] = []
     if live.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=live.tokens_per_s))
-    if live.first is not None and live.first > live.began:
-        parts.append(tr("first token after {time}", time=_short(live.first - live.began)))
+    if live.ttft_s is not None:
+        parts.append(tr("first token after {time}", time=_short(live.ttft_s)))
     if live.tokens:
         parts.append(ntr("{count:,} token", "{count:,} tokens", live.tokens, count=live.tokens))
     return parts
@@ -176,31 +176,43 @@ def gauge(usage: Usage, width: int) -> Content:
 
 
 def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Content:
-    """Two answers to the same question in one line: which came faster, and which began sooner."""
-    rates = [view.stats.tokens_per_s if view.stats else None for _name, view in (one, other)]
-    if rates[0] is None or rates[1] is None:
+    """Two answers to the same question in one line, once both have ended: which came faster, which began sooner."""
+    named = [(one_line(name), view) for name, view in (one, other)]
+    if any(view.busy or not view.said("user") for _name, view in named):
         said = tr("The same question goes to both; what is measured is compared here.")
         return Content.assemble((said, "$text-muted"))
-    (fast, rate), (slow, least) = sorted(
-        ((one_line(one[0]), rates[0]), (one_line(other[0]), rates[1])), key=lambda each: each[1], reverse=True
-    )
-    if rate < 1.05 * least:
-        said = tr("Both are about as fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
-    else:
-        said = tr(
-            "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
-            fast=fast,
-            slow=slow,
-            times=rate / least,
-            rate=rate,
-            least=least,
-        )
-    words = [
-        tr("{name} begins after {time}", name=one_line(name), time=_short(view.stats.ttft_s))
-        for name, view in (one, other)
-        if view.stats and view.stats.ttft_s is not None
+    measured = [(name, view.stats) for name, view in named if view.stats is not None]
+    if len(measured) < len(named):
+        without = next(name for name, view in named if view.stats is None)
+        said = tr("Nothing is compared: the answer of {name} is not complete.", name=without)
+        return Content.assemble((said, "$text-muted"))
+    begins = [
+        tr("{name} begins after {time}", name=name, time=_short(stats.ttft_s))
+        for name, stats in measured
+        if stats.ttft_s is not None
     ]
-    return Content(" · ".join([said, *words])).stylize("bold $accent", 0, len(said))
+    first = _rates(measured) or " · ".join(
+        tr("{name} takes {time} in all", name=name, time=_short(stats.total_s)) for name, stats in measured
+    )
+    return Content(" · ".join([first, *begins])).stylize("bold $accent", 0, len(first))
+
+
+def _rates(measured: list[tuple[str, Stats]]) -> str:
+    """Which of two is faster, and by how much; empty if a server does not count its tokens."""
+    rates = [(name, stats.tokens_per_s) for name, stats in measured if stats.tokens_per_s is not None]
+    if len(rates) < len(measured):
+        return ""
+    (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
+    if rate < 1.05 * least:
+        return tr("Both are about as fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
+    return tr(
+        "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
+        fast=fast,
+        slow=slow,
+        times=rate / least,
+        rate=rate,
+        least=least,
+    )
 
 
 def refuses_clipboard(environ: Mapping[str, str] = os.environ) -> str:

@@ -21,12 +21,10 @@ from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, collector
 from wizard.tui.chat_calls import Calls
-from wizard.tui.chat_view import ChatEnd, ChatView, comparison, gauge
+from wizard.tui.chat_view import ChatEnd, ChatView, gauge
 from wizard.tui.keeping import Keeping
-from wizard.tui.screens.chat_reading import ChatReading
-from wizard.tui.screens.chat_windows import ConversationsScreen
+from wizard.tui.screens.chat_kept import ChatKept
 from wizard.tui.screens.modal import AskScreen
-from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.find_here import FindHere
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
@@ -34,11 +32,9 @@ from wizard.tui.widgets.talk import Talk
 
 TINY = 12
 """Lines of a terminal below which everything that can go goes."""
-ROOM_FOR_LIST = 120
-"""Columns from which on the list of conversations stands beside the chat."""
 
 
-class ChatScreen(ChatReading):
+class ChatScreen(ChatKept):
     """Dismissed with how it goes on; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -78,18 +74,13 @@ class ChatScreen(ChatReading):
     def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.endpoint, self.calls = endpoint, calls
-        self.talk = self._talk_with(endpoint, conversation or Conversation(), "first")
-        self.rival: Talk | None = None
-        """The model that answers beside this one."""
+        self.talk = self.talk_with(endpoint, conversation or Conversation(), "first")
         self.keeping = Keeping(calls.history, endpoint, private=calls.private, kept=calls.kept)
         self._file = f"{endpoint.name}.md"
         """Where the conversation is saved; what the user typed last time is offered again."""
         self._edits = False
         """Whether what is written takes the place of the last question."""
         self._meter: Meter | None = None
-
-    def _talk_with(self, endpoint: Endpoint, conversation: Conversation, name: str) -> Talk:
-        return Talk(endpoint, partial(self.calls.send, endpoint), conversation, clock=self.calls.clock, id=name)
 
     @property
     def view(self) -> ChatView:
@@ -99,16 +90,6 @@ class ChatScreen(ChatReading):
     @view.setter
     def view(self, view: ChatView) -> None:
         self.talk.view = view
-
-    @property
-    def talks(self) -> list[Talk]:
-        """Everyone who answers."""
-        return [self.talk, self.rival] if self.rival else [self.talk]
-
-    @property
-    def busy(self) -> bool:
-        """Whether somebody answers, or the server is stopped."""
-        return any(talk.view.busy for talk in self.talks)
 
     def compose(self) -> ComposeResult:
         """Transcript, offered questions, the field to write in, and figures."""
@@ -128,7 +109,7 @@ class ChatScreen(ChatReading):
         collector.rarely()
         self.query_one("#sought", Input).placeholder = tr("Find in this conversation")
         self.query_one(Prompt).focus()
-        self._show()
+        self.show_state()
         self._meet()
 
     @work(exclusive=True, group="served")
@@ -153,15 +134,11 @@ class ChatScreen(ChatReading):
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
         """Send what was written."""
         self.query_one(Prompt).waits = True
-        self._ask(message.text)
+        self._send(message.text)
 
-    def _ask(self, text: str) -> None:
+    def _send(self, text: str) -> None:
         again, self._edits = self._edits, False
-        for talk in self.talks:
-            if again and talk.view.said("user"):
-                talk.ask_again(text)
-            else:
-                talk.ask(text)
+        self.ask(text, again=again)
 
     def on_prompt_previous(self) -> None:
         """Bring the last question back to be changed and asked anew."""
@@ -184,7 +161,7 @@ class ChatScreen(ChatReading):
         """Ask the chosen question."""
         self.query_one(Prompt).focus()
         if not self.busy and self.view.served:
-            self._ask(self.view.served.questions[event.option_index])
+            self._send(self.view.served.questions[event.option_index])
 
     # What the keys do
 
@@ -227,106 +204,26 @@ class ChatScreen(ChatReading):
 
     def action_again(self) -> None:
         """Answer the last question once more."""
-        for talk in self.talks:
-            if talk.view.said("user"):
-                talk.ask_again()
+        self.ask(self.view.said("user")[-1], again=True)
 
     def action_edit(self) -> None:
         """Bring the last question back; what is sent then takes its place."""
         self._edits = True
         self.query_one(Prompt).write(self.view.said("user")[-1])
-        self._show()
+        self.show_state()
 
     def action_unedit(self) -> None:
         """Leave the last question as it was."""
         self._edits = False
         self.query_one(Prompt).text = ""
-        self._show()
+        self.show_state()
 
     def action_version(self, by: int) -> None:
         """Show another way in which the last turn went."""
         every, now = self.view.conversation.versions()
         if 0 <= now + by < len(every):
             self.talk.choose(now + by)
-            self._keep()
-
-    def action_new(self) -> None:
-        """Begin another conversation; settings and system prompt stay."""
-        self._begin(private=self.keeping.private)
-
-    def action_private(self) -> None:
-        """Begin another conversation that is not kept, or that is kept again."""
-        self._begin(private=not self.keeping.private)
-
-    def _begin(self, *, private: bool) -> None:
-        self.keeping.begin(private=private)
-        for talk in self.talks:
-            old = talk.view.conversation
-            talk.show(replace(old, messages=tuple(each for each in old.messages if each.role == "system")))
-        self._show()
-
-    def change(self, conversation: Conversation) -> None:
-        """Answer in another way from here on."""
-        self.talk.change(conversation)
-        if self.rival is not None:
-            old = self.rival.view.conversation.with_system(conversation.system)
-            self.rival.change(replace(old, sampling=conversation.sampling))
-        self._show()
-
-    @work(exclusive=True, group="list")
-    async def action_conversations(self) -> None:
-        """Show the kept conversations, or hide them: beside the chat where there is room, else in a window."""
-        if self.query(Conversations):
-            await self.query_one(Conversations).remove()
-            self.action_write()
-        elif self.size.width >= ROOM_FOR_LIST:
-            await self.query_one("#talk-row").mount(Conversations(self.keeping), before=0)
-            self.query_one("#search").focus()
-        elif (number := await self.app.push_screen_wait(ConversationsScreen(self.keeping))) is not None:
-            await self._open(number)
-
-    async def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
-        """Go on with it."""
-        await self._open(message.number)
-        self.action_write()
-
-    async def _open(self, number: int) -> None:
-        if self.busy:
-            self.notify(tr("An answer is coming: stop it first."), severity="warning")
-            return
-        try:
-            conversation = await self.keeping.open(number)
-        except WizardError as error:
-            self.tell(error)
-            return
-        self.talk.show(conversation)
-        if self.rival is not None:
-            self.rival.show(replace(conversation, messages=conversation.messages[: bool(conversation.system)]))
-        self._show()
-
-    @work(group="keep")
-    async def _keep(self) -> None:
-        """Keep the conversation; if that fails, say so and keep on chatting."""
-        try:
-            await self.keeping.save(self.view.conversation)
-        except WizardError as error:
-            self.tell(error)
-        for one in self.query(Conversations):
-            one.find()
-
-    @work(exclusive=True, group="form")
-    async def action_compare(self) -> None:
-        """Let a second model answer the same questions beside this one; pressed again, it leaves."""
-        if self.rival is not None:
-            rival, self.rival = self.rival, None
-            await rival.remove()
-        elif (endpoint := await self.choose_server()) is not None:
-            old = self.view.conversation
-            same = replace(old, messages=old.messages[: bool(old.system)])
-            self.rival = self._talk_with(endpoint, same, "second")
-            await self.query_one("#talks").mount(self.rival)
-        self.set_class(self.rival is not None, "-compares")
-        self._show()
+            self.keep()
 
     def action_restart(self) -> None:
         """Start the server again and come back."""
@@ -377,12 +274,14 @@ class ChatScreen(ChatReading):
     def on_talk_changed(self, message: Talk.Changed) -> None:
         """Show the state; keep what was said."""
         if message.new.note and message.new.note != message.old.note:
-            self.notify(message.new.note, markup=False)
+            title = plain(message.talk.endpoint.name) if self.rival is not None else ""
+            self.notify(message.new.note, title=title, markup=False)
         if message.talk is self.talk and message.old.busy == "answering" and not message.new.busy:
-            self._keep()
-        self._show()
+            self.keep()
+        self.show_state()
 
-    def _show(self) -> None:
+    def show_state(self) -> None:
+        """Show the state."""
         view, prompt = self.view, self.query_one(Prompt)
         name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
         private = ("  " + tr("◉ private: nothing is kept"), "$warning") if self.keeping.private else ""
@@ -393,10 +292,7 @@ class ChatScreen(ChatReading):
         prompt.set_arrows(back=bool(view.said("user")), offered=offered)
         prompt.waits = self.busy
         prompt.border_title = tr("Edit the last question") if self._edits else ""
-        line = self.query_one("#comparison", Static)
-        line.display = self.rival is not None
-        if self.rival is not None:
-            line.update(comparison((self.endpoint.name, view), (self.rival.endpoint.name, self.rival.view)))
+        self.show_comparison()
         self._count()
         self.refresh_bindings()
 

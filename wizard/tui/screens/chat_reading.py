@@ -31,7 +31,8 @@ class ChatReading(ChatWindows):
         if self.query(LogPanel):
             await self.query_one(LogPanel).remove()
         else:
-            await self.query_one("#talk-row").mount(LogPanel(self.endpoint.log, Tail(self.endpoint.log).read))
+            one = self.endpoint
+            await self.query_one("#talk-row").mount(LogPanel(one.name, one.log, Tail(one.log).read))
 
     def action_find(self) -> None:
         """Find in this conversation."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from wizard.catalog.presets import Preset, remove
 from wizard.catalog.presets import save as keep_preset
@@ -33,44 +29,13 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.widgets.chrome import KeyBar
-from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.talk import Talk
 
-URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
-MODEL = Question(
-    "model", "text", mark("Model"), "", otherwise=mark("the only one there"), help=mark("Its name on that server.")
-)
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
 ALTERNATIVES = 5
 """Tokens beside the chosen one whose probabilities are asked for."""
 SET = tuple(one.name for one in fields(Sampling) if any(one.name == question.name for question in CHAT))
 """Settings that the form asks for; the others stay as they are."""
-
-
-class ConversationsScreen(ModalScreen["int | None"]):
-    """Kept conversations in a window; dismissed with the one to go on with."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", mark("Close"), id="chat.close_list")]
-
-    def __init__(self, keeping: Keeping) -> None:
-        super().__init__()
-        self._list = Conversations(keeping)
-
-    def compose(self) -> ComposeResult:
-        """The list and its keys."""
-        with Vertical(classes="window") as window:
-            window.border_title = tr("Conversations on this machine")
-            yield self._list
-            yield KeyBar()
-
-    def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
-        """Go on with it."""
-        self.dismiss(message.number)
-
-    def action_close(self) -> None:
-        """Go on with the present one."""
-        self.dismiss(None)
 
 
 class ChatWindows(StageScreen[ChatEnd]):
@@ -197,29 +162,3 @@ class ChatWindows(StageScreen[ChatEnd]):
             self.notify(tr("They come with the next answer"))
         else:
             self.notify(tr("This server says nothing of probabilities"), severity="warning")
-
-    async def choose_server(self) -> Endpoint | None:
-        """Ask which model answers beside this one; None if none does."""
-        try:
-            found = await background.call(self.calls.others)
-        except WizardError as error:
-            self.tell(error)
-            found = []
-        others = [one for one in found if one.name != self.endpoint.name]
-        choices = [(one.name, tr("{name} on {address}", name=one.name, address=one.http)) for one in others]
-        choices.append(("/", tr("Another server, by its address")))
-        answer = await self.app.push_screen_wait(AskScreen(tr("Which model answers beside this one?"), choices))
-        if answer != "/":
-            return next((one for one in others if one.name == answer), None)
-        given: dict[str, object] | None = {}
-        while given is not None:
-            given = await self.app.push_screen_wait(FormScreen(tr("A server elsewhere"), [URL, MODEL], given))
-            if given:
-                model = given.get("model")
-                try:
-                    return await background.call(
-                        partial(self.calls.at, str(given["url"]), str(model) if model else None)
-                    )
-                except WizardError as error:
-                    self.tell(error)
-        return None

@@ -24,17 +24,19 @@ class LogPanel(Vertical):
     """Reads only while it is shown.
 
     Args:
+        server: Its name.
         path: Of the log; empty where there is none on this machine.
         read: New lines since the last time; called in a thread.
     """
 
-    def __init__(self, path: str, read: Callable[[], list[str]]) -> None:
+    def __init__(self, server: str, path: str, read: Callable[[], list[str]]) -> None:
         super().__init__(id="beside")
-        self._path, self._read = path, read
+        self._server, self._path, self._read = server, path, read
 
     def compose(self) -> ComposeResult:
         """Where it is, and what it says."""
-        yield Static(Content(plain(self._path) or tr("no log on this machine")), classes="name")
+        where = self._path or tr("no log on this machine")
+        yield Static(Content(plain(tr("Log of {name}: {where}", name=self._server, where=where))), classes="name")
         yield LiveLog()
 
     def on_mount(self) -> None:

@@ -69,7 +69,7 @@ class Talk(Vertical):
 
     def compose(self) -> ComposeResult:
         """Name, turns, error, figures."""
-        yield Static(Content(plain(self.endpoint.name)), classes="name")
+        yield Static(classes="name")
         yield Transcript()
         yield ErrorPanel()
         yield Figures()
@@ -83,6 +83,11 @@ class Talk(Vertical):
         """Show what was said before."""
         self.transcript.show(self.view.conversation.messages)
         self._show()
+
+    def say_name(self, words: str) -> None:
+        """Say who answers here, and ``words`` of it; seen only beside another one."""
+        named = Content.assemble(plain(self.endpoint.name), (f"  {words}", "$text-muted not bold"))
+        self.query_one(".name", Static).update(named)
 
     # What the user does
 
@@ -126,7 +131,7 @@ class Talk(Vertical):
     @work(exclusive=True, group="answer")
     async def _answer(self, asked: Conversation) -> None:
         """Stream the answer to ``asked``."""
-        live = Live(self._clock(), now=self._clock())
+        live = Live()
         self.view = ChatView(asked, self.view.served, busy="answering", live=live, questions=False)
         turn = self.transcript.say(Turn("assistant", grows=True))
         self._looks = self.set_interval(LOOK_S, lambda: self._look(live))
@@ -154,7 +159,7 @@ class Talk(Vertical):
         self.logprobs += chunk.logprobs
         self.request = chunk.request or self.request
         first = self._clock() if live.first is None and chunk.text else live.first
-        return replace(live, first=first, tokens=chunk.tokens or live.tokens)
+        return replace(live, first=first, tokens=chunk.tokens or live.tokens, ttft_s=chunk.ttft_s)
 
     def _look(self, live: Live) -> None:
         self.view = replace(self.view, live=replace(live, now=self._clock()))
