@@ -4,9 +4,9 @@
 
 Both run in pseudo terminals: the build with the wizard's own engine and `streaming.LINES_PER_S` lines per second, the
 chat with a server of this script that sends `TOKENS_PER_S` tokens per second (OpenAI's protocol), in answers of
-`ANSWER_S` seconds, each in a conversation of its own: one that goes on keeps what was said. Printed are the resident set
-sizes, and at the end their slopes after warm-up, by least squares. Where others work on the machine, a ``--share`` of
-both rates leaves them some of it. Bar: less than `BAR_KIB` KiB per minute, both.
+`ANSWER_S` seconds, each in a conversation of its own: one that goes on keeps what was said. Printed are the resident
+set sizes, and at the end their slopes after warm-up, by least squares. Where others work on the machine, a ``--share``
+of both rates leaves them some of it. Bar: less than `BAR_KIB` KiB per minute, both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The wizard in a terminal of its own while it streams: lines of a build, or tokens of an answer.
 
-As a script it is the program under test: ``streaming.py build WORKSPACE [LINES_PER_S]`` or ``streaming.py chat WORKSPACE URL``.
+As a script it is the program under test: ``streaming.py build WORKSPACE [LINES_PER_S]`` or
+``streaming.py chat WORKSPACE URL``.
 """
 
 from __future__ import annotations
