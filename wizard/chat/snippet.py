@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from wizard.chat.ask import API_KEY
 from wizard.chat.wire import Tensor
-from wizard.kernel.text import plain
+from wizard.kernel.language import tr
+from wizard.kernel.text import plain, table
 from wizard.serve.endpoint import Endpoint
 
 Kind: TypeAlias = Literal["curl", "python", "urllib"]
@@ -68,10 +69,14 @@ def elsewhere(endpoint: Endpoint, request: Request | None = None) -> str:
     lines += [
         question,
         "",
-        f"HTTP     {endpoint.http}",
-        f"gRPC     {endpoint.grpc}",
-        f"Metrics  http://{endpoint.host}:{endpoint.ports.metrics}/metrics",
-        f"Log      {endpoint.log}",
+        table(
+            (
+                ("HTTP", endpoint.http),
+                ("gRPC", endpoint.grpc),
+                (tr("Metrics"), f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics"),
+                (tr("Log"), endpoint.log),
+            )
+        ),
     ]
     return plain("\n".join(lines))
 

@@ -209,7 +209,10 @@ class AdviceScreen(StageScreen[Choice]):
         """Every number of the choice, with its formula and its source."""
         if self.view.choice is not None:
             found = self._explain(self.view.choice)
-            text = "\n\n".join(f"{one.name} = {one.result}\n  = {one.formula}\n  Source: {one.source}" for one in found)
+            text = "\n\n".join(
+                f"{one.name} = {one.result}\n  = {one.formula}\n  {tr('Source: {source}', source=one.source)}"
+                for one in found
+            )
             title = tr("Why these numbers · {way}", way=report.choice_title(self.view.choice))
             self.app.push_screen(ReaderScreen(title, text or tr("There is no formula for these numbers.")))
 
