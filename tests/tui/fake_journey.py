@@ -22,6 +22,7 @@ from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
 from wizard.chat.template import ServedModel
+from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.units import size
@@ -426,6 +427,8 @@ class FakeJourney:
     answer: str = ANSWER
     hold_chat: bool = False
     """Whether an answer never ends by itself."""
+    wire: Wire = OWN
+    """How the served model is asked."""
     chat_error: WizardError | None = None
     chat_stats: dict[str, Stats] = field(default_factory=dict)
     """Name of a server → what its answers are measured at, if not as all others'."""
@@ -537,7 +540,7 @@ class FakeJourney:
         return [Status(one.name, "ready", one, "") for one in self.running]
 
     def served(self, endpoint: Endpoint) -> ServedModel:
-        return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0)
+        return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0, self.wire)
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         if self.stop_error is not None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from textual.widgets import Static
 
 from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
 from tests.tui.walking import StillApp, answered, asked, choose, screen, to_chat, to_machine, wait_for
 from wizard.chat.conversation import Conversation, Sampling, Stats
+from wizard.chat.settings import SETTINGS
+from wizard.chat.wire import OWN, OWN_KINDS
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
 from wizard.tui.build_view import Phase
 from wizard.tui.chat_view import ChatView, figures, still_running
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.chat_windows import GROUPS
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.welcome import WelcomeScreen
@@ -153,7 +158,7 @@ async def test_settings_are_checked_and_used_and_the_system_prompt_stays_after_c
         await pilot.pause()
         await pilot.pause()
         assert "temperature cannot be 9" in str(form.query_one("#about", Static).render())
-        await pilot.press("backspace", *"0.5", "down", "down", "ctrl+u", *"64", "down", "7", "enter")
+        await pilot.press("backspace", *"0.5", *["down"] * 4, "7", *["down"] * 4, "ctrl+u", *"64", "enter")
         await screen(pilot, ChatScreen)
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
@@ -163,6 +168,33 @@ async def test_settings_are_checked_and_used_and_the_system_prompt_stays_after_c
         assert "System: Be [brief]" in shown(chat)
     assert made.asked[0].sampling == Sampling(0.5, 0.95, 64, 7)
     assert [message.content for message in made.asked[0].messages] == ["Be [brief]", "Q"]
+
+
+def test_the_form_has_every_setting_once() -> None:
+    assert sorted(name for _heading, names in GROUPS for name in names) == sorted(one.name for one in SETTINGS)
+
+
+async def test_every_setting_can_be_set_and_one_that_the_model_does_not_take_stays_and_says_so() -> None:
+    taken = tuple((name, kind) for name, kind in OWN_KINDS.items() if name not in ("min_p", "presence_penalty"))
+    made = FakeJourney(wire=replace(OWN, kinds=taken))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        before = replace(chat.view.conversation, sampling=Sampling(min_p=0.5))
+        chat.talk.change(before)
+        await pilot.press("ctrl+t")
+        form = await screen(pilot, FormScreen)
+        texts = [str(one.render()) for one in form.query(".text")]
+        assert [text for text in texts if "not with this server" in text] == [
+            "Min-p · not with this server",
+            "Presence penalty · not with this server",
+        ]
+        await pilot.press(*["down"] * 3, *"40", "down", "down", *"1.1", "down", *"0.2", "down", "down", *"END|[/]")
+        await pilot.press("enter")
+        await screen(pilot, ChatScreen)
+        await wait_for(pilot, lambda: chat.view.conversation.sampling.top_k)
+        assert chat.view.conversation.sampling == Sampling(
+            top_k=40, min_p=0.5, repetition_penalty=1.1, frequency_penalty=0.2, stop=("END", "[/]")
+        )
 
 
 async def test_the_last_answer_and_its_code_are_copied() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 from wizard.catalog.presets import Preset
 from wizard.catalog.presets import preset as find
+from wizard.chat.ask import Ask
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.history import History, Kept
+from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
@@ -101,6 +103,24 @@ def parsed(pairs: Iterable[str]) -> dict[str, Any]:
     """
     split = (one.partition("=") for one in pairs)
     return {name: setting(name, "--set {name}=VALUE").parse(value) for name, _, value in split}
+
+
+def untaken(served: ServedModel) -> list[str]:
+    """Names of settings that the model has no input for."""
+    every = Ask(
+        served.name,
+        "",
+        1,
+        temperature=1.0,
+        top_p=1.0,
+        seed=0,
+        top_k=1,
+        min_p=0.0,
+        repetition_penalty=1.0,
+        presence_penalty=0.0,
+        frequency_penalty=0.0,
+    )
+    return served.wire.lacks(every)
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from textual import work
 
 from wizard.catalog.presets import Preset, remove
 from wizard.catalog.presets import save as keep_preset
-from wizard.chat.conversation import Conversation, Sampling
-from wizard.chat.conversation import conversation as begun
+from wizard.chat.conversation import Conversation
 from wizard.chat.saving import FILE, save, target
+from wizard.chat.settings import SETTINGS, answers_of, preset_of, untaken, with_answers, with_preset
 from wizard.chat.snippet import KINDS, elsewhere, snippet
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
-from wizard.kernel.values import to_data
-from wizard.plan.questions import CHAT, Question
+from wizard.plan.questions import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
 from wizard.tui.chat_calls import Calls
@@ -34,8 +33,13 @@ from wizard.tui.widgets.talk import Talk
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
 ALTERNATIVES = 5
 """Tokens beside the chosen one whose probabilities are asked for."""
-SET = tuple(one.name for one in fields(Sampling) if any(one.name == question.name for question in CHAT))
-"""Settings that the form asks for; the others stay as they are."""
+GROUPS = (
+    (mark("Who answers"), ("system",)),
+    (mark("Which token comes next"), ("temperature", "top_p", "top_k", "min_p", "seed")),
+    (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
+    (mark("Where it ends"), ("max_tokens", "stop")),
+)
+"""All settings, as they stand together."""
 
 
 class ChatWindows(StageScreen[ChatEnd]):
@@ -58,16 +62,28 @@ class ChatWindows(StageScreen[ChatEnd]):
     @work(exclusive=True, group="form")
     async def action_tune(self) -> None:
         """Change how the model answers."""
-        old = self.talk.view.conversation
-        present = {**to_data(old.sampling), "system": old.system or None}
-        pinned = self.guide.workshop.pin
-        answers = await self.app.push_screen_wait(FormScreen(tr("How the model answers"), CHAT, present, pinned))
-        if answers is None:
-            return
-        first = str(answers.pop("system", ""))
-        defaults = Sampling()
-        wanted: dict[str, Any] = {name: answers.get(name, getattr(defaults, name)) for name in SET}
-        self.change(replace(old.with_system(first), sampling=replace(old.sampling, **wanted)))
+        view = self.talk.view
+        known = {one.name: one for one in SETTINGS}
+        form = FormScreen(
+            tr("How the model answers"),
+            [known[name] for _heading, names in GROUPS for name in names],
+            answers_of(view.conversation),
+            self.guide.workshop.pin,
+            {names[0]: tr(heading) for heading, names in GROUPS},
+            dict.fromkeys(untaken(view.served) if view.served else (), tr("not with this server")),
+        )
+        answers = await self.app.push_screen_wait(form)
+        if answers is not None:
+            self._set(lambda: with_answers(view.conversation, {name: answers.get(name) for name in known}))
+
+    def _set(self, made: Callable[[], Conversation]) -> bool:
+        """Answer as ``made`` says, or say why that cannot be."""
+        try:
+            self.change(made())
+        except WizardError as error:
+            self.tell(error)
+            return False
+        return True
 
     @work(exclusive=True, group="form")
     async def action_presets(self) -> None:
@@ -91,20 +107,15 @@ class ChatWindows(StageScreen[ChatEnd]):
             self._take(next(one for one in found if one.name == answer))
 
     def _take(self, preset: Preset) -> None:
-        made = begun({**preset.sampling, "system": preset.system})
-        old = self.talk.view.conversation
-        logprobs = old.sampling.logprobs if made.sampling.logprobs is None else made.sampling.logprobs
-        self.change(replace(old.with_system(preset.system), sampling=replace(made.sampling, logprobs=logprobs)))
-        self.notify(tr("Answers are “{name}” from here on", name=preset.name), markup=False)
+        if self._set(lambda: with_preset(self.talk.view.conversation, preset)):
+            self.notify(tr("Answers are “{name}” from here on", name=preset.name), markup=False)
 
     async def _keep_preset(self) -> None:
         answers = await self.app.push_screen_wait(FormScreen(tr("Keep as a preset"), [NAME], {}))
         if not answers:
             return
         now = self.talk.view.conversation
-        defaults = to_data(Sampling())
-        others = {name: value for name, value in to_data(now.sampling).items() if value != defaults[name]}
-        preset = Preset(str(answers["name"]), one_line(now.system)[:60], now.system, others)
+        preset = preset_of(str(answers["name"]), now, one_line(now.system)[:60])
         try:
             path: Path = await background.call(partial(keep_preset, preset))
         except WizardError as error:

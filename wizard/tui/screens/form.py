@@ -44,6 +44,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         answers: Mapping[str, object],
         pinned: Mapping[str, object] | None = None,
         headings: Mapping[str, str] | None = None,
+        shut: Mapping[str, str] | None = None,
     ) -> None:
         """Ask ``questions``.
 
@@ -53,11 +54,13 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
             answers: The present answers, by name.
             pinned: Answers that a facilitator gave, which cannot be changed.
             headings: Name of the first question of a group → what stands above the group.
+            shut: Name of a question whose answer stays as it is → why.
         """
         super().__init__()
         self._headings = headings or {}
-        self._title, self._questions, self._pinned = title, questions, pinned or {}
-        answers = {**answers, **self._pinned}
+        self._title, self._questions = title, questions
+        self._shut = {**(shut or {}), **dict.fromkeys(pinned or {}, tr(PINNED))}
+        answers = {**answers, **(pinned or {})}
         self._fields = {one.name: _field(one, answers.get(one.name)) for one in questions}
         self._texts = {one.name: Static(Content(tr(one.text)), classes="text") for one in questions}
 
@@ -140,10 +143,10 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         answers, _wrong = self._given()
         for question in self._questions:
             field, matters = self._fields[question.name], question.when(answers)
-            fixed = question.name in self._pinned
-            if field.disabled == (matters and not fixed):
-                field.disabled = not field.disabled
-                note = f" · {tr(PINNED)}" if fixed else "" if matters else f" · {tr(NO_EFFECT)}"
+            why = self._shut.get(question.name, "" if matters else tr(NO_EFFECT))
+            if field.disabled != bool(why):
+                field.disabled = bool(why)
+                note = f" · {why}" if why else ""
                 self._texts[question.name].update(Content.assemble(tr(question.text), (note, "$text-muted")))
         self.refresh_bindings()
 
