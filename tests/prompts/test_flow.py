@@ -144,6 +144,19 @@ def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
     terminal.leaves()
 
 
+@pytest.mark.parametrize("pasted", ["org/none", " org/none\n", "org/none\r\n"])
+def test_what_is_pasted_at_a_menu_is_typed_into_the_line_below(flow: Flow, pasted: str) -> None:
+    terminal = flow()
+    terminal.sees(MODEL)
+    terminal.sees("takes the marked one)")
+    terminal.pastes(pasted)
+    terminal.sees("or press Enter for 1: ")
+    terminal.sees("org/none")
+    terminal.types(ENTER)
+    terminal.sees("there is no model 'org/none'")
+    terminal.leaves()
+
+
 def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> None:
     large, *silent = (
         replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)

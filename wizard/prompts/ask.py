@@ -120,9 +120,10 @@ def _menu(text: str, titles: list[str], first: int) -> int | str:
     keys = KeyBindings()
 
     @keys.add(Keys.Any)
+    @keys.add(Keys.BracketedPaste)  # else it goes unseen into a buffer that is never read
     def typed(event: Any) -> None:
-        if event.data.isprintable():
-            event.app.exit(result=event.data)
+        if text := one_line(event.data):
+            event.app.exit(result=text)
 
     @keys.add("c-d")
     def ended(event: Any) -> None:
