@@ -212,6 +212,22 @@ def test_ctrl_c_at_the_prompt_clears_what_is_typed_and_the_second_ends(tmp_path:
         assert terminal.ends() == 0
 
 
+def test_ctrl_c_gives_up_a_question_that_was_to_be_changed(tmp_path: Path) -> None:
+    with Terminal("chat", str(tmp_path)) as terminal:
+        terminal.sees("> ")
+        terminal.types("Hello?\r")
+        terminal.sees("You asked: Hello?\r\n")
+        terminal.sees("> ")
+        terminal.types("/edit\r")
+        terminal.sees("> Hello?")
+        terminal.types(CTRL_C)
+        terminal.sees("Ctrl-C again")
+        terminal.sees("> ")
+        terminal.types("/bye\r")
+        assert terminal.ends() == 0
+    assert "You asked" not in terminal.rest
+
+
 def test_ctrl_c_stops_an_answer_and_then_the_chat(tmp_path: Path) -> None:
     with Terminal("chat", str(tmp_path)) as terminal:
         terminal.sees("> ")

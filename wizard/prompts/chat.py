@@ -102,8 +102,9 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
     draft = ""
     while True:
         try:
-            question = read_question(read, draft)
-            interrupted, draft = False, ""
+            begun, draft = draft, ""
+            question = read_question(read, begun)
+            interrupted = False
             if question is None:
                 _say("")
                 return 0
