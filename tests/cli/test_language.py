@@ -59,6 +59,13 @@ def test_every_word_of_the_help_is_in_the_catalogue(name: str, monkeypatch: pyte
     assert pseudo.escaped(said, words | {one for one in values if len(one) > 2 and not one.startswith("[-")}) == []
 
 
+def test_every_flag_says_what_it_is_for() -> None:
+    (commands,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
+    assert [
+        f"{name} {one.dest}" for name, made in commands.choices.items() for one in made._actions if not one.help
+    ] == []
+
+
 def test_names_at_the_beginning_of_a_korean_line_keep_their_capitals() -> None:
     assert "how many people at the same time. " in helped()
     language.use("ko")

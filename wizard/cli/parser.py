@@ -12,7 +12,7 @@ from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
 from wizard.kernel.text import width, wrap
-from wizard.plan.questions import KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
+from wizard.plan.questions import CHAT, KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
 
 EXAMPLES = (
     ("", mark("the full-screen wizard")),
@@ -267,23 +267,24 @@ def _add_run(commands: Commands) -> None:
 
 
 def _add_server(commands: Commands) -> None:
+    which = tr("a server of the workspace; the only one if left out")
     _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
     logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
-    logs.add_argument("name", nargs="?", metavar="NAME")
+    logs.add_argument("name", nargs="?", metavar="NAME", help=which)
     logs.add_argument("-n", "--lines", type=_whole, default=100, metavar="N", help=tr("the last N lines (100)"))
     logs.add_argument("--step", metavar="STEP", help=tr("the log of a step (environment, model, question …) instead"))
     logs.add_argument(
         "--raw", action="store_true", help=tr("with the lines that mean nothing on a machine without a GPU")
     )
     down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo")
-    down.add_argument("name", nargs="?", metavar="NAME")
+    down.add_argument("name", nargs="?", metavar="NAME", help=which)
     chat = _command(
         commands,
         "chat",
         tr("talk to a served model"),
         'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:9000/v1',
     )
-    chat.add_argument("name", nargs="?", metavar="NAME")
+    chat.add_argument("name", nargs="?", metavar="NAME", help=which)
     chat.add_argument(
         "--url", metavar="URL", help=tr("an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's")
     )
@@ -296,9 +297,10 @@ def _add_server(commands: Commands) -> None:
     chat.add_argument("-m", "--message", metavar="TEXT", help=tr("ask this, print the answer, end"))
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     chat.add_argument("--temperature", type=float, metavar="T", help=tr("0 always takes the likeliest token"))
-    chat.add_argument("--top-p", type=float, metavar="P")
-    chat.add_argument("--max-tokens", type=_whole, metavar="N")
-    chat.add_argument("--seed", type=int, metavar="N")
+    about = {one.name: tr(one.help) for one in CHAT}
+    chat.add_argument("--top-p", type=float, metavar="P", help=about["top_p"])
+    chat.add_argument("--max-tokens", type=_whole, metavar="N", help=about["max_tokens"])
+    chat.add_argument("--seed", type=int, metavar="N", help=about["seed"])
     chat.add_argument(
         "--preset", metavar="NAME", help=tr("a system prompt with settings; /preset in the chat lists them")
     )
@@ -311,7 +313,7 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument("--continue", dest="go_on", action="store_true", help=tr("go on with the last conversation"))
     chat.add_argument("--private", action="store_true", help=tr("keep nothing of this conversation"))
-    chat.add_argument("--protocol", choices=("grpc", "http"), default="grpc")
+    chat.add_argument("--protocol", choices=("grpc", "http"), default="grpc", help=tr("how Triton is asked (grpc)"))
 
 
 def _add_rest(commands: Commands) -> None:
