@@ -40,6 +40,7 @@ LONGEST_S = 0.5
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.driver import Driver
     from textual.worker import Worker
 
     from wizard.catalog.workshops import Workshop
@@ -112,6 +113,15 @@ class WizardApp(App[int]):
             self._damaged = error
         self.guide = Guide(workshop, shown=explain or self.settings.explain)
         """What all stages teach, and the workshop."""
+
+    def get_driver_class(self) -> type[Driver]:
+        """What writes to this platform's terminal, or to what ``TEXTUAL_DRIVER`` says."""
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":
+            return found
+        from wizard.tui import terminal_driver
+
+        return terminal_driver.Driver
 
     def compose(self) -> ComposeResult:
         """What is seen until the first screen comes."""
