@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise import calibration, cpu, memory, rules
-from wizard.advise.advice import Choice, Note, Rejection, Wishes, gated, no_template
+from wizard.advise.advice import Choice, Memory, Note, Rejection, Wishes, gated, no_template
 from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
@@ -181,13 +181,8 @@ def _choice(
         return rules.not_multiplied(device, setup)
     if isinstance(release, Obstacle):
         return release
-    measured = calibration.latest(
-        past,
-        machine=device.name,
-        stack=setup.stack,
-        engine=calibration.engine(setup.stack, release.release),
-        model=facts.ref,
-    )
+    engine = calibration.engine(setup.stack, release.release)
+    measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
     found = fit(facts, anatomy, device, setup, wishes)
     if isinstance(found, Obstacle):
@@ -300,29 +295,51 @@ def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
     return text, None
 
 
-def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
-    bill = found.memory
+def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memory) -> Note:
     form = of(facts, setup.quantization)
-    flag = f"--quantization {form.name}"
-    weights, parameters = size(bill.weights_bytes), count(anatomy.parts.total)
+    values = {
+        "format": form.title,
+        "flag": f"--quantization {form.name}",
+        "size": size(bill.weights_bytes),
+        "parameters": count(anatomy.parts.total),
+    }
     if facts.quantization or setup.quantization == "none":
         text = tr(
             "{format} ({flag}), as the checkpoint is stored: {size} of weights on each GPU for {parameters} "
             "parameters.",
-            format=form.title,
-            flag=flag,
-            size=weights,
-            parameters=parameters,
+            **values,
         )
     else:
         text = tr(
             "{format} ({flag}), another checkpoint: {size} of weights on each GPU for {parameters} parameters.",
-            format=form.title,
-            flag=flag,
-            size=weights,
-            parameters=parameters,
+            **values,
         )
-    yield Note("weights", text, tr("parameters × bits ÷ 8 ÷ ranks"))
+    return Note("weights", text, tr("parameters × bits ÷ 8 ÷ ranks"))
+
+
+def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
+    bill = found.memory
+    cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
+    left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
+    share = min(1.0, cache / max(1, left))
+    text = tr(
+        "{used} of the {budget} that may be used of {total}",
+        used=size(bill.total_bytes),
+        budget=size(bill.budget_bytes),
+        total=size(device.total_bytes),
+    )
+    if setup.stack == "vllm":
+        how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", share=found.utilization)
+        text = f"{text}: {how}"
+    elif fraction := FRACTIONS.get(setup.stack):
+        how = tr("{fraction} {share:.2f}, of what is free after loading", fraction=fraction, share=share)
+        text = f"{text}: {how}"
+    return Note("memory", f"{text}.", SOURCES.get(setup.stack))
+
+
+def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
+    bill = found.memory
+    yield _weights_note(facts, anatomy, setup, bill)
     if setup.gpus > 1:
         text = tr(
             "tp {tp} × pp {pp}: {gpus} GPUs share the weights, joined by {link}.",
@@ -344,21 +361,7 @@ def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, 
         longest=found.longest,
     )
     yield Note("context", text, tr("2 × layers × kv heads × head dimension × bytes for each token"))
-    left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
-    share = min(1.0, cache / max(1, left))
-    text = tr(
-        "{used} of the {budget} that may be used of {total}",
-        used=size(bill.total_bytes),
-        budget=size(bill.budget_bytes),
-        total=size(device.total_bytes),
-    )
-    if setup.stack == "vllm":
-        how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", share=found.utilization)
-        text = f"{text}: {how}"
-    elif fraction := FRACTIONS.get(setup.stack):
-        how = tr("{fraction} {share:.2f}, of what is free after loading", fraction=fraction, share=share)
-        text = f"{text}: {how}"
-    yield Note("memory", f"{text}.", SOURCES.get(setup.stack))
+    yield _memory_note(device, setup, found)
 
 
 LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pcie": "PCIe"}

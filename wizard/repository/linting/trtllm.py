@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -88,8 +88,17 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         what = tr("{path}/config.json does not describe an engine: {error}", path=path, error=error)
         return [model.finding("R703", what, tr("Name the folder that trtllm-build (or build.py) wrote."), at=path)]
-    found = []
+    return [
+        *_files(model, path, folder, (tp, pp)),
+        *_version(model, path, version, server),
+        *_gpus(model, path, built_for(folder), server),
+        *_limits(model, path, server, tp * pp, batch),
+    ]
+
+
+def _files(model: Model, path: str, folder: Path, split: tuple[int, int]) -> Iterator[Finding]:
     ranks = sorted(each.name for each in folder.glob("*rank*.engine"))
+    tp, pp = split
     if len(ranks) != tp * pp:
         what = tr(
             "{path} has {count} engine files and config.json says tensor parallel {tp} × pipeline parallel {pp}",
@@ -98,7 +107,10 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
             tp=tp,
             pp=pp,
         )
-        found.append(model.finding("R704", what, tr("Build the engine anew, or copy all of its files."), at=path))
+        yield model.finding("R704", what, tr("Build the engine anew, or copy all of its files."), at=path)
+
+
+def _version(model: Model, path: str, version: str | None, server: Server) -> Iterator[Finding]:
     if server.tensorrt_llm and version and version != server.tensorrt_llm:
         what = tr(
             "the engine was built with TensorRT-LLM {version} and {name} has {own}",
@@ -106,23 +118,21 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
             name=tr(server.name),
             own=server.tensorrt_llm,
         )
-        found.append(model.finding("R705", what, tr("Build it in the image that serves it."), at=path))
-    found += _gpus(model, path, built_for(folder), server)
-    if server.gpus is not None and 0 < server.gpus < tp * pp:
-        what = tr("the engine needs {count} GPUs and there are {gpus}", count=tp * pp, gpus=server.gpus)
-        found.append(model.finding("R402", what, tr("Build it for fewer, or use another machine."), at=path))
+        yield model.finding("R705", what, tr("Build it in the image that serves it."), at=path)
+
+
+def _limits(model: Model, path: str, server: Server, world: int, batch: int | None) -> Iterator[Finding]:
+    if server.gpus is not None and 0 < server.gpus < world:
+        what = tr("the engine needs {count} GPUs and there are {gpus}", count=world, gpus=server.gpus)
+        yield model.finding("R402", what, tr("Build it for fewer, or use another machine."), at=path)
     if batch is not None and batch < model.config.max_batch_size:
         what = tr(
             "max_batch_size is {max_batch_size} and the engine was built for {batch}",
             max_batch_size=model.config.max_batch_size,
             batch=batch,
         )
-        found.append(
-            model.finding(
-                "R706", what, tr("Say {batch} or less.", batch=batch), severity="warning", at="max_batch_size"
-            )
-        )
-    return found
+        fix = tr("Say {batch} or less.", batch=batch)
+        yield model.finding("R706", what, fix, severity="warning", at="max_batch_size")
 
 
 def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
