@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,7 +122,9 @@ def test_a_plan_follows_the_workshop_and_explains_each_step() -> None:
     done = wizard("plan", "demo", "--workshop", "first-server", "--seat", "2", "--hardware", "cpu")
     assert done.returncode == 0, done.stderr
     assert "as 'first-server'" in done.stdout
-    assert "--http-port=8020" in done.stdout
+    first = re.search(r"--http-port=(\d+)", done.stdout)
+    assert first
+    assert int(first[1]) >= 8020  # another program may hold some of the seat's ports
     assert "What happens: " in done.stdout
     assert "From your facilitator: This is the longest step." in done.stdout.replace("\n     ", " ")
 

@@ -73,7 +73,10 @@ def load_toml(path: Path) -> dict[str, Any]:
     """
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, toml.TOMLDecodeError) as error:
+    except OSError as error:
+        what = tr("{path} cannot be read: {error}", path=path, error=error.strerror or error)
+        raise UsageError("TW-D02", what, tr("Check the path, and whether you may read it.")) from error
+    except (UnicodeDecodeError, toml.TOMLDecodeError) as error:
         what = tr("{path} cannot be read as TOML: {error}", path=path, error=error)
         raise UsageError("TW-D02", what, tr("Mend the file or remove it.")) from error
 

@@ -14,7 +14,7 @@ from wizard.advise.calibration import Measurement
 from wizard.advise.explain import Figure
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
-from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -22,7 +22,7 @@ from wizard.plan.plan import Plan, Step
 from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
-from wizard.serve.status import Status
+from wizard.serve.status import STATES, Status
 
 SHOWN = 8
 """Choices in sight; the others are folded."""
@@ -33,8 +33,6 @@ TABLE = "margin:.3em 0"
 LIST = "margin:.2em 0;padding-left:1.5em"
 APART = "margin-top:.6em"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
-STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
-"""What is said of a server."""
 PARTS = {
     "weights": "#4c8dd6",
     "cache": "#c98a1b",

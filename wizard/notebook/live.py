@@ -13,12 +13,10 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.notebook.html import answer_html, measured_html, progress_html
-from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import SPOKEN_STEPS, Event, Output, Progress, Ready, StepFinished, StepStarted
 
 EVERY_S = 0.1
 """Seconds between two updates of an output; a browser redraws all of it."""
-SPOKEN_STEPS = frozenset({"question"})
-"""Steps whose output is an answer to the user and therefore stays."""
 
 
 def shell() -> Any:

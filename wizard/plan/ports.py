@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.plan.plan import Ports
 from wizard.probe.ports import choose
 
@@ -11,10 +11,11 @@ def free(wanted: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
     """Ports that are free on ``host`` now, and a sentence for each that had to be moved."""
     chosen: dict[str, int] = {}
     said: list[str] = []
-    for what, port in (("HTTP", wanted.http), ("gRPC", wanted.grpc), ("metrics", wanted.metrics)):
+    for what, port in (("HTTP", wanted.http), ("gRPC", wanted.grpc), (mark("metrics"), wanted.metrics)):
         chosen[what] = choose(port, host, set(chosen.values()))
         if chosen[what] != port:
-            said.append(
-                tr("Port {port} is taken; {what} uses {chosen} instead.", port=port, what=what, chosen=chosen[what])
+            text = tr(
+                "Port {port} is taken; {what} uses {chosen} instead.", port=port, what=tr(what), chosen=chosen[what]
             )
+            said.append(text)
     return Ports(chosen["HTTP"], chosen["gRPC"], chosen["metrics"]), said

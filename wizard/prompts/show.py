@@ -15,7 +15,7 @@ from wizard.advise.advice import Advice, Choice, Note
 from wizard.advise.explain import Figure
 from wizard.catalog.lessons import Part
 from wizard.catalog.workshops import Workshop
-from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain, table, width, wrap
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -25,14 +25,12 @@ from wizard.plan.words import cost, model_line, sums
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.prompts.speech import spoken
-from wizard.serve.status import Status
+from wizard.serve.status import STATES, Status
 
 TOP = 8
 """Choices that are shown unless more are asked for."""
 MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "left": ".", "excess": "!"}
 """Characters of the memory bar by kind of part."""
-STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
-"""States of a server that are known to be said."""
 
 
 def columns(out: TextIO | None = None) -> int:

@@ -12,14 +12,12 @@ from wizard.kernel.text import is_terminal, one_line, plain, width
 from wizard.kernel.units import duration
 from wizard.prompts.show import columns
 from wizard.prompts.speech import fitted
-from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.events import SPOKEN_STEPS, Event, Output, Progress, Ready, StepFinished, StepStarted
 
 SELDOM_S = 10.0
 """Seconds between two lines of progress where the line cannot be written over."""
 TAIL_LINES = 10
 """Lines of output that are shown of a step that failed."""
-SPOKEN_STEPS = frozenset({"question"})
-"""Steps whose output is an answer to the user and therefore always shown."""
 COLOURS = {"done": "32", "skipped": "33", "omitted": "33", "failed": "31", "cancelled": "33"}
 """SGR codes (ECMA-48) by outcome; the word is always there too."""
 

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias, cast
 from wizard.kernel.values import from_data, to_data
 from wizard.serve.endpoint import Endpoint
 
+SPOKEN_STEPS = frozenset({"question"})
+"""Steps whose output is meant for the user: the answer to the first question."""
 Outcome: TypeAlias = Literal["done", "skipped", "omitted", "failed", "cancelled"]
 
 

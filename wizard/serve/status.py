@@ -7,11 +7,14 @@ from typing import Literal
 
 from wizard.advise.advice import Memory
 from wizard.advise.calibration import Calibration, actual, summary
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.serve import find, health
 from wizard.serve.calibration import kept, latest_of
 from wizard.serve.endpoint import Endpoint
+
+STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
+"""State of a server → the word for it, for people."""
 
 
 @dataclass(frozen=True, slots=True)
