@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 import signal
 import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pexpect
+import pyte
 import pytest
 
+from tests.chain_model import CYCLE, CYCLE_TOKENS, write_chain_model
 from tests.e2e.conftest import Wizard
 from tests.tui.walking import answered, asked, chat_after, screen, to_chat, wait_for
 from wizard.kernel.paths import Workspace
@@ -78,3 +85,118 @@ def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> N
     assert pressed <= KEYS
     assert child.exitstatus == 0
     assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+
+
+CLIPBOARD = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
+"""What a terminal puts into its clipboard (xterm's control sequences, OSC 52)."""
+
+
+class Terminal:
+    """The program in a terminal, and what is on it now."""
+
+    def __init__(self, wizard: Wizard) -> None:
+        command = ["-m", "wizard", "--workspace", str(wizard.workspace), "--offline"]
+        self.child: pexpect.spawn[bytes] = pexpect.spawn(sys.executable, command, dimensions=(24, 80), timeout=60)
+        self.screen = pyte.Screen(80, 24)
+        self._stream = pyte.ByteStream(self.screen)
+        self.written = b""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.screen.display)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Read until ``condition`` holds; the time only bounds a wait in vain."""
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline, f"never seen:\n{self.text}"
+            try:
+                piece = self.child.read_nonblocking(1 << 16, timeout=1)
+            except pexpect.TIMEOUT:
+                continue
+            self.written += piece
+            self._stream.feed(piece)
+
+    def shows(self, *words: str) -> None:
+        """Read until all ``words`` are there."""
+        self.until(lambda: all(word in self.text for word in words))
+
+    def press(self, *keys: str) -> None:
+        self.child.send("".join(keys))
+
+    def leave(self) -> None:
+        """Leave; the server goes on running."""
+        self.press(CONTROL_Q)
+        self.shows("Quit; the server goes on running")
+        self.press(ENTER)
+        self.child.expect(pexpect.EOF)
+        self.child.close()
+        assert self.child.exitstatus == 0
+
+
+ENTER, ESCAPE, DOWN, F4 = "\r", "\x1b", "\x1b[B", "\x1bOS"
+CONTROL_Q, CONTROL_R, CONTROL_T, CONTROL_U, CONTROL_Y = "\x11", "\x12", "\x14", "\x15", "\x19"
+
+
+@pytest.fixture
+def terminals(wizard: Wizard) -> Iterator[Callable[[], Terminal]]:
+    """Opens the program in another terminal each time."""
+    opened: list[Terminal] = []
+
+    def begin() -> Terminal:
+        opened.append(Terminal(wizard))
+        return opened[-1]
+
+    yield begin
+    for one in opened:
+        one.child.close(force=True)
+
+
+def test_an_answer_is_stopped_and_had_again_copied_kept_and_found(
+    wizard: Wizard, terminals: Callable[[], Terminal], tmp_path: Path
+) -> None:
+    """With a model that says the same without end, so that an answer comes for as long as the test wants."""
+    model = write_chain_model(tmp_path / "chain.gguf")
+    wizard.run("up", str(model), "--name", "chain", "--max-len", "100000", "--yes", "--json")
+    terminal = terminals()
+    terminal.shows("▸ Chat with chain")
+    terminal.press(ENTER)
+    terminal.shows("Chat with chain on http", "context")
+    longest(terminal, 512, ("000", 512_000))
+    terminal.press("Tell me", ENTER)
+    terminal.shows(CYCLE[:2], "Esc stops it")
+    terminal.press(ESCAPE)
+    terminal.shows("■ stopped")
+
+    longest(terminal, 512_000, (CONTROL_U, 512), (str(2 * CYCLE_TOKENS), 2 * CYCLE_TOKENS))  # empty, 512 is the hint
+    terminal.press(CONTROL_R)
+    terminal.shows(f"{2 * CYCLE_TOKENS} tokens", "cut at max_tokens")
+    terminal.press(CONTROL_Y)
+    terminal.until(lambda: CLIPBOARD.search(terminal.written))
+    (copied,) = CLIPBOARD.findall(terminal.written)
+    assert base64.b64decode(copied).decode() == 2 * CYCLE
+    terminal.leave()
+
+    again = terminals()
+    again.shows("▸ Chat with chain")
+    again.press(ENTER)
+    again.shows("Chat with chain on http", "context")
+    assert "Tell me" not in again.text
+    again.press(F4)
+    again.shows("Conversations on this machine", "2 messages")
+    again.press("tell", ENTER)
+    again.until(lambda: "Conversations on this machine" not in again.text)
+    again.shows("Tell me", CYCLE[:2])
+    again.leave()
+
+
+def longest(terminal: Terminal, before: int, *edits: tuple[str, int]) -> None:
+    """Change how many tokens an answer may have, from ``before``: keys, and what the field says then."""
+    terminal.press(CONTROL_T)
+    terminal.shows("How the model answers")
+    terminal.press(*[DOWN] * 9)
+    for keys, now in (("", before), *edits):
+        terminal.press(keys)
+        terminal.until(lambda now=now: re.search(f"▌ Longest answer, in tokens +{now} ", terminal.text))  # type: ignore[misc]
+    terminal.press(ENTER)
+    terminal.until(lambda: "How the model answers" not in terminal.text)

@@ -34,7 +34,7 @@ NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Lett
 ALTERNATIVES = 5
 """Tokens beside the chosen one whose probabilities are asked for."""
 GROUPS = (
-    (mark("Who answers"), ("system",)),
+    (mark("Role"), ("system",)),
     (mark("Which token comes next"), ("temperature", "top_p", "top_k", "min_p", "seed")),
     (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
     (mark("Where it ends"), ("max_tokens", "stop")),

@@ -104,11 +104,10 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         return len(self.focus_chain) > 1 if action == "move" else super().check_action(action, parameters)
 
     def action_move(self, by: int) -> None:
-        """Go to the field above or below."""
-        if by < 0:
-            self.focus_previous()
-        else:
-            self.focus_next()
+        """Go to the field above or below; without Textual's own scrolling, which would end at the one before."""
+        chain = self.focus_chain
+        at = chain.index(self.focused) + by if self.focused in chain else 0
+        self.set_focus(chain[at % len(chain)], scroll_visible=False)
 
     def action_accept(self) -> None:
         """Take the fields over, or say what is wrong with the first that cannot be."""
