@@ -7,10 +7,18 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.widgets import Input, Static
 
 from wizard.kernel.language import mark, tr
+
+
+class Words(Input):
+    """As wide as there is room: what is typed changes nothing around it. (Textual would lay the screen out anew.)"""
+
+    virtual_size = Reactive(Size(0, 0))
 
 
 class Find(Horizontal):
@@ -53,7 +61,7 @@ class Find(Horizontal):
     def compose(self) -> ComposeResult:
         """The sign, the field, the count."""
         yield Static("/")
-        yield Input(compact=True, placeholder=tr("Search the output"), id="sought", select_on_focus=False)
+        yield Words(compact=True, placeholder=tr("Search the output"), id="sought", select_on_focus=False)
         yield Static(id="found", markup=False)
 
     def open(self) -> None:

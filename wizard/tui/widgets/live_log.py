@@ -175,7 +175,10 @@ class LiveLog(ScrollView, can_focus=True):
 
     def _measure(self) -> None:
         width = self._text.longest if self._text.width is None else self._text.width
-        self.virtual_size = Size(width, self._text.height)
+        size = Size(width, self._text.height)
+        if size != self.virtual_size:  # set as any other, it would have the whole screen laid out and drawn
+            self.set_reactive(LiveLog.virtual_size, size)
+            self._scroll_update(size)
 
     def _to_end(self) -> None:
         self.scroll_to(y=self.max_scroll_y, animate=False)
