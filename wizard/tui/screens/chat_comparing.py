@@ -106,7 +106,7 @@ class ChatComparing(ChatReading):
         line.display = self.rival is not None
         if self.rival is not None:
             one, other = self.talk, self.rival
-            one.say_name(tr("find, copy, save, log: this one"))
+            one.say_name(tr("find, copy, save, log: here"))
             other.say_name(tr("not kept"))
             line.update(comparison((one.endpoint.name, one.view), (other.endpoint.name, other.view)))
 
