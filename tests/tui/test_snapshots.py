@@ -3,7 +3,13 @@ then look at every changed picture."""
 
 from __future__ import annotations
 
+import math
+import sqlite3
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +17,9 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
+from tests.tui.chatting import to_running_chat, words
 from tests.tui.fake_journey import (
+    ANSWER,
     ENDPOINT,
     GPU_HOST,
     HOME,
@@ -19,6 +27,7 @@ from tests.tui.fake_journey import (
     LLAMA,
     NO_PYTHON,
     SECOND,
+    WORKSPACE,
     FakeJourney,
     events,
     gpu_advice,
@@ -39,7 +48,8 @@ from tests.tui.walking import (
     to_welcome,
     wait_for,
 )
-from wizard.chat.conversation import Stats, TokenLogprob
+from wizard.chat.conversation import Conversation, Stats, TokenLogprob
+from wizard.chat.history import Kept
 from wizard.kernel import settings
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError
 from wizard.kernel.settings import THEME
@@ -207,9 +217,47 @@ def two_servers() -> FakeJourney:
 
 
 async def to_streaming(pilot: Pilot[Any]) -> None:
+    """All has come but the end."""
     chat = await to_chat(pilot)
     await pilot.press(*"Q", "enter")
-    await wait_for(pilot, lambda: chat.view.tokens > 20)
+    await wait_for(pilot, lambda: chat.view.tokens == math.ceil(len(ANSWER) / 7))
+    await wait_for(pilot, lambda: chat.talk.transcript.is_vertical_scroll_end)
+    await pilot.pause()
+
+
+async def to_conversations(pilot: Pilot[Any]) -> None:
+    """Two that are kept, on a day that is the same in every time zone."""
+    history = FakeJourney().history(WORKSPACE)
+    for number, title in enumerate(("What is Triton?", "Why quantise [bold]a model?")):
+        talk = Conversation().said("user", title).said("assistant", "It depends.")
+        history.save(Kept(talk, model="demo", endpoint="demo"))
+        with closing(sqlite3.connect(history.path)) as store, store:
+            day = time.mktime((2026, 1, 2, 3, 4 + number, 0, 0, 0, -1))
+            store.execute("UPDATE chat SET updated = ? WHERE title = ?", (day, title))
+    await to_empty_chat(pilot)
+    await pilot.press("f4")
+    await wait_for(pilot, lambda: [*pilot.app.screen.query("#entries")])
+    entries = pilot.app.screen.query_one("#entries", Picker)
+    await wait_for(pilot, lambda: entries.option_count == 2)
+    await pilot.pause()
+
+
+async def to_log(pilot: Pilot[Any]) -> None:
+    """The log of a server that runs already, beside the chat."""
+    lines = [f"I0102 03:04:0{at}.000000 42 server.cc:{600 + at}] Triton [bold]says{at}" for at in range(9)]
+    Path("triton.log").write_text("".join(f"{line}\n" for line in lines))
+    chat = await to_running_chat(pilot)
+    await to_question(pilot)
+    await pilot.press("f7")
+    await wait_for(pilot, lambda: [*chat.query(LiveLog)] and len(chat.query_one(LiveLog).lines) == len(lines))
+    log = chat.query_one(LiveLog)
+    longest = max(map(len, lines))
+    await wait_for(pilot, lambda: log.virtual_size.width == longest and log.is_vertical_scroll_end)
+    await pilot.pause()
+
+
+def with_log() -> FakeJourney:
+    return FakeJourney(running=(replace(ENDPOINT, log="triton.log"),))
 
 
 async def to_compared(pilot: Pilot[Any]) -> None:
@@ -220,14 +268,19 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
     await pilot.press(*"Q", "enter")
     await wait_for(pilot, lambda: chat.rival and chat.rival.view.stats and chat.view.stats and not chat.busy)
+    pilot.app.clear_notifications()
+    await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
+    await pilot.pause()
 
 
 async def to_probabilities(pilot: Pilot[Any]) -> None:
     await to_empty_chat(pilot)
     await pilot.press("f8")
     await to_question(pilot)
+    pilot.app.clear_notifications()
     await pilot.press("f8")
     await screen(pilot, LogprobsScreen)
+    await pilot.pause()
 
 
 async def to_question(pilot: Pilot[Any]) -> None:
@@ -314,9 +367,9 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o", to=ReaderScreen)),
     "chat_code_and_table": (lambda: FakeJourney(answer=CODE_AND_TABLE), to_answer),
     "chat_streaming": (lambda: FakeJourney(hold_chat=True), to_streaming),
-    "chat_conversations": (FakeJourney, then(to_empty_chat, "f4")),
+    "chat_conversations": (FakeJourney, to_conversations),
     "chat_compare": (two_servers, to_compared),
-    "chat_log": (FakeJourney, then(to_answer, "f7")),
+    "chat_log": (with_log, to_log),
     "chat_logprobs": (lambda: FakeJourney(logprobs=TOKENS), to_probabilities),
     "chat_presets": (FakeJourney, then(to_empty_chat, "f9", to=AskScreen)),
     "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q", to=AskScreen)),
