@@ -67,6 +67,7 @@ async def test_streams_piece_by_piece(served: Served, protocol: str) -> None:
     assert (stats.tokens, stats.finish) == (2 * CYCLE_TOKENS, "length")
     assert stats.ttft_s is not None
     assert 0 < stats.ttft_s <= stats.total_s
+    assert {one.ttft_s for one in chunks if one.text} == {stats.ttft_s}
     assert stats.tokens_per_s is not None
     assert all(chunk.stats is None and chunk.note is None for chunk in chunks[:-1])
 
