@@ -21,6 +21,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from token_server import PART
 
+import wizard.tui.app  # noqa: F401 - the period between two pictures, which it sets
 from wizard.chat.conversation import Message
 from wizard.tui import collector
 from wizard.tui.widgets.transcript import Transcript

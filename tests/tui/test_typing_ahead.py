@@ -43,3 +43,9 @@ async def test_keys_that_lead_through_stages_may_come_at_once_too() -> None:
         await to_model(pilot)
         burst(pilot, "demo", "enter")
         await screen(pilot, AdviceScreen)
+
+
+async def test_a_key_waits_no_more_than_two_short_periods_for_the_next_picture() -> None:
+    async with StillApp(FakeJourney()).run_test() as pilot:
+        model = await to_model(pilot)
+        assert model._update_timer._interval == 1 / 120

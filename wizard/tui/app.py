@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import textual.screen
 from textual import events, on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
@@ -34,6 +35,10 @@ from wizard.tui.widgets.chrome import JourneyBar, key_name
 
 PICTURE = "picture"
 """Name of the delivery of a picture of the screen."""
+
+textual.screen.UPDATE_PERIOD = 1 / 120  # type: ignore[misc]  # Textual declares it as final
+"""Seconds between two pictures at least. After one, Textual lets up to two such periods go by before it draws what has
+changed since: with its own (1/60) a key that is pressed just then is seen 33 ms later (`Timer._run` in 8.2)."""
 
 LONGEST_S = 0.5
 """Seconds that a key waits at most for what was typed before it."""

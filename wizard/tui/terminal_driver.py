@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
+
+TURN_S = 0.001
+"""Seconds that one thread computes while another waits (Python's own: 5 ms). A key is read by one thread, counts in a
+second and is seen when a third has written: each waits for its turn where pictures are drawn all the time."""
 
 
 class Display:
@@ -50,4 +55,5 @@ class Driver(LinuxDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        sys.setswitchinterval(TURN_S)
         self._file = Display(self._file.fileno())  # type: ignore[assignment, union-attr]  # only these three methods are used
