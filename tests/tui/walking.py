@@ -35,6 +35,12 @@ class StillApp(WizardApp):
         super().__init__(workspace, journey=journey, clock=lambda: 0.0, **options)
         self.animation_level = "none"
 
+    def exit(self, result: Any = None, return_code: int = 0, message: Any = None) -> None:
+        """Whoever takes a picture leaves with it; a build that is held in it is not asked about."""
+        if isinstance(result, str):
+            self.runs.clear()
+        super().exit(result, return_code, message)
+
     def on_descendant_focus(self) -> None:
         if isinstance(self.focused, (Input, TextArea)):
             self.focused.cursor_blink = False
