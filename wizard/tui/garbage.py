@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import gc
 
-RARELY = (10_000, 20, 50)
+RARELY = (20_000, 50, 20)
 """Objects made and not thrown away before a look at the youngest, such looks before one at the next older, and so on.
 What a picture is made of holds no circles and goes without any look (Python's own: 700, 10, 10)."""
+
+
+def rarely() -> None:
+    """Look for garbage after more allocations, and hardly ever at everything that lives.
+
+    A whole search takes 100 ms and more where the lines of a long conversation live (measured with
+    ``benchmarks/terminal/transcript.py``): a key that is pressed then waits for it. What dies young is found as before,
+    and the rest once in a while, so that it cannot pile up.
+    """
+    gc.set_threshold(*RARELY)
 
 
 def settle() -> None:
@@ -19,4 +29,4 @@ def settle() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*RARELY)
+    rarely()

@@ -19,7 +19,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
-from wizard.tui import background, collector
+from wizard.tui import background, garbage
 from wizard.tui.chat_calls import Calls
 from wizard.tui.chat_view import ChatEnd, ChatView, gauge
 from wizard.tui.keeping import Keeping
@@ -106,7 +106,7 @@ class ChatScreen(ChatKept):
 
     def on_mount(self) -> None:
         """Be ready to write; find out what is served."""
-        collector.rarely()
+        garbage.rarely()
         self.query_one("#sought", Input).placeholder = tr("Find in this conversation")
         self.query_one(Prompt).focus()
         self.show_state()
