@@ -295,6 +295,47 @@ async def test_another_model_can_be_set_up_and_escape_comes_back_to_the_conversa
         assert roles(again) == ["user", "assistant"]
 
 
+async def test_a_form_that_is_open_when_quitting_is_thought_better_of_keeps_what_it_holds_and_counts() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press("ctrl+t")
+        form = await screen(pilot, FormScreen)
+        await pilot.press(*"Brief.", "ctrl+c")
+        await screen(pilot, AskScreen)
+        await pilot.press("escape")
+        await wait_for(pilot, lambda: pilot.app.screen is form)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.view.conversation.system == "Brief.")
+
+
+async def test_another_model_can_be_set_up_while_a_form_is_open() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("ctrl+t")
+        await screen(pilot, FormScreen)
+        await pilot.press("ctrl+c")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "down", "enter")
+        await to_machine(pilot)
+        assert not any(isinstance(one, (ChatScreen, FormScreen)) for one in pilot.app.screen_stack)
+
+
+async def test_ctrl_c_answers_no_question_but_the_one_whether_to_leave() -> None:
+    made = FakeJourney()
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        before = chat.view.conversation
+        await pilot.press("f9")
+        presets = await screen(pilot, AskScreen)
+        await pilot.press("ctrl+c")
+        await wait_for(pilot, lambda: isinstance(app.screen, AskScreen) and app.screen is not presets)
+        assert chat.view.conversation == before
+        await pilot.press("ctrl+c")
+        await wait_for(pilot, lambda: app._exit)
+    assert app.return_value == 0
+
+
 async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
     made = FakeJourney(stop_error=ServerError("TW-S09", "it does not stop", "Kill it."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

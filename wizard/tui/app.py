@@ -253,8 +253,8 @@ class WizardApp(App[int]):
         return commands(self, screen)
 
     async def action_quit(self) -> None:
-        """Leave; the stage may ask first. Asked already, the answer under the cursor is taken."""
-        if isinstance(self.screen, AskScreen):
+        """Leave; the stage may ask first. Asked that already, the answer under the cursor is taken."""
+        if isinstance(self.screen, AskScreen) and self.screen.leaves:
             self.screen.action_accept()
             return
         stage = self._stage()

@@ -23,6 +23,7 @@ async def may_stop(app: App[int], run: Run) -> bool:
     question = AskScreen(
         tr("Stop here? What is done stays done, and the next run goes on from there."),
         [("stop", tr("Stop")), ("on", tr("Go on"))],
+        leaves=True,
     )
 
     def gone(message: Message) -> None:

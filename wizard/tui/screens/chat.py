@@ -236,7 +236,7 @@ class ChatScreen(ChatKept):
         """Ask what becomes of the server."""
         self._leave()
 
-    @work(exclusive=True, group="form")
+    @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
         answers = [
             ("leave", tr("Quit; the server goes on running")),
@@ -245,10 +245,12 @@ class ChatScreen(ChatKept):
             ("stay", tr("Stay here")),
         ]
         question = tr("What becomes of the server {name}?", name=one_line(self.endpoint.name))
-        answer = await self.app.push_screen_wait(AskScreen(question, answers))
+        answer = await self.app.push_screen_wait(AskScreen(question, answers, leaves=True))
         if answer == "leave":
             self.app.exit(0)
         elif answer == "another":
+            while self.app.screen is not self:
+                await self.app.pop_screen()  # a window that was open when it was asked
             self.dismiss(self._end("another"))
         elif answer == "stop":
             self.action_stop()

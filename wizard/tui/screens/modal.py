@@ -50,16 +50,23 @@ class ReaderScreen(ModalScreen[None]):
 
 
 class AskScreen(ModalScreen["str | None"]):
-    """One question with a few answers; dismissed with the answer's name, or None for "never mind"."""
+    """One question with a few answers; dismissed with the answer's name, or None for "never mind".
+
+    Args:
+        question: What is asked.
+        answers: Name and text of each; the cursor begins on the first.
+        leaves: It asks whether to leave: who wants to leave once more takes the answer under the cursor.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose"), id="ask.accept", priority=True, key_display="⏎"),
         Binding("escape", "close", mark("Never mind"), id="ask.close"),
     ]
 
-    def __init__(self, question: str, answers: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, question: str, answers: Sequence[tuple[str, str]], *, leaves: bool = False) -> None:
         super().__init__()
         self._question, self._answers = question, answers
+        self.leaves = leaves
 
     def compose(self) -> ComposeResult:
         """The question, its answers with the cursor on the first."""
