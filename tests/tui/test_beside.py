@@ -11,9 +11,11 @@ import pytest
 from tests.tui.chatting import chatting, lines, notes, words
 from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, FakeJourney
 from tests.tui.walking import asked, screen, wait_for
-from wizard.catalog.presets import Preset
+from wizard.catalog.presets import Preset, presets
 from wizard.chat.ask import unreachable
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
+from wizard.kernel import language
+from wizard.kernel.language import tr
 from wizard.tui.chat_view import ChatView, comparison
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
@@ -22,6 +24,7 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.tail import BEGIN, Tail
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.log_panel import LogPanel
+from wizard.tui.widgets.picker import Picker
 
 SLOW = Stats(48, 0.09, 2.0, "stop")
 TOKENS = tuple(
@@ -206,6 +209,15 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
         await screen(pilot, ChatScreen)
 
 
+async def test_probabilities_that_are_still_to_be_asked_for_are_not_said_to_be_missing() -> None:
+    async with chatting(FakeJourney(logprobs=TOKENS)) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await pilot.press("f8", "f8")
+        await pilot.pause()
+        assert "They come with the next answer" in notes(pilot)
+        assert "says nothing of probabilities" not in notes(pilot)
+
+
 async def test_a_server_that_gives_no_probabilities_is_named_as_such() -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         await pilot.press("f8", "f8")
@@ -238,6 +250,16 @@ async def test_a_preset_brings_its_system_prompt_and_settings() -> None:
         assert chat.view.conversation.sampling.temperature == 0.0
         assert lines(chat.talk.transcript)[1] == "System: Be precise."
         assert chat.view.said("user") == ["Q"]
+
+
+async def test_presets_are_described_in_the_language_of_the_user() -> None:
+    language.use("ko")
+    about = next(one.about for one in presets() if one.name == "creative")
+    assert tr(about) != about
+    async with chatting(FakeJourney(own_presets=(Preset("creative", about, "", {}),))) as (pilot, _chat):
+        await pilot.press("f9")
+        question = await screen(pilot, AskScreen)
+        assert tr(about) in str(question.query_one(Picker).get_option_at_index(1).prompt).replace("\n   ", "")
 
 
 async def test_the_present_settings_are_kept_as_a_preset_and_removed_again() -> None:

@@ -93,7 +93,7 @@ class ChatWindows(StageScreen[ChatEnd]):
         except WizardError as error:
             self.tell(error)
             return
-        choices = [(one.name, ": ".join(filter(None, (one.name, one.about)))) for one in found]
+        choices = [(one.name, ": ".join(filter(None, (one.name, one.about and tr(one.about))))) for one in found]
         choices.append(("+", tr("Keep the present system prompt and settings as a preset")))
         own = [one.name for one in found if one.own]
         if own:
@@ -169,7 +169,7 @@ class ChatWindows(StageScreen[ChatEnd]):
             old = self.talk.view.conversation
             self.change(replace(old, sampling=replace(old.sampling, logprobs=ALTERNATIVES)))
             self.notify(tr("From the next answer on, the server is asked how probable each token was"))
-        elif self.talk.view.stats is None:
+        elif self.talk.view.stats is None or not self.talk.weighed:
             self.notify(tr("They come with the next answer"))
         else:
             self.notify(tr("This server says nothing of probabilities"), severity="warning")

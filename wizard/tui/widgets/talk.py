@@ -62,6 +62,8 @@ class Talk(Vertical):
         self._send, self._clock = send, clock
         self.logprobs: list[TokenLogprob] = []
         """Of the last answer's tokens, where the server gave them."""
+        self.weighed = False
+        """Whether the last answer was asked for with them."""
         self.request: Request | None = None
         """What was sent last."""
         self._looks: Timer | None = None
@@ -137,7 +139,7 @@ class Talk(Vertical):
         self._looks = self.set_interval(LOOK_S, lambda: self._look(live))
         stats: Stats | None = None
         error: WizardError | None = None
-        self.logprobs = []
+        self.logprobs, self.weighed = [], asked.sampling.logprobs is not None
         try:
             async with aclosing(self._send(asked)) as chunks:
                 async for chunk in chunks:
