@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from textual import events
@@ -9,8 +10,14 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.walking import StillApp, answered, screen, to_chat, to_model, wait_for
+from tests.tui.walking import StillApp, answered, screen, to_advice, to_chat, to_model, wait_for
 from wizard.tui.screens.advice import AdviceScreen
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.screens.settings import SettingsScreen
+from wizard.tui.widgets.options import Options
 
 
 def burst(pilot: Pilot[Any], text: str, *keys: str) -> None:
@@ -43,6 +50,50 @@ async def test_keys_that_lead_through_stages_may_come_at_once_too() -> None:
         await to_model(pilot)
         burst(pilot, "demo", "enter")
         await screen(pilot, AdviceScreen)
+
+
+async def test_an_answer_is_the_one_that_the_arrows_before_enter_led_to() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        burst(pilot, "", "down", "down", "down", "enter")
+        await screen(pilot, ChatScreen)
+        assert made.stopped == []
+        assert not pilot.app._exit
+
+
+async def test_the_setting_that_the_arrows_led_to_is_changed_and_no_other() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_model(pilot)
+        await pilot.press("f2")
+        await screen(pilot, SettingsScreen)
+        before = app.settings
+        burst(pilot, "", "down", "down", "right")
+        await wait_for(pilot, lambda: app.settings != before)
+        assert app.settings == replace(before, explain=True)
+
+
+async def test_the_way_that_the_arrow_led_to_is_taken() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        second = advice.view.choices[1]
+        burst(pilot, "", "down", "enter")
+        await screen(pilot, ReviewScreen)
+        assert advice.view.choice == second
+
+
+async def test_an_answer_in_a_form_is_taken_as_the_arrows_before_enter_left_it() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        await pilot.press("w")
+        form = await screen(pilot, FormScreen)
+        assert isinstance(form.focused, Options)
+        burst(pilot, "", "right", "enter")
+        await wait_for(pilot, lambda: pilot.app.screen is advice)
+        await wait_for(pilot, lambda: advice.view.wishes.goal == "throughput")
 
 
 async def test_a_key_waits_no_more_than_two_short_periods_for_the_next_picture() -> None:

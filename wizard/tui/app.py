@@ -227,13 +227,15 @@ class WizardApp(App[int]):
         await super().on_event(event)
 
     async def _typed(self) -> None:
-        """Wait until the field that has the focus, and all around it up to the screen, know what was typed.
+        """Wait until the field or list that has the focus, and all around it up to the screen, know what was typed.
 
-        Textual gives letters to the field's queue, and does at once what a key with priority does: Enter would overtake
-        them.
+        Textual gives letters and arrows to the widget's queue, and does at once what a key with priority does: Enter
+        would overtake them.
         """
+        from textual.widgets import OptionList
+
         field = self.focused
-        if field is None or not field.check_consume_key("a", "a"):
+        if field is None or not (field.check_consume_key("a", "a") or isinstance(field, OptionList)):
             return
         for node in field.ancestors_with_self:
             if node is not self:

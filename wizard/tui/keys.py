@@ -16,9 +16,11 @@ from textual.app import App
 from textual.binding import Binding
 from textual.keys import _character_to_key, format_key
 from textual.screen import Screen
+from textual.widgets import OptionList
 
 from wizard.kernel.language import mark, tr
 from wizard.tui.widgets.chrome import key_name
+from wizard.tui.widgets.options import Options
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -149,7 +151,7 @@ def _shared(wanted: Key) -> bool:
 def _typed(wanted: Key) -> bool:
     """Whether a letter would be typed instead, or no longer could be: screens with a field have no letters as keys."""
     if not issubclass(wanted.owner, (App, Screen)):
-        return wanted.binding.priority
+        return wanted.binding.priority and not issubclass(wanted.owner, (OptionList, Options))
     return all(len(format_key(one)) != 1 for one in wanted.keys({}))
 
 

@@ -34,8 +34,8 @@ class Options(Widget, can_focus=True):
     Options:disabled { color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "choose(-1)", mark("Choose"), id="options.previous", key_display="←→"),
-        Binding("right,space", "choose(1)", mark("Choose"), id="options.next", show=False),
+        Binding("left", "choose(-1)", mark("Choose"), id="options.previous", priority=True, key_display="←→"),
+        Binding("right,space", "choose(1)", mark("Choose"), id="options.next", priority=True, show=False),
     ]
     value: reactive[str] = reactive("", init=False)
 

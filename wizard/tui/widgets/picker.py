@@ -26,8 +26,8 @@ class Picker(OptionList):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor_up", mark("Move"), id="picker.up", key_display="↑↓"),
-        Binding("down", "cursor_down", mark("Move"), id="picker.down", show=False),
+        Binding("up", "cursor_up", mark("Move"), id="picker.up", priority=True, key_display="↑↓"),
+        Binding("down", "cursor_down", mark("Move"), id="picker.down", priority=True, show=False),
         Binding("enter", "select", mark("Choose"), id="picker.select", key_display="⏎"),
     ]
 
