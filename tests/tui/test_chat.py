@@ -320,6 +320,17 @@ async def test_another_model_can_be_set_up_while_a_form_is_open() -> None:
         assert not any(isinstance(one, (ChatScreen, FormScreen)) for one in pilot.app.screen_stack)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (40, 15), (20, 8)])
+async def test_the_field_is_in_sight_before_anything_was_said(size: tuple[int, int]) -> None:
+    async with StillApp(FakeJourney()).run_test(size=size) as pilot:
+        chat = await to_chat(pilot)
+        await wait_for(pilot, lambda: chat.view.served)
+        await pilot.pause()
+        await pilot.pause()
+        field = chat.query_one(Prompt)
+        assert chat.query_one("#stage").region.contains_region(field.region)
+
+
 async def test_ctrl_c_answers_no_question_but_the_one_whether_to_leave() -> None:
     made = FakeJourney()
     app = StillApp(made)

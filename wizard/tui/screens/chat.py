@@ -288,7 +288,7 @@ class ChatScreen(ChatKept):
         name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
         private = ("  " + tr("◉ private: nothing is kept"), "$warning") if self.keeping.private else ""
         self.query_one(".heading", Static).update(Content.assemble(name, private))
-        self.query_one("#welcome").display = not view.conversation.messages and self.rival is None
+        self.set_class(bool(view.conversation.messages) or self.rival is not None, "-begun")
         offered = bool(view.served and view.served.questions)
         self.query_one("#questions").display = view.questions and offered
         prompt.set_arrows(back=bool(view.said("user")), offered=offered)
