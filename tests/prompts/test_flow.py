@@ -426,7 +426,7 @@ def test_the_plan_is_saved_and_a_file_is_never_overwritten(
     file = tmp_path / name
     terminal = flow("model=demo")
     terminal.accepts(ADVICE)
-    for said in ("Saved to", "TW-U48: "):
+    for said in ("Saved to", "TW-U48:"):  # a long path begins a line of its own
         terminal.sees(PLAN)
         terminal.types("5\r")
         terminal.sees("Save it as what?")
