@@ -94,6 +94,17 @@ async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None
         assert made.wished[-1] == made.wished[0]
 
 
+async def test_a_what_if_that_has_no_further_value_says_so_once() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        before = advice.view
+        await pilot.press("plus", "plus")
+        await wait_for(pilot, lambda: len(app._notifications) == 1)
+        assert "no further value" in next(iter(app._notifications)).message
+        assert advice.view == before
+
+
 async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
     made = gpus()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

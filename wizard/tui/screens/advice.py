@@ -189,6 +189,8 @@ class AdviceScreen(StageScreen[Choice]):
         changed = self._fields[view.field].stepped(view.wishes, view.choice or view.last, by)
         if changed != view.wishes:
             self._what_if(changed, view.choice or view.last)
+        elif not self.query("Toast"):  # once, however long the key is held
+            self.notify(tr("There is no further value here."), timeout=2)
 
     def action_reset(self) -> None:
         """Take every "what if" back, and go to the first choice."""
