@@ -14,6 +14,7 @@ from tests.tui.walking import (
     StillApp,
     answered,
     asked,
+    screen,
     to_advice,
     to_build,
     to_chat,
@@ -24,7 +25,9 @@ from tests.tui.walking import (
 )
 from wizard.kernel.errors import ServerError
 from wizard.run.events import Progress
+from wizard.tui.screens.modal import AskScreen
 from wizard.tui.widgets.bill import MemoryBill
+from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.progress import ProgressLines
 from wizard.tui.widgets.prompt import Prompt
 
@@ -133,3 +136,15 @@ async def test_the_command_palette_opens_and_closes() -> None:
         await wait_for(pilot, lambda: app.screen is not machine)
         await pilot.press("escape")
         await wait_for(pilot, lambda: app.screen is machine)
+
+
+async def test_a_question_in_a_tiny_terminal_shows_its_answers() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(20, 8)) as pilot:
+        await to_chat(pilot)
+        await pilot.press("ctrl+q")
+        asked = await screen(pilot, AskScreen)
+        picker = asked.query_one(Picker)
+        await wait_for(pilot, lambda: picker.region.height >= 2)
+        assert asked.region.contains_region(picker.region)
+        await pilot.press("down")
+        assert picker.highlighted == 1

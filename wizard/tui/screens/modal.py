@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -17,6 +18,9 @@ from wizard.kernel.text import plain
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
+
+LEAST_HEIGHT = 12
+"""Lines below which a question has neither frame nor key bar."""
 
 
 class ReaderScreen(ModalScreen[None]):
@@ -79,6 +83,10 @@ class AskScreen(ModalScreen["str | None"]):
     def on_mount(self) -> None:
         """Fill the list."""
         self.query_one(Picker).show([Content(plain(text)) for _name, text in self._answers])
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Where there are only a few lines, they are for the answers."""
+        self.set_class(event.size.height < LEAST_HEIGHT, "-tiny")
 
     def on_option_list_option_selected(self) -> None:
         """A click on an answer chooses it."""
