@@ -21,7 +21,8 @@ KEEP = {
     "COLUMNS",
     "LINES",
 }
-KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_")
+KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_", "GRPC_")
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times
 
 
 @pytest.fixture(autouse=True)

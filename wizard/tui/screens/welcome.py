@@ -169,7 +169,7 @@ class WelcomeScreen(StageScreen[Way]):
         here = before[picker.highlighted].id if before and picker.highlighted is not None else ""
         self.rows = rows(view)
         ids = [row.id for row in self.rows]
-        wanted = here if self._touched and here in ids else right(view)
+        wanted = here if (self._touched or picker.moved) and here in ids else right(view)
         picker.show([_content(row) for row in self.rows], ids.index(wanted))
 
 

@@ -35,6 +35,18 @@ class Picker(OptionList):
         super().__init__(id=id, markup=False)
         self._rows: tuple[Content, ...] = ()
         self._pointed: int | None = None
+        self.moved = False
+        """Whether the arrows have moved the cursor."""
+
+    def action_cursor_up(self) -> None:
+        """Go to the row above."""
+        self.moved = True
+        super().action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """Go to the row below."""
+        self.moved = True
+        super().action_cursor_down()
 
     def show(self, rows: Sequence[Content], at: int | None = 0) -> None:
         """Show ``rows`` with the cursor on row ``at``."""
