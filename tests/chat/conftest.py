@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -45,6 +48,18 @@ class Served:
     def endpoint(self, model: str = "chain") -> Endpoint:
         process = self.triton.process.pid
         return Endpoint("test", model, "127.0.0.1", self.triton.ports, process, "0", str(self.triton.log))
+
+    def requests(self, model: str) -> int:
+        """How many requests the model has taken so far; Triton counts one when the model's ``execute`` has it."""
+        with urlopen(f"{self.triton.url}/v2/models/{model}/stats", timeout=20) as answer:
+            count: int = json.load(answer)["model_stats"][0]["execution_count"]
+        return count
+
+    def wait_for_requests(self, model: str, count: int) -> None:
+        """Wait until the model has taken ``count`` requests; fails after 20 seconds. Every look asks the server."""
+        deadline = time.monotonic() + 20
+        while self.requests(model) < count:
+            assert time.monotonic() < deadline, f"{model} never took {count} requests\n{self.triton.logged()[-4000:]}"
 
 
 def chain_repository(root: Path) -> Path:

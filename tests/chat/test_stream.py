@@ -130,14 +130,15 @@ async def test_a_request_that_waits_for_its_slot_can_be_cancelled(served: Served
     before = served.triton.logged().count("cancelled while it waited")
     gated = served.endpoint("gated")  # it has a single slot, and its gate reads a long answer to the end
     talk = asked("Hello", max_tokens=ENDLESS)
+    requests = served.requests("gated")
     holder = asyncio.create_task(read(gated, talk, "grpc"))
-    await asyncio.wait([holder], timeout=0.2)
+    await asyncio.to_thread(served.wait_for_requests, "gated", requests + 1)
     waiter = asyncio.create_task(read(gated, talk, "grpc"))
-    done, _ = await asyncio.wait([holder, waiter], timeout=0.2)
-    assert not done
+    await asyncio.to_thread(served.wait_for_requests, "gated", requests + 2)
     waiter.cancel()
     await asyncio.wait([waiter])
     await asyncio.to_thread(served.triton.wait_for_log, lambda text: text.count("cancelled while it waited") > before)
+    assert not holder.done()
     holder.cancel()
     await asyncio.wait([holder])
 
@@ -167,8 +168,9 @@ async def test_the_gate_can_be_cancelled(served: Served, protocol: str) -> None:
     before = served.triton.logged().count("cancelled after")
     talk = asked("Hello\n.\n", max_tokens=4000)
     chunks = answer(served.endpoint("gated"), talk, protocol=protocol, served=without_template("gated"))
+    requests = served.requests("gated")
     first = asyncio.create_task(chunks.__anext__())  # the gate reads thousands of tokens before a word is said
-    await asyncio.wait([first], timeout=0.1)
+    await asyncio.to_thread(served.wait_for_requests, "gated", requests + 1)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first

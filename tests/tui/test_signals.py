@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 import termios
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pexpect
 import pytest
 
+from tests.processes import SECONDS, opened, over
 from wizard.kernel import proctable
 from wizard.kernel.errors import CancelledError
 
 PACKAGE = Path(__file__).resolve().parents[2]
-SECONDS = 60
 IN_ORDER = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l")
 """The main screen is back, the cursor is shown, the mouse is the terminal's own (xterm's control sequences)."""
 
@@ -44,11 +42,6 @@ def step(workspace: Path) -> list[proctable.Process]:
     return proctable.marked(proctable.STEP_MARK, str(workspace))
 
 
-def over(processes: list[int]) -> bool:
-    """Whether all of these open processes end before the time is up; a process that has ended can be read (pidfd)."""
-    return all(select.select([process], [], [], SECONDS)[0] for process in processes)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_step_with_its_group_and_the_terminal_is_in_order(
     wizard: Any, tmp_path: Path, number: signal.Signals
@@ -67,10 +60,7 @@ def test_a_signal_ends_the_step_with_its_group_and_the_terminal_is_in_order(
 
 
 def test_a_terminal_that_is_closed_leaves_no_step_and_no_wizard(wizard: Any, tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        processes = [os.pidfd_open(pid) for pid in (wizard.pid, *(row.pid for row in step(tmp_path)))]
-        for process in processes:
-            stack.callback(os.close, process)
+    with opened([wizard.pid, *(row.pid for row in step(tmp_path))]) as processes:
         wizard.ptyproc.fileobj.close()  # nobody reads any more: the kernel sends SIGHUP
         assert over(processes)
     assert step(tmp_path) == []

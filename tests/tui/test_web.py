@@ -10,14 +10,15 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
 
+from tests.processes import opened, over
 from tests.tui.browser import Browser, program
 from tests.tui.web_server import Served, fake, served
 from wizard.kernel import proctable
@@ -186,13 +187,6 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(tmp_path: Path) -
 # -- in a real browser -------------------------------------------------------------------------------------------------
 
 
-def over(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
-
-
 async def to_the_step(browser: Browser, page: Served) -> None:
     await browser.open(page.address)
     for said in ("Choose a model", "Take this way", "Do it"):
@@ -226,17 +220,22 @@ async def test_whatever_goes_away_no_step_and_no_wizard_is_left(page: Served, tm
     def wizards() -> list[Path]:
         return [each for each in Path("/proc").glob("[0-9]*") if _is_wizard(each, tmp_path)]
 
-    async with Browser(tmp_path / "profile") as browser:
-        await to_the_step(browser, page)
-        assert len(wizards()) == 1
-        assert proctable.marked(proctable.STEP_MARK, str(tmp_path))
-        if end == "server interrupted":
-            await asyncio.to_thread(page.ends)
-            await browser.loads("getComputedStyle(document.querySelector('.ended')).display == 'block'")
-        elif end == "server killed":
-            page.process.kill()
-    await asyncio.to_thread(over, lambda: not proctable.marked(proctable.STEP_MARK, str(tmp_path)))
-    await asyncio.to_thread(over, lambda: not wizards())
+    with ExitStack() as stack:
+        async with Browser(tmp_path / "profile") as browser:
+            await to_the_step(browser, page)
+            assert len(wizards()) == 1
+            steps = proctable.marked(proctable.STEP_MARK, str(tmp_path))
+            assert steps
+            pids = [*(int(each.name) for each in wizards()), *(row.pid for row in steps)]
+            processes = stack.enter_context(opened(pids))
+            if end == "server interrupted":
+                await asyncio.to_thread(page.ends)
+                await browser.loads("getComputedStyle(document.querySelector('.ended')).display == 'block'")
+            elif end == "server killed":
+                page.process.kill()
+        assert await asyncio.to_thread(over, processes)
+    assert proctable.marked(proctable.STEP_MARK, str(tmp_path)) == []
+    assert wizards() == []
 
 
 def _is_wizard(process: Path, workspace: Path) -> bool:

@@ -279,8 +279,8 @@ class AdviceScreen(StageScreen[Choice]):
 def _row(choice: Choice, recommended: bool) -> Content:
     star = ("  " + tr("★ best") if recommended else "", "$accent")
     rest = f" {choice.max_batch_size:,} × {choice.max_seq_len:,}"
-    pace = report.pace(choice.speed).removesuffix(" each")
-    figures = f" {pace} ·{rest}" if pace else tr("{rest} tokens", rest=rest)
+    rate = report.rate(choice.speed)
+    figures = f" {rate} ·{rest}" if rate else tr("{rest} tokens", rest=rest)
     return Content.assemble(
         (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -69,9 +70,9 @@ class ChatComparing(ChatReading):
             self.rival.change(replace(old, sampling=conversation.sampling))
         self.show_state()
 
+    @abstractmethod
     def show_state(self) -> None:
         """Show the state."""
-        raise NotImplementedError
 
     @work(exclusive=True, group="form")
     async def action_compare(self) -> None:

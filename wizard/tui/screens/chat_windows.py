@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -55,9 +56,9 @@ class ChatWindows(StageScreen[ChatEnd]):
         """Say what went wrong; the chat goes on."""
         self.app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
 
+    @abstractmethod
     def change(self, conversation: Conversation) -> None:
         """Answer in another way from here on: settings, system prompt."""
-        raise NotImplementedError
 
     @work(exclusive=True, group="form")
     async def action_tune(self) -> None:

@@ -16,6 +16,7 @@ from textual.widgets import Static
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import width
 from wizard.tui.keys import Key, declared, refusal, shown
+from wizard.tui.screens.modal import listed
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.picker import Picker
 
@@ -77,12 +78,7 @@ class KeysScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """A list, and below it what was wrong with a key."""
-        with Vertical(classes="window") as window:
-            window.border_title = Content(tr("Keys"))
-            yield Picker()
-            with Vertical(classes="foot"):
-                yield Static(id="about", markup=False)
-                yield KeyBar()
+        yield from listed(tr("Keys"))
 
     def on_mount(self) -> None:
         """Fill the list."""

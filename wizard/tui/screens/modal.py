@@ -53,6 +53,16 @@ class ReaderScreen(ModalScreen[None]):
         self.notify(tr("Copied"), timeout=2)
 
 
+def listed(title: str) -> ComposeResult:
+    """A window with a list, and below it what there is to say about the row under the cursor."""
+    with Vertical(classes="window") as window:
+        window.border_title = Content(title)
+        yield Picker()
+        with Vertical(classes="foot"):
+            yield Static(id="about", markup=False)
+            yield KeyBar()
+
+
 class AskScreen(ModalScreen["str | None"]):
     """One question with a few answers; dismissed with the answer's name, or None for "never mind".
 

@@ -16,7 +16,7 @@ from textual.widgets import Static
 from wizard.kernel.language import LANGUAGES, mark, ntr, tr
 from wizard.kernel.settings import Settings
 from wizard.kernel.text import width
-from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.screens.modal import listed
 from wizard.tui.widgets.picker import Picker
 
 YES_NO = ((True, mark("yes")), (False, mark("no")))
@@ -78,12 +78,7 @@ class SettingsScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """A list, and what there is to say about the row under the cursor."""
-        with Vertical(classes="window") as window:
-            window.border_title = Content(tr("Settings"))
-            yield Picker()
-            with Vertical(classes="foot"):
-                yield Static(id="about", markup=False)
-                yield KeyBar()
+        yield from listed(tr("Settings"))
 
     def on_mount(self) -> None:
         """Fill the list."""
