@@ -311,7 +311,8 @@ def check(arguments: list[str]) -> int:
     ends with status 5.
     """
     prepare(DEV)
-    tests = ("tests", [str(PYTHON), "-m", "pytest", "-q", "-n", "auto", *arguments])
+    workers = max(4, os.cpu_count() or 1)  # half of the time they wait: for servers, programs, screens at rest
+    tests = ("tests", [str(PYTHON), "-m", "pytest", "-q", "-n", str(workers), *arguments])
     summary = []
     for name, command in (*CHECKS, tests):
         print(f"── {name}", flush=True)
