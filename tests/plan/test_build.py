@@ -289,6 +289,7 @@ def test_a_disk_without_room_for_the_image(
     with pytest.raises(WorkspaceError) as caught:
         build(here, LLAMA, IN_AN_IMAGE, workspace)
     assert caught.value.code == "TW-L02"
+    assert "200 MiB more must stay free" in caught.value.what  # else what is needed would seem to be there
     engine_that_has(tmp_path, monkeypatch=monkeypatch, root="/dev/shm")  # a disk of its own
     with pytest.raises(WorkspaceError) as caught:
         build(here, LLAMA, IN_AN_IMAGE, workspace)

@@ -40,6 +40,8 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
         ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "Start"),
         ("fatal: unable to access 'https://github.com/NVIDIA/TensorRT-LLM.git/': Could not resolve host", "network"),
         ("failed to register layer: write /opt/lib.so: no space left on device", "Free some space"),
+        ("error: Failed to fetch: https://packages.invalid/simple/numpy/", "package index"),
+        ("ERROR: No matching distribution found for numpy==1.26.4", "pip config list"),
         ("error: the disk is made of cheese", MEND),
     ],
 )
@@ -63,6 +65,19 @@ def test_a_hint_after_the_error_is_not_the_cause() -> None:
 def test_a_full_disk_is_the_cause_of_what_follows() -> None:
     lines = ["OSError: [Errno 28] No space left on device", "ERROR: the engine was not written", "Traceback ends"]
     assert diagnose(1, lines).why.endswith("No space left on device")
+
+
+def test_an_index_that_is_not_reached_is_the_cause_of_nothing_being_found() -> None:
+    """As pip 23 prints it; a connection that broke once and came back is not the cause of what else goes wrong."""
+    broken = (
+        "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError('<pip...>: "
+        "Failed to establish a new connection: [Errno -2] Name or service not known')': /simple/numpy/"
+    )
+    found = "ERROR: Could not find a version that satisfies the requirement numpy==1.26.4 (from versions: none)"
+    cause = diagnose(1, [broken, found, "ERROR: No matching distribution found for numpy==1.26.4"])
+    assert cause.line == broken
+    assert "proxy" in cause.todo
+    assert diagnose(1, [broken, "ERROR: the hashes do not match"]).line == "ERROR: the hashes do not match"
 
 
 def test_silence_and_signals() -> None:

@@ -222,6 +222,12 @@ def _check_disk(folder: Path, needed: int, where: str, remedy: str) -> None:
     if needed and free < needed + HEADROOM_BYTES:
         raise WorkspaceError(
             "TW-L02",
-            tr("{needed} are needed {where} and {free} are free", needed=size(needed), where=where, free=size(free)),
+            tr(
+                "{needed} are needed {where}, {room} more must stay free, and {free} are free",
+                needed=size(needed),
+                where=where,
+                room=size(HEADROOM_BYTES),
+                free=size(free),
+            ),
             tr("Free some space, or {remedy}", remedy=remedy),
         )

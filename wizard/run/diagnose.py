@@ -1,7 +1,8 @@
 """Why a command failed, from what it printed: the line that names the cause, and what to do about it.
 
-The texts are those of docker 20.10 to 28 and podman (pulls from a registry that refuses), of the C library (a full
-disk), of huggingface_hub's command line, and of PyTorch and TensorRT-LLM on a GPU that is full.
+The texts are those of docker 20.10 to 28 and podman (pulls from a registry that refuses), of pip 23 and uv 0.13 (an
+index that is not reached), of the C library (a full disk), of huggingface_hub's command line, and of PyTorch and
+TensorRT-LLM on a GPU that is full.
 """
 
 from __future__ import annotations
@@ -17,12 +18,19 @@ MEND = mark("Mend the cause")
 """What to do about a cause that is not known here."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
+_BROKEN = "after connection broken by"
+"""pip warns so, and in the end says only that it has found nothing."""
+_NOT_FOUND = "no matching distribution found"
 _LOGIN = mark(
     "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the "
     "catalogue (https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login "
     "nvcr.io` as $oauthtoken"
 )
 _UNREACHED = mark("Check this machine's network: name service, proxy (the engine's own, too), firewall")
+_INDEX = mark(
+    "Check that the package index can be reached from here: name service, proxy, firewall, and which index pip or uv "
+    "is set to use"
+)
 _REMEDIES = {
     **dict.fromkeys(_FULL, mark("Free some space on the disk that is full; what was half made is made anew")),
     _GPU_FULL: mark(
@@ -38,6 +46,12 @@ _REMEDIES = {
     "response from daemon: denied": _LOGIN,
     "access to the resource is denied": _LOGIN,
     "unexpected http status: 5": mark("The registry has trouble of its own: try again in a few minutes"),
+    _BROKEN: _INDEX,
+    _NOT_FOUND: mark(
+        "The package index has no such file for this machine: look which index pip is set to use (`pip config list`), "
+        "and whether it holds everything that the public one does"
+    ),
+    "error: failed to fetch: ": _INDEX,
     "no such host": _UNREACHED,
     "temporary failure in name resolution": _UNREACHED,
     "could not resolve host": _UNREACHED,
@@ -118,7 +132,8 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     how = tr("killed by signal {number}", number=-status) if status < 0 else tr("exit status {status}", status=status)
     errors = [line for line in said if line.lower().startswith(_ERRORS)]
     full = [line for line in said if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
-    line = (full or errors or said or [tr("it printed nothing")])[-1]  # of what is full other errors come
+    broken = [line for line in said if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
+    line = (full or broken or errors or said or [tr("it printed nothing")])[-1]  # of the first two other errors come
     other = _KILLED if status in _SIGKILL else MEND
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
     return Cause(how, line, tr(todo))
