@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -80,6 +81,8 @@ def test_there_is_one_to_begin_with() -> None:
     found = workshop("first-server")
     assert found.pin["model"] == "demo"
     assert found.explain
+    said = " ".join((found.text, *found.say.stages.values(), *found.say.steps.values()))
+    assert not re.search(r"\bF\d|arrow|screen explains|bar\b", said), "a plain terminal says it, too"
 
 
 def test_none_of_that_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wizard.kernel import units
-from wizard.kernel.text import make_printable, plain, table, width
+from wizard.kernel.text import make_printable, plain, table, width, wrap
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,11 @@ def test_plain_text_holds_no_escape_and_stays_as_it_is(text: str) -> None:
 def test_columns_are_aligned_also_with_wide_characters() -> None:
     lines = table([("日本", "a"), ("xy", "b")]).splitlines()
     assert [width(line[: line.index(mark)]) for line, mark in zip(lines, "ab", strict=True)] == [6, 6]
+
+
+def test_what_is_to_be_typed_is_never_broken() -> None:
+    text = "Stop it with `triton-wizard down demo`, or a ` alone."
+    assert wrap(text, 20).split("\n") == ["Stop it with", "`triton-wizard down demo`,", "or a ` alone."]
 
 
 def test_an_ascii_stream_replaces_what_it_cannot_show() -> None:

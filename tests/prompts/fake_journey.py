@@ -23,7 +23,7 @@ from wizard.catalog.workshops import workshop
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.template import ServedModel
 from wizard.cli.workshop import Pinned
-from wizard.kernel.errors import ModelError, NetworkError, ServerError, StepError, WizardError, WorkspaceError
+from wizard.kernel.errors import ModelError, NetworkError, ServerError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
@@ -32,10 +32,16 @@ from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import agreed, seated
 from wizard.probe.host import Host
+from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
+FAILURE = Failure(
+    *("exit status 1", "no space", "Mend the cause", "/ws/logs/repository.log"),
+    "python3 -m pip install --require-hashes --requirement '/ws/a folder/requirements.txt' --only-binary :all:",
+)
+"""Of the step that fails; its command is wider than a terminal."""
 QUESTIONS = ("What is Triton?", "What is a KV cache?")
 ENDPOINT = Endpoint("demo", "demo", "127.0.0.1", Ports(), 4242, "1", "/nowhere/triton.log")
 STEPS = (
@@ -170,7 +176,7 @@ class FakeJourney:
                 self._note("run-stopped")
         if self.runs == "fail":
             self.runs = "ready"
-            error = StepError("TW-R03", "step 'Write the model repository' failed", "Mend the cause.")
+            error = CommandError("step 'Write the model repository' failed", "Mend the cause.", FAILURE)
             yield StepFinished("repository", "failed", 0.1, error.what, 0.7, error=error.as_json())
             raise error
         yield StepFinished("repository", "done", 0.1, "", 0.7)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.prompts.fake_journey import MEASUREMENT, FakeJourney
+from tests.prompts.fake_journey import FAILURE, MEASUREMENT, FakeJourney
 from tests.prompts.terminal import CTRL_D, DOWN, ENTER, UP, Terminal
 from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
@@ -467,6 +467,35 @@ def test_the_end_of_a_failed_step_s_log_is_shown_and_the_way_back_is_open(flow: 
     terminal.sees("What now?")
     terminal.types("2\r")
     terminal.sees(ADVICE)
+    terminal.leaves()
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_the_command_of_a_failed_step_is_whole_and_in_a_line_of_its_own(flow: Flow, columns: int) -> None:
+    terminal = flow("run=fail", "model=demo", TERM="dumb", COLUMNS=str(columns), size=(24, columns))
+    terminal.accepts(ADVICE, PLAN)
+    terminal.sees("TW-R03: ")
+    terminal.sees("What now?")
+    said = str(terminal.child.before).splitlines()
+    assert f"  $ {FAILURE.command}" in said
+    assert "  What to do: Mend the cause." in said
+    assert "run `up`" not in " ".join(said)
+    terminal.leaves()
+
+
+def test_a_wrong_answer_says_what_is_wrong_and_no_flag(flow: Flow) -> None:
+    terminal = flow("model=demo", TERM="dumb")
+    terminal.sees(ADVICE)
+    terminal.types("3\r")
+    terminal.sees("What should be different?")
+    terminal.types("2\r")
+    terminal.sees("Each gets a share of the KV cache")
+    terminal.sees("at the same time?")
+    terminal.types("many\r")
+    terminal.sees("TW-U31: users must be a whole number, not 'many'")
+    terminal.sees("at the same time?")
+    assert "--users" not in str(terminal.child.before)
+    assert "share of the KV cache" not in str(terminal.child.before), "said before the question"
     terminal.leaves()
 
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> Non
         ("/open", "no conversation is named", "/history lists them; for example: /open 1"),
         ("/history x", "x cannot be used here", "Give 1 to 10000."),
         ("/copy cod", "cod cannot be copied", "Type /copy or /copy code."),
-        ("/set temperature x", "temperature must be a number", "Give it as /set temperature."),
+        ("/set temperature x", "temperature must be a number", "0 always takes the likeliest token"),
     ],
 )
 def test_what_is_refused_says_what_helps(talk: Talk, line: str, what: str, todo: str) -> None:

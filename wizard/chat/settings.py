@@ -77,8 +77,8 @@ SETTINGS = (*CHAT, *MORE)
 """All that can be set of a conversation: the system prompt and the fields of `Sampling` but ``logprobs``."""
 
 
-def setting(name: str, form: str = "/set {name}") -> Question:
-    """The question of the setting ``name``, answered as ``form`` says.
+def setting(name: str) -> Question:
+    """The question of the setting ``name``.
 
     Raises:
         UsageError: TW-U24 if there is none of that name.
@@ -92,7 +92,7 @@ def setting(name: str, form: str = "/set {name}") -> Question:
             tr("there is no setting {name}", name=plain(name)[:40]),
             f"{tr('Did you mean {name}?', name=near[0])} {there}" if near else there,
         )
-    return replace(known[name], flag=form.format(name=name))
+    return known[name]
 
 
 def parsed(pairs: Iterable[str]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def parsed(pairs: Iterable[str]) -> dict[str, Any]:
         UsageError: TW-U24 if there is no such setting, TW-U31 or TW-U32 if a value does not fit.
     """
     split = (one.partition("=") for one in pairs)
-    return {name: setting(name, "--set {name}=VALUE").parse(value) for name, _, value in split}
+    return {name: setting(name).parse(value) for name, _, value in split}
 
 
 def untaken(served: ServedModel) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_WORD = re.compile(r"(?:`[^`\n]*`|\S)+")
+"""What is never broken: a word, and what stands between backticks, to be typed."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -34,13 +36,13 @@ def wrap(text: str, limit: int, *, first: str = "", indent: str = "") -> str:
     """``text`` in lines of at most ``limit`` columns, broken at blanks; a longer word (a path, a URL) stays whole.
 
     Args:
-        text: Words; every run of white space counts as one blank.
+        text: Words; every run of white space counts as one blank. A command between backticks is one word.
         limit: Columns of the terminal.
         first: What the first line begins with.
         indent: What the others begin with.
     """
     lines, empty = [first], True
-    for word in one_line(text).split():
+    for word in _WORD.findall(one_line(text)):
         if not empty and width(lines[-1]) + 1 + width(word) > limit:
             lines.append(indent)
             empty = True

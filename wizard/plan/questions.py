@@ -89,7 +89,7 @@ class Question:
             raise UsageError(
                 "TW-U31",
                 tr("{name} must be {words}, not {shown}", name=self.name, words=tr(words), shown=_shown(self, value)),
-                self._todo(),
+                tr(self.help),
             )
         wrong = self.validate(value)
         if self.choices and value not in self.choices:
@@ -98,7 +98,7 @@ class Question:
             raise UsageError(
                 "TW-U32",
                 tr("{name} cannot be {shown}: {wrong}", name=self.name, shown=_shown(self, value), wrong=wrong),
-                self._todo(),
+                tr(self.help),
             )
         return value
 
@@ -122,9 +122,6 @@ class Question:
         except ValueError:
             pass  # still a text, which check refuses with the right words
         return self.check(value)
-
-    def _todo(self) -> str:
-        return tr("{help} Give it as {flag}.", help=tr(self.help), flag=self.flag).strip()
 
 
 def _shown(question: Question, value: object) -> str:

@@ -173,7 +173,7 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
         try:
             return question.parse(typed)
         except UsageError as error:
-            say(str(error))
+            say(f"{error.code}: {error.what}")  # what would help was said before the question
 
 
 def _how(question: Question, default: Value | None) -> str:

@@ -18,7 +18,8 @@ from wizard.prompts.ask import Ask
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import forget_typed
 from wizard.prompts.shower import Shower
-from wizard.prompts.speech import say
+from wizard.prompts.speech import say, say_command
+from wizard.run.diagnose import CommandError
 from wizard.run.events import Ready, StepFinished
 from wizard.serve.endpoint import Endpoint
 
@@ -58,6 +59,8 @@ class Run:
         while True:
             try:
                 return self._carry_out()
+            except CommandError as error:
+                _tell_failure(error)
             except WizardError as error:
                 say(f"\n{error}\n")
             while (remedy := self._ask.choose(tr("What now?"), self._remedies())) == "log":
@@ -116,6 +119,15 @@ class Run:
             shower.end()
             raise KeyboardInterrupt
         return ready[0]
+
+
+def _tell_failure(error: CommandError) -> None:
+    """What failed and what helps; the command in a line of its own. How to go on is asked next."""
+    failure = error.failure
+    say(f"\n{error.code}: {error.what}\n  → {failure.todo}.")
+    say(tr("The whole output is in {log}", log=failure.log))
+    say_command(tr("The command was:"), failure.command)
+    say()
 
 
 def save(ask: Ask, plan: Plan) -> None:
