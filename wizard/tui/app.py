@@ -31,7 +31,7 @@ from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
-from wizard.tui.widgets.chrome import JourneyBar, key_name
+from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
 
 PICTURE = "picture"
 """Name of the delivery of a picture of the screen."""
@@ -169,12 +169,11 @@ class WizardApp(App[int]):
         self._apply()
 
     def _relabel(self) -> None:
-        """Say in the present language what can be said anew at once."""
+        """Say in the present language what is on the screen, and on the stage below a window."""
         for screen in self.screen_stack:
-            for bar in screen.query("JourneyBar, KeyBar"):
-                bar.refresh(layout=True)
-            if isinstance(screen, StageScreen):
-                screen.relabel()
+            for node in screen.walk_children(with_self=True):
+                if isinstance(node, Speaks):
+                    node.relabel()
 
     def _apply(self) -> None:
         """Let colours and keys be as they are set; the language was chosen before, perhaps by a flag."""

@@ -116,8 +116,8 @@ class AdviceScreen(StageScreen[Choice]):
         """The choices, and everything about the one under the cursor."""
         details = VerticalScroll(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
         yield from self.framed(
-            Static(Content(tr("How should {name} run here?", name=one_line(self._facts.name))), classes="heading"),
-            Static(Content(model_line(self._facts)), classes="subheading"),
+            Static(classes="heading"),
+            Static(classes="subheading"),
             WhatIf(),
             ErrorPanel(),
             Container(Picker(id="choices"), details, classes="master-detail"),
@@ -125,8 +125,24 @@ class AdviceScreen(StageScreen[Choice]):
 
     def on_mount(self) -> None:
         """Ask for the advice."""
+        self._entitle()
         self.mutate_reactive(AdviceScreen.view)  # it was set before anything was there to show it
         self._ask()
+
+    def _entitle(self) -> None:
+        heading = tr("How should {name} run here?", name=one_line(self._facts.name))
+        self.query_one(".heading", Static).update(Content(heading))
+        self.query_one(".subheading", Static).update(Content(model_line(self._facts)))
+
+    def relabel(self) -> None:
+        """Say everything in the present language; the advice's own words are said by who makes it."""
+        super().relabel()
+        self._entitle()
+        if self.view.advice is None and self.view.error is None:
+            self._ask()  # the answer that is under way would come in two languages
+        else:
+            self._what_if(self.view.wishes, self.view.choice or self.view.last)
+        self.mutate_reactive(AdviceScreen.view)
 
     @work(exclusive=True)
     async def _ask(self) -> None:

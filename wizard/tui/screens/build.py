@@ -283,6 +283,11 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             self._log_keys = keys
             self.refresh_bindings()
 
+    def relabel(self) -> None:
+        """Say everything in the present language but the plan that is being carried out."""
+        super().relabel()
+        self.mutate_reactive(BuildScreen.view)
+
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     @work(exclusive=True, group="ask")

@@ -49,7 +49,7 @@ class JourneysScreen(StageScreen[str]):
     def compose(self) -> ComposeResult:
         """A list."""
         yield from self.framed(
-            Static(Content(tr("Which journey do you want to take?")), classes="heading"),
+            Static(classes="heading"),
             ErrorPanel(),
             Picker(id="ways"),
         )
@@ -60,13 +60,19 @@ class JourneysScreen(StageScreen[str]):
 
     @work(exclusive=True)
     async def _fill(self) -> None:
+        self.query_one(".heading", Static).update(Content(tr("Which journey do you want to take?")))
         try:
             self._journeys = await background.call(self._read)
             rows = await background.call(lambda: [_row(one, self._host) for one in self._journeys])
         except WizardError as error:
             self.query_one(ErrorPanel).show(error)
         else:
-            self.query_one(Picker).show(rows)
+            self.query_one(Picker).show(rows, self.query_one(Picker).highlighted or 0)
+
+    def relabel(self) -> None:
+        """Say everything in the present language."""
+        super().relabel()
+        self._fill()
 
     def on_option_list_option_selected(self) -> None:
         """A click on a journey takes it."""

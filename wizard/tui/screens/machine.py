@@ -155,6 +155,7 @@ class MachineScreen(StageScreen[Host]):
 
     def relabel(self) -> None:
         """Say everything in the present language."""
+        super().relabel()
         self._listed = None
         self.mutate_reactive(MachineScreen.view)
 

@@ -112,10 +112,14 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     # -- what is looked for --------------------------------------------------------------------------------------------
 
-    @work(exclusive=True, group="suggestions")
-    async def action_look(self) -> None:
-        """Look for suggestions in the background: what is known here first, then what the hub says."""
+    def action_look(self) -> None:
+        """Forget what was found, and look again."""
         self.view = replace(self.view, suggestions=None, trouble="", judged={}, unjudged={})
+        self._suggest()
+
+    @work(exclusive=True, group="suggestions")
+    async def _suggest(self) -> None:
+        """Look for suggestions in the background: what is known here first, then what the hub says."""
         try:
             if self._models.at_once is not None:
                 known = tuple(await background.call(self._models.at_once))
@@ -316,7 +320,11 @@ class ModelScreen(StageScreen[ModelFacts]):
         self._point()
 
     def relabel(self) -> None:
-        """Say everything in the present language."""
+        """Say everything in the present language; the verdicts are said by who looks, and so it is looked again."""
+        super().relabel()
         self.query_one(".heading", Static).update(Content(tr("Which model do you want to serve?")))
         self.query_one(Input).placeholder = tr("filter, search, hub id, folder, .gguf")
+        self._pointed = None
+        self.view = replace(self.view, judged={}, unjudged={})
         self.mutate_reactive(ModelScreen.view)
+        self._suggest()

@@ -97,8 +97,15 @@ class ReviewScreen(StageScreen[Plan]):
             self.view = ReviewView(error=error, answers=answers)
             return
         rows = [Content(tr("Before it begins")), *(_row(index, step) for index, step in enumerate(plan.steps, 1))]
-        self.query_one(Picker).show(rows)
-        self.view = ReviewView(plan, answers=answers)
+        at = min(self.view.at, len(plan.steps))
+        self.query_one(Picker).show(rows, at)
+        self.view = ReviewView(plan, at, answers=answers)
+
+    def relabel(self) -> None:
+        """Say everything in the present language; the plan's words are said by who makes it."""
+        super().relabel()
+        self.mutate_reactive(ReviewScreen.view)
+        self._ask()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the step under the cursor."""
@@ -158,7 +165,7 @@ class ReviewScreen(StageScreen[Plan]):
             FormScreen(tr("Name and port"), SERVER, self.view.answers, self.guide.workshop.pin)
         )
         if answers is not None:
-            self.view = replace(self.view, answers=answers)
+            self.view = replace(self.view, at=0, answers=answers)
             self._ask()
 
     def lesson(self) -> tuple[Part, ...]:

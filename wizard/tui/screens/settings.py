@@ -41,7 +41,7 @@ def settings(themes: Sequence[str]) -> tuple[Setting, ...]:
         Setting(
             "language",
             mark("Language"),
-            mark("Of everything that is said from here on; a stage that is shown already changes when you come back."),
+            mark("Of everything that is said from here on, and of what is on the screen now."),
             ((None, mark("as the system's")), *LANGUAGES.items()),
         ),
         Setting(

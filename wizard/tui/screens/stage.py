@@ -121,7 +121,14 @@ class StageScreen(Screen["R | None"], Generic[R]):
         return any(pane.max_scroll_y > 0 for pane in self.query("#stage, .reading"))
 
     def relabel(self) -> None:
-        """Another language was chosen; a screen that can say itself anew does, the others keep their words."""
+        """Say everything in the present language and lose nothing that was typed, chosen or streamed.
+
+        Each part of the screen says its own words anew (`Speaks`). What was said elsewhere before stays as it is: an
+        error, the output of tools, the titles of a plan that is being carried out.
+        """
+        for pinned in self.query(Pinned):
+            pinned.update(Content(self._pinned()))
+        self.explain()
 
     def leave(self) -> None:
         """The user wants to quit; a stage that has something running asks first."""

@@ -101,8 +101,11 @@ class WelcomeScreen(StageScreen[Way]):
         self._touched = True
 
     def relabel(self) -> None:
-        """Say everything in the present language."""
+        """Say everything in the present language; what was found holds until it is found again, with its words."""
+        super().relabel()
         self.mutate_reactive(WelcomeScreen.view)
+        self._find(again=True)
+        self._find_servers()
 
     def action_look(self) -> None:
         """Look at the machine again."""
@@ -111,14 +114,14 @@ class WelcomeScreen(StageScreen[Way]):
         self._find_servers()
 
     @work(exclusive=True, group="find")
-    async def _find(self) -> None:
-        """The machine, then the models that suit it."""
+    async def _find(self, *, again: bool = False) -> None:
+        """The machine, then the models that suit it, if that is not known or is wanted ``again``."""
         try:
             host = self.view.host
             if host is None:
                 host = await background.call(self._probe)
             self.view = replace(self.view, host=host)
-            if self.view.suggestions is None:
+            if again or self.view.suggestions is None:
                 found = await background.call(partial(self._suggestions, host))
                 self.view = replace(self.view, suggestions=tuple(found))
         except WizardError as error:

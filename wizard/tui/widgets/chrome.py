@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from textual import events
 from textual.binding import ActiveBinding, Binding
@@ -28,6 +28,14 @@ FIRST_TO_GO = ("settings", "command_palette")
 STAGES = (mark("Machine"), mark("Model"), mark("Advice"), mark("Review"), mark("Build"), mark("Chat"))
 
 
+@runtime_checkable
+class Speaks(Protocol):
+    """A screen or a part of one with words that it was not given but says by itself."""
+
+    def relabel(self) -> None:
+        """Say them in the present language: another was chosen."""
+
+
 class JourneyBar(Widget):
     """One line: the stages that are behind, the one we are in, and those that come."""
 
@@ -39,6 +47,10 @@ class JourneyBar(Widget):
         super().__init__()
         self.stage = stage
         """Index into `STAGES`; -1 before the first."""
+
+    def relabel(self) -> None:
+        """Name the stages in the present language."""
+        self.refresh()
 
     def render(self) -> Content:
         """The whole journey where there is room for it, else only the present stage."""
@@ -128,6 +140,10 @@ class KeyBar(Widget):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap again."""
+        self.refresh(layout=True)
+
+    def relabel(self) -> None:
+        """Describe the keys in the present language, which may take more lines."""
         self.refresh(layout=True)
 
     def on_click(self, event: events.Click) -> None:

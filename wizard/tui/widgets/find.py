@@ -58,11 +58,18 @@ class Find(Horizontal):
             super().__init__()
             self.closed = closed
 
+    ABOUT: ClassVar[str] = mark("Search the output")
+    """What stands in the field while it is empty."""
+
     def compose(self) -> ComposeResult:
         """The sign, the field, the count."""
         yield Static("/")
-        yield Words(compact=True, placeholder=tr("Search the output"), id="sought", select_on_focus=False)
+        yield Words(compact=True, placeholder=tr(self.ABOUT), id="sought", select_on_focus=False)
         yield Static(id="found", markup=False)
+
+    def relabel(self) -> None:
+        """Say in the present language what is searched."""
+        self.query_one(Input).placeholder = tr(self.ABOUT)
 
     def open(self) -> None:
         """Show it and take the keys."""

@@ -13,6 +13,7 @@ from wizard.tui.widgets.find import Find
 class FindHere(Find, inherit_bindings=False):
     """The end of a conversation is what one knows: it is searched backwards."""
 
+    ABOUT = mark("Find in this conversation")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,up", "step(-1)", mark("Earlier"), priority=True, key_display="⏎↑", id="chat.find_earlier"),
         Binding("down", "step(1)", mark("Later"), priority=True, key_display="↓", id="chat.find_later"),

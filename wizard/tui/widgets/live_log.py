@@ -139,10 +139,15 @@ class LiveLog(ScrollView, can_focus=True):
         self.follows = True
         self._to_end()
 
-    def watch_follows(self, follows: bool) -> None:
+    def watch_follows(self) -> None:
         """Say it."""
-        self.border_title = tr("Output · follows the end") if follows else tr("Output · stands still, f follows")
+        self.relabel()
         self.post_message(self.Looked())
+
+    def relabel(self) -> None:
+        """The title, in the present language."""
+        follows = self.follows
+        self.border_title = tr("Output · follows the end") if follows else tr("Output · stands still, f follows")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Note whether the end is in sight."""

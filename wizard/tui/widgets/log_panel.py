@@ -35,14 +35,20 @@ class LogPanel(Vertical):
 
     def compose(self) -> ComposeResult:
         """Where it is, and what it says."""
-        where = self._path or tr("no log on this machine")
-        yield Static(Content(plain(tr("Log of {name}: {where}", name=self._server, where=where))), classes="name")
+        yield Static(classes="name")
         yield LiveLog()
 
     def on_mount(self) -> None:
         """Not part of what PgUp scrolls: that is the conversation."""
         self.query_one(LiveLog).remove_class("reading")
+        self.relabel()
         self._follow()
+
+    def relabel(self) -> None:
+        """Say in the present language where the log is."""
+        where = self._path or tr("no log on this machine")
+        named = tr("Log of {name}: {where}", name=self._server, where=where)
+        self.query_one(".name", Static).update(Content(plain(named)))
 
     @work(exclusive=True)
     async def _follow(self) -> None:

@@ -49,13 +49,18 @@ class Prompt(TextArea):
         """There is another text."""
 
     def __init__(self) -> None:
-        super().__init__(placeholder=tr("Ask something …"), highlight_cursor_line=False, id="prompt")
+        super().__init__(highlight_cursor_line=False, id="prompt")
+        self.relabel()
         self._arrows = {"previous": False, "offered": False}
         self._empty = True
         self.waits = False
         """Whether what is written is kept until later."""
         self._pasted: dict[str, str] = {}
         """The word that stands for it → what was pasted."""
+
+    def relabel(self) -> None:
+        """Say in the present language what it is for."""
+        self.placeholder = tr("Ask something …")
 
     def set_arrows(self, *, back: bool, offered: bool) -> None:
         """Say whether there is a last question to bring ``back``, and whether questions are ``offered``."""

@@ -86,6 +86,11 @@ class Talk(Vertical):
         self.transcript.show(self.view.conversation.messages)
         self._show()
 
+    def relabel(self) -> None:
+        """Say the figures in the present language, and what stands in place of words in the turns."""
+        self.transcript.relay()
+        self._show()
+
     def say_name(self, words: str) -> None:
         """Say who answers here, and ``words`` of it; seen only beside another one."""
         named = Content.assemble(plain(self.endpoint.name), (f"  {words}", "$text-muted not bold"))

@@ -79,6 +79,13 @@ class Transcript(ScrollView, can_focus=False):
         self.turns.remove(turn)
         self._measure()
 
+    def relay(self) -> None:
+        """Lay what was asked out anew: the words beside it are others now. What is in sight stays there."""
+        for turn in self.turns:
+            if turn.role != "assistant":
+                turn.changed()
+        self._measure()
+
     def grown(self) -> None:
         """The last turn has got more: it is shown with the next picture."""
         if not self._waits:
