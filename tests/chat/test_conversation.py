@@ -85,6 +85,7 @@ def test_turns_run_out(system: bool, turns: int) -> None:
         (Stats(1, 1.0, 2.0, "stop"), None),
         (Stats(0, None, 2.0, "gate"), None),
         (Stats(5, 2.0, 2.0, "stop"), 2.5),
+        (Stats(40, 0.05, 0.0625, "stop"), 640.0),
         (Stats(None, 1.0, 2.0, "end"), None),
     ],
 )

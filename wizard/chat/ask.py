@@ -68,7 +68,7 @@ class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can
 
 
 _TOO_LONG = re.compile(
-    r"prompt too long: (?P<numbers>.*)"
+    r"prompt too long: (?P<tokens>\d+) tokens, and a request may have (?P<most>\d+)"
     r"|[Pp]rompt length.*exceeds max"
     r"|longer than the maximum model length"
     r"|maximum context length"
@@ -83,7 +83,10 @@ triton-inference-server/tensorrtllm_backend issues 141 and 565) and of vLLM (vll
 def server_said(text: str, model: str) -> WizardError | PromptTooLong:
     """The exception for an error text of the server, or of the engine behind it."""
     if long := _TOO_LONG.search(text):
-        return PromptTooLong(long["numbers"] or text)
+        if long["tokens"]:
+            tokens, most = int(long["tokens"]), int(long["most"])
+            text = tr("{tokens:,} tokens, and a request may have {most:,}", tokens=tokens, most=most)
+        return PromptTooLong(text)
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
     if "Stub process" in text or "engine process has ended" in text:  # the second in front of an isolated engine
