@@ -1,4 +1,4 @@
-"""Beside the chat: a second model, the server's log, probabilities, presets, the last request as a command."""
+"""Beside the chat: the server's log, probabilities, presets, the last request as a command."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.chatting import chatting, lines, notes, words
-from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, FakeJourney
+from tests.tui.chatting import chatting, lines, notes
+from tests.tui.fake_journey import ENDPOINT, FakeJourney
 from tests.tui.walking import asked, screen, wait_for
 from wizard.catalog.presets import Preset, presets
-from wizard.chat.ask import unreachable
-from wizard.chat.conversation import Conversation, Stats, TokenLogprob
+from wizard.chat.conversation import TokenLogprob
 from wizard.kernel import language
 from wizard.kernel.language import tr
-from wizard.tui.chat_view import ChatView, comparison
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen, alternatives, level, shown
@@ -26,125 +24,10 @@ from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.picker import Picker
 
-SLOW = Stats(48, 0.09, 2.0, "stop")
 TOKENS = tuple(
     TokenLogprob(text, math.log(share), ((text, math.log(share)), (" other", math.log(0.05))))
     for text, share in (("Tri", 0.95), ("ton", 0.6), (" is", 0.3), ("\n", 0.04), (" a", 0.99))
 )
-
-
-def both() -> FakeJourney:
-    return FakeJourney(running=(ENDPOINT, SECOND), chat_stats={"second": SLOW})
-
-
-@pytest.mark.parametrize("size", [(140, 40), (80, 24), (40, 15)])
-async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[int, int]) -> None:
-    made = both()
-    async with chatting(made, size) as (pilot, chat):
-        await asked(pilot, "Alone", chat)
-        await pilot.press("f6")
-        await screen(pilot, AskScreen)
-        await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
-        await asked(pilot, "Both", chat)
-        rival = chat.rival
-        assert rival is not None
-        await wait_for(pilot, lambda: not rival.view.busy and rival.view.stats)
-        assert [one.content for one in made.asked[2].messages] == ["Both"]
-        assert chat.view.said("user") == ["Alone", "Both"]
-        assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")
-        assert "24.6 tokens/s" in words(chat, "#second Figures")
-        beside = rival.region.x > chat.talk.region.x
-        assert beside == (size[0] >= 100)
-        assert rival.region.width > 0
-        await pilot.press("ctrl+r")
-        await wait_for(pilot, lambda: len(made.asked) == 5)
-        await wait_for(pilot, lambda: not chat.busy)
-        await pilot.press("f6")
-        await wait_for(pilot, lambda: chat.rival is None)
-        await pilot.pause()
-        assert not chat.query_one("#comparison").display
-        await asked(pilot, "Alone again", chat)
-        assert len(made.asked) == 6
-
-
-async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
-    made = both()
-    made.vanishes = "second"
-    async with chatting(made, (140, 40)) as (pilot, chat):
-        await pilot.press("f6")
-        await screen(pilot, AskScreen)
-        await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
-        await asked(pilot, "Both", chat)
-        rival = chat.rival
-        assert rival is not None
-        await wait_for(pilot, lambda: rival.view.error)
-        assert "TW-C03" in words(chat, "#second ErrorPanel")
-        assert chat.view.error is None
-        assert chat.view.said("assistant") == [made.answer]
-
-
-async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
-    made = FakeJourney()
-    made.elsewhere = unreachable("http://far:9000", "refused")
-    async with chatting(made) as (pilot, chat):
-        await pilot.press("f6")
-        await screen(pilot, AskScreen)
-        await pilot.press("enter")
-        await screen(pilot, FormScreen)
-        await pilot.press(*"http://far:9000", "enter")
-        await wait_for(pilot, lambda: "TW-C01" in notes(pilot))
-        await screen(pilot, FormScreen)  # with the address to be mended
-        made.elsewhere = ELSEWHERE
-        await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
-        assert chat.rival is not None
-        assert chat.rival.endpoint == ELSEWHERE
-
-
-async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
-    async with chatting(both()) as (pilot, chat):
-        await pilot.press("f6")
-        await screen(pilot, AskScreen)
-        await pilot.press("escape")
-        await screen(pilot, ChatScreen)
-        assert chat.rival is None
-
-
-def test_what_cannot_be_compared_is_not() -> None:
-    asked_both = Conversation().said("user", "Q")
-    measured = ChatView(asked_both, stats=SLOW)
-    silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
-    said = comparison(("a", measured), ("b", silent)).plain
-    assert "as fast" not in said
-    assert "a takes 2.0 s in all · b takes 2.5 s in all · a begins after 90 ms" in said
-    assert "Both are about as fast" in comparison(("a", measured), ("b", measured)).plain
-    assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
-    for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
-        assert "is compared here" in comparison(("a", measured), ("b", early)).plain
-
-
-async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its_side_is_named() -> None:
-    made = both()
-    async with chatting(made, (140, 40)) as (pilot, chat):
-        await asked(pilot, "First", chat)
-        await pilot.press("f6")
-        await screen(pilot, AskScreen)
-        await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
-        await pilot.pause()
-        assert "What second answers is not kept" in notes(pilot)
-        assert "is compared here" in words(chat, "#comparison")
-        await pilot.press("ctrl+r")
-        await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.busy)
-        assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
-        assert "find, copy, save, log: here" in words(chat, "#first .name")
-        assert "not kept" in words(chat, "#second .name")
-        await pilot.press("f7")
-        await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
-        await pilot.pause()
-        assert "Log of demo" in words(chat, "LogPanel > .name")
 
 
 async def test_the_log_is_followed_beside_the_chat(tmp_path: Path) -> None:

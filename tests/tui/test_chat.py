@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
 from tests.tui.walking import StillApp, answered, asked, choose, screen, to_chat, to_machine, wait_for
@@ -154,6 +154,7 @@ async def test_settings_are_checked_and_used_and_the_system_prompt_stays_after_c
         chat = await to_chat(pilot)
         await pilot.press("ctrl+t")
         form = await screen(pilot, FormScreen)
+        assert form.query_one("#temperature", Input).placeholder == "0, the model's own"
         await pilot.press(*"Be [brief]", "down", "9", "enter")
         await pilot.pause()
         await pilot.pause()

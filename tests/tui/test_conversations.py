@@ -191,25 +191,25 @@ async def test_what_is_saved_while_another_is_begun_stays_apart() -> None:
     async with StillApp(FakeJourney()).run_test(size=NARROW):
         from wizard.chat.conversation import Conversation
 
-        keeping = Keeping(history(), ENDPOINT, private=False)
+        keeping = Keeping(history(), private=False)
         one = Conversation().said("user", "one")
-        await keeping.save(one)
+        await keeping.save(one, ENDPOINT)
         number = keeping.kept.id
-        await keeping.save(one.said("assistant", "1"))
+        await keeping.save(one.said("assistant", "1"), ENDPOINT)
         assert keeping.kept.id == number
         keeping.begin(private=False)
         assert keeping.kept.id is None
-        await keeping.save(Conversation())
+        await keeping.save(Conversation(), ENDPOINT)
         assert keeping.kept.id is None
         keeping.begin(private=True)
-        await keeping.save(one)
+        await keeping.save(one, ENDPOINT)
         assert len(await keeping.search("")) == 1
         history().path.chmod(0o000)
         history().path.unlink()
         history().path.mkdir()
         keeping.begin(private=False)
         with pytest.raises(WorkspaceError, match="TW-C2"):
-            await keeping.save(one)
+            await keeping.save(one, ENDPOINT)
 
 
 async def test_settings_that_keep_nothing_begin_private() -> None:

@@ -1,15 +1,19 @@
-"""The conversation that is had now among those that are kept: saved after every answer, in order, unless private."""
+"""The conversations that are had now among those that are kept: saved after every answer, in order, unless private."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
 from functools import partial
+from typing import Literal, TypeAlias
 
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import Entry, History, Kept
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
+
+Side: TypeAlias = Literal["first", "second"]
+"""Who of two that answer the same questions."""
 
 
 class Keeping:
@@ -17,40 +21,49 @@ class Keeping:
 
     Args:
         history: Where conversations are kept.
-        endpoint: That answers.
         private: Nothing is kept.
         kept: What was gone on with before.
     """
 
-    def __init__(self, history: History, endpoint: Endpoint, *, private: bool, kept: Kept | None = None) -> None:
-        self._history, self._endpoint = history, endpoint
-        self.private = private
-        self._present = [kept or Kept(Conversation())]
-        """The one that is had now; a list, so that what is being saved stays apart from one that is begun meanwhile."""
+    def __init__(self, history: History, *, private: bool, kept: Kept | None = None) -> None:
+        self._history, self.private = history, private
+        self._present: dict[Side, Kept] = {"first": kept} if kept else {}
+        """Those that are had now, as they were saved last; others take another dict, apart from what is being saved."""
         self._turn = asyncio.Lock()
 
     @property
     def kept(self) -> Kept:
-        """The present conversation as it was saved last."""
-        return self._present[0]
+        """The present conversation with the first model as it was saved last."""
+        return self._present.get("first") or Kept(Conversation())
+
+    @property
+    def open_now(self) -> set[int | None]:
+        """Numbers of the present conversations."""
+        return {one.id for one in self._present.values()}
 
     def begin(self, *, private: bool) -> None:
         """Another conversation, which is kept when something is said in it, and never if it is ``private``."""
-        self._present, self.private = [Kept(Conversation())], private
+        self._present, self.private = {}, private
 
-    async def save(self, conversation: Conversation) -> None:
-        """Keep the present conversation as it is now."""
+    async def end_second(self) -> None:
+        """Nobody answers beside the first any more; what was kept of it stays."""
+        async with self._turn:
+            self._present.pop("second", None)
+
+    async def save(self, conversation: Conversation, endpoint: Endpoint, side: Side = "first") -> None:
+        """Keep a present conversation, with the model at ``endpoint``, as it is now."""
         if self.private or not any(message.role == "user" for message in conversation.messages):
             return
-        present, endpoint = self._present, self._endpoint
+        present = self._present
         async with self._turn:  # one after the other: each goes on from what the one before has made
-            now = replace(present[0], conversation=conversation, model=endpoint.model, endpoint=endpoint.name)
-            present[0] = await background.call(partial(self._history.save, now))
+            old = present.get(side) or Kept(conversation)
+            now = replace(old, conversation=conversation, model=endpoint.model, endpoint=endpoint.name)
+            present[side] = await background.call(partial(self._history.save, now))
 
     async def open(self, number: int) -> Conversation:
-        """Go on with a kept conversation."""
+        """Go on with a kept conversation, with the first model."""
         kept = await background.call(partial(self._history.load, number))
-        self._present, self.private = [kept], False
+        self._present, self.private = {"first": kept}, False
         return kept.conversation
 
     async def search(self, text: str) -> list[Entry]:
@@ -61,12 +74,13 @@ class Keeping:
         """Give a kept conversation another title."""
         async with self._turn:
             await background.call(partial(self._history.rename, number, title))
-            if self.kept.id == number:
-                self._present[0] = replace(self.kept, title=" ".join(title.split()))
+            for side, kept in self._present.items():
+                if kept.id == number:
+                    self._present[side] = replace(kept, title=" ".join(title.split()))
 
     async def delete(self, number: int) -> None:
         """Remove a kept conversation; what is said on in it becomes another one."""
         async with self._turn:
             await background.call(partial(self._history.delete, number))
-            if self.kept.id == number:
-                self._present = [Kept(Conversation())]
+            for side in [side for side, kept in self._present.items() if kept.id == number]:
+                del self._present[side]

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import OptionList, Static
 
 from wizard.chat.conversation import Conversation
 from wizard.chat.meter import Meter
@@ -67,6 +67,9 @@ class ChatScreen(ChatKept):
         Binding("ctrl+down", "step(1)", mark("Turn after"), priority=True, show=False, id="chat.turn_after"),
         Binding("alt+left", "version(-1)", mark("Answer before"), priority=True, show=False, id="chat.version_before"),
         Binding("alt+right", "version(1)", mark("Answer after"), priority=True, show=False, id="chat.version_after"),
+        Binding(
+            "alt+left,alt+right", "other", mark("Other model"), priority=True, key_display="Alt+←→", id="chat.other"
+        ),
         Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="chat.page_up"),
         Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="chat.page_down"),
     ]
@@ -74,10 +77,10 @@ class ChatScreen(ChatKept):
     def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.endpoint, self.calls = endpoint, calls
-        self.talk = self.talk_with(endpoint, conversation or Conversation(), "first")
-        self.keeping = Keeping(calls.history, endpoint, private=calls.private, kept=calls.kept)
-        self._file = f"{endpoint.name}.md"
-        """Where the conversation is saved; what the user typed last time is offered again."""
+        self.here = self.talk = self.talk_with(endpoint, conversation or Conversation(), "first")
+        self.keeping = Keeping(calls.history, private=calls.private, kept=calls.kept)
+        self._files = {}
+        """Server → where its conversation was saved last, which is offered again."""
         self._edits = False
         """Whether what is written takes the place of the last question."""
         self._meter: Meter | None = None
@@ -95,10 +98,7 @@ class ChatScreen(ChatKept):
         """Transcript, offered questions, the field to write in, and figures."""
         yield from self.framed(
             Static(classes="heading"),
-            Static(
-                tr("This is your own model: Triton serves it on this machine, and nothing that you write leaves it."),
-                id="welcome",
-            ),
+            Static(id="welcome"),
             Container(Container(self.talk, id="talks"), id="talk-row"),
             Static(id="comparison"),
             Vertical(FindHere(), Picker(id="questions"), Prompt(), id="below"),
@@ -107,9 +107,8 @@ class ChatScreen(ChatKept):
     def on_mount(self) -> None:
         """Be ready to write; find out what is served."""
         garbage.rarely()
-        self.query_one("#sought", Input).placeholder = tr("Find in this conversation")
         self.query_one(Prompt).focus()
-        self.show_state()
+        self.relabel()
         self._meet()
 
     @work(exclusive=True, group="served")
@@ -119,12 +118,7 @@ class ChatScreen(ChatKept):
         except WizardError as error:
             self.view = replace(self.view, error=error)
             return
-        picker = self.query_one("#questions", Picker)
-        count = len(served.questions)
-        picker.border_title = ntr(
-            "{count} question that it knows", "{count} questions that it knows", count, count=count
-        )
-        picker.show([Content(plain(text)) for text in served.questions], None)
+        self.query_one("#questions", Picker).show([Content(plain(text)) for text in served.questions], None)
         self.view = replace(self.view, served=served)
         self._meter = await background.call(partial(self.calls.meter, served))
         self._count()
@@ -170,8 +164,8 @@ class ChatScreen(ChatKept):
         view, idle, prompt = self.view, not self.busy, self.query_one(Prompt)
         away = self.focused is not None and self.focused is not prompt
         asked = any(message.role == "user" for message in view.conversation.messages)
-        answered = any(message.role == "assistant" for message in view.conversation.messages)
-        return {
+        here = self.here.view
+        does: dict[str, object] = {
             "stop": any(talk.view.busy == "answering" for talk in self.talks),
             "write": away and idle,
             "unedit": self._edits and not away,
@@ -183,15 +177,17 @@ class ChatScreen(ChatKept):
             "presets": idle,
             "private": idle,
             "compare": idle,
-            "save": idle and asked,
-            "copy": answered,
-            "copy_code": answered and any("```" in turn.text for turn in self.talk.transcript.turns),
+            "save": idle and here.said("user"),
+            "copy": here.said("assistant"),
+            "copy_code": any("```" in text for text in here.said("assistant")),
             "restart": idle and view.error is not None,
             "find": asked,
             "step": asked,
             "version": idle and asked and self.rival is None and len(view.conversation.versions()[0]) > 1,
             "scroll": bool(view.conversation.messages) or self.hides_something,
-        }.get(action, True)
+            "other": self.rival is not None,
+        }
+        return bool(does.get(action, True))
 
     def action_back(self) -> None:
         """Ask how it goes on; another model is one of the answers."""
@@ -223,7 +219,7 @@ class ChatScreen(ChatKept):
         every, now = self.view.conversation.versions()
         if 0 <= now + by < len(every):
             self.talk.choose(now + by)
-            self.keep()
+            self.keep(self.talk)
 
     def action_restart(self) -> None:
         """Start the server again and come back."""
@@ -278,8 +274,15 @@ class ChatScreen(ChatKept):
         if message.new.note and message.new.note != message.old.note:
             title = plain(message.talk.endpoint.name) if self.rival is not None else ""
             self.notify(message.new.note, title=title, markup=False)
-        if message.talk is self.talk and message.old.busy == "answering" and not message.new.busy:
-            self.keep()
+        if message.talk in self.talks and message.old.busy == "answering" and not message.new.busy:
+            self.keep(message.talk)
+        self.show_state()
+
+    def relabel(self) -> None:
+        """Say everything in the present language."""
+        super().relabel()
+        said = tr("This is your own model: Triton serves it on this machine, and nothing that you write leaves it.")
+        self.query_one("#welcome", Static).update(said)
         self.show_state()
 
     def show_state(self) -> None:
@@ -289,9 +292,13 @@ class ChatScreen(ChatKept):
         private = ("  " + tr("◉ private: nothing is kept"), "$warning") if self.keeping.private else ""
         self.query_one(".heading", Static).update(Content.assemble(name, private))
         self.set_class(bool(view.conversation.messages) or self.rival is not None, "-begun")
-        offered = bool(view.served and view.served.questions)
-        self.query_one("#questions").display = view.questions and offered
-        prompt.set_arrows(back=bool(view.said("user")), offered=offered)
+        offered = len(view.served.questions) if view.served else 0
+        questions = self.query_one("#questions", Picker)
+        questions.display = view.questions and bool(offered)
+        questions.border_title = ntr(
+            "{count} question that it knows", "{count} questions that it knows", offered, count=offered
+        )
+        prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
         prompt.waits = self.busy
         prompt.border_title = tr("Edit the last question") if self._edits else ""
         self.show_comparison()

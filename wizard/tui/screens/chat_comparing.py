@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from textual import work
-from textual.widgets import Static
+from textual import events, work
+from textual.widgets import Input, Static
 
 from wizard.chat.conversation import Conversation
 from wizard.kernel.errors import WizardError
@@ -21,6 +21,7 @@ from wizard.tui.chat_view import comparison
 from wizard.tui.screens.chat_reading import ChatReading
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.talk import Talk
 
 URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
@@ -78,19 +79,40 @@ class ChatComparing(ChatReading):
     async def action_compare(self) -> None:
         """Let a second model answer the same questions beside this one; pressed again, it leaves."""
         if self.rival is not None:
+            self._mean(self.talk)
             rival, self.rival = self.rival, None
             await rival.remove()
+            await self.keeping.end_second()
         elif (endpoint := await self._choose_server()) is not None:
             rival = self.talk_with(endpoint, self._begun(self.talk.view.conversation), "second")
             await self.query_one("#talks").mount(rival)
             self.rival = rival
-            said = tr(
-                "Both get the same questions from now on. What {name} answers is not kept.",
-                name=one_line(endpoint.name),
-            )
+            said = tr("Both get the same questions from now on.")
+            if not self.keeping.private:
+                own = tr("What {name} answers is kept as a conversation of its own.", name=one_line(endpoint.name))
+                said = f"{said} {own}"
             self.notify(said, markup=False)
         self.set_class(self.rival is not None, "-compares")
         self.show_state()
+
+    def action_other(self) -> None:
+        """Let the keys that read mean the other model's answers."""
+        if self.rival is not None:
+            self._mean(self.rival if self.here is self.talk else self.talk)
+
+    def on_click(self, event: events.Click) -> None:
+        """Mean those that are clicked."""
+        inside = event.widget.ancestors_with_self if event.widget else []
+        self._mean(next((talk for talk in self.talks if talk in inside), self.here))
+
+    def _mean(self, talk: Talk) -> None:
+        """Find, copy, save and the like are about ``talk`` from here on; what is sought is sought there."""
+        if talk is not self.here:
+            self.here.transcript.seek("", 0)
+            self.here = talk
+            if (find := self.query_one(Find)).display:
+                find.show(*talk.transcript.seek(find.query_one(Input).value, 0))
+            self.show_state()
 
     def begin_rival(self, conversation: Conversation) -> None:
         """The second model begins anew where another ``conversation`` is gone on with."""
@@ -107,8 +129,8 @@ class ChatComparing(ChatReading):
         line.display = self.rival is not None
         if self.rival is not None:
             one, other = self.talk, self.rival
-            one.say_name(tr("find, copy, save, log: here"))
-            other.say_name(tr("not kept"))
+            for talk in self.talks:
+                talk.say_name(tr("find, copy, save, log: here") if talk is self.here else "")
             line.update(comparison((one.endpoint.name, one.view), (other.endpoint.name, other.view)))
 
     async def _choose_server(self) -> Endpoint | None:

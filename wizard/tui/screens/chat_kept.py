@@ -17,6 +17,7 @@ from wizard.tui.keeping import Keeping
 from wizard.tui.screens.chat_comparing import ChatComparing
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.conversations import Conversations
+from wizard.tui.widgets.talk import Talk
 
 ROOM_FOR_LIST = 120
 """Columns from which on the list of conversations stands beside the chat."""
@@ -96,10 +97,10 @@ class ChatKept(ChatComparing):
         self.show_state()
 
     @work(group="keep")
-    async def keep(self) -> None:
-        """Keep the conversation; if that fails, say so and keep on chatting."""
+    async def keep(self, talk: Talk) -> None:
+        """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
         try:
-            await self.keeping.save(self.talk.view.conversation)
+            await self.keeping.save(talk.view.conversation, talk.endpoint, "first" if talk is self.talk else "second")
         except WizardError as error:
             self.tell(error)
         for one in self.query(Conversations):

@@ -31,7 +31,7 @@ class ChatReading(ChatWindows):
         if self.query(LogPanel):
             await self.query_one(LogPanel).remove()
         else:
-            one = self.endpoint
+            one = self.here.endpoint
             await self.query_one("#talk-row").mount(LogPanel(one.name, one.log, Tail(one.log).read))
 
     def action_find(self) -> None:
@@ -40,7 +40,7 @@ class ChatReading(ChatWindows):
 
     def on_find_sought(self, message: Find.Sought) -> None:
         """Show the last place."""
-        self.query_one(Find).show(*self.talk.transcript.seek(message.text, 0))
+        self.query_one(Find).show(*self.here.transcript.seek(message.text, 0))
 
     def on_find_step(self, message: Find.Step) -> None:
         """Show another place."""
@@ -50,26 +50,24 @@ class ChatReading(ChatWindows):
         """Enter goes to the place before; closed, nothing is sought any more."""
         if message.closed:
             self.query_one(Find).display = False
-            self.talk.transcript.seek("", 0)
+            self.here.transcript.seek("", 0)
             self.action_write()
         else:
             self._step_find(-1)
 
     def _step_find(self, by: int) -> None:
         text = self.query_one("#sought", Input).value
-        self.query_one(Find).show(*self.talk.transcript.seek(text, by))
+        self.query_one(Find).show(*self.here.transcript.seek(text, by))
 
     def action_step(self, by: int) -> None:
         """Go to the turn before or after; copying means that one then."""
-        self.talk.transcript.step(by)
+        self.here.transcript.step(by)
 
     def action_copy(self) -> None:
         """Copy the turn that was gone to, or the last answer."""
-        here = self.talk.transcript.current
-        text = here.text if here else self.talk.view.said("assistant")[-1]
-        self._copy(
-            text, tr("The last answer is in the clipboard") if here is None else tr("The turn is in the clipboard")
-        )
+        turn = self.here.transcript.current
+        text = turn.text if turn else self.here.view.said("assistant")[-1]
+        self._copy(text, tr("The turn is in the clipboard") if turn else tr("The last answer is in the clipboard"))
 
     def action_copy_code(self) -> None:
         """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
@@ -78,7 +76,7 @@ class ChatReading(ChatWindows):
             return
         at = blocks.index(self._code) + 1 if self._code in blocks else 0
         self._code = turn, number = blocks[at % len(blocks)]
-        self.talk.transcript.mark_code(turn, number)
+        self.here.transcript.mark_code(turn, number)
         said = tr(
             "Code {number} of {count} is in the clipboard", number=len(blocks) - at % len(blocks), count=len(blocks)
         )
@@ -86,8 +84,8 @@ class ChatReading(ChatWindows):
 
     def _blocks(self) -> Iterator[tuple[Turn, int]]:
         """Blocks of code, the last one first."""
-        here = self.talk.transcript.current
-        for turn in [here] if here else reversed(self.talk.transcript.turns):
+        gone_to = self.here.transcript.current
+        for turn in [gone_to] if gone_to else reversed(self.here.transcript.turns):
             for number in reversed(range(len(turn.code()))):
                 yield turn, number
 

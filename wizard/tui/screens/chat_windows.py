@@ -47,10 +47,12 @@ class ChatWindows(StageScreen[ChatEnd]):
     """The part of the chat that asks in windows."""
 
     talk: Talk
+    here: Talk
+    """The one that is read: of two that are compared, the one that find, copy and save mean."""
     calls: Calls
     keeping: Keeping
     endpoint: Endpoint
-    _file: str
+    _files: dict[str, str]
 
     def tell(self, error: WizardError) -> None:
         """Say what went wrong; the chat goes on."""
@@ -65,6 +67,9 @@ class ChatWindows(StageScreen[ChatEnd]):
         """Change how the model answers."""
         view = self.talk.view
         known = {one.name: one for one in SETTINGS}
+        if view.served and view.served.default_temperature is not None:
+            own = tr("{value:g}, the model's own", value=view.served.default_temperature)
+            known["temperature"] = replace(known["temperature"], otherwise=own)
         form = FormScreen(
             tr("How the model answers"),
             [known[name] for _heading, names in GROUPS for name in names],
@@ -135,17 +140,19 @@ class ChatWindows(StageScreen[ChatEnd]):
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
         """Write the conversation to a file; one that is there is written over only after a question."""
-        answers = await self.app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {"file": self._file}))
+        talk = self.here
+        name = self._files.get(talk.endpoint.name, f"{talk.endpoint.name}.md")
+        answers = await self.app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {FILE.name: name}))
         if not answers:
             return
-        self._file = str(answers[FILE.name])
-        path, there = target(self._file)
+        name = self._files[talk.endpoint.name] = str(answers[FILE.name])
+        path, there = target(name)
         if there:
             choices = [("keep", tr("Keep it")), ("overwrite", tr("Write over it"))]
             question = AskScreen(tr("{path} is there already. Write over it?", path=path), choices)
             if await self.app.push_screen_wait(question) != "overwrite":
                 return
-        saving = partial(save, path, self.endpoint.model, self.talk.view.conversation, overwrite=there)
+        saving = partial(save, path, talk.endpoint.model, talk.view.conversation, overwrite=there)
         try:
             await background.call(saving)
         except WizardError as error:
@@ -155,8 +162,8 @@ class ChatWindows(StageScreen[ChatEnd]):
 
     def action_elsewhere(self) -> None:
         """Show how other programs reach this server: the last request as commands."""
-        request = self.talk.request
-        text = elsewhere(self.endpoint, request)
+        request = self.here.request
+        text = elsewhere(self.here.endpoint, request)
         if request is not None:
             others = [f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl"]
             text = "\n\n".join([text, *others])
@@ -164,13 +171,13 @@ class ChatWindows(StageScreen[ChatEnd]):
 
     def action_logprobs(self) -> None:
         """Show how probable the last answer's tokens were; ask for that from here on if nobody has."""
-        if self.talk.logprobs:
-            self.app.push_screen(LogprobsScreen(self.talk.logprobs))
+        if self.here.logprobs:
+            self.app.push_screen(LogprobsScreen(self.here.logprobs))
         elif self.talk.view.conversation.sampling.logprobs is None:
             old = self.talk.view.conversation
             self.change(replace(old, sampling=replace(old.sampling, logprobs=ALTERNATIVES)))
             self.notify(tr("From the next answer on, the server is asked how probable each token was"))
-        elif self.talk.view.stats is None or not self.talk.weighed:
+        elif self.here.view.stats is None or not self.here.weighed:
             self.notify(tr("They come with the next answer"))
         else:
             self.notify(tr("This server says nothing of probabilities"), severity="warning")

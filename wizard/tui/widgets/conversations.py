@@ -58,12 +58,17 @@ class Conversations(Vertical):
 
     def compose(self) -> ComposeResult:
         """Search, list, and what there is to say."""
-        yield Input(placeholder=tr("Search in all conversations …"), id="search", compact=True)
+        yield Input(id="search", compact=True)
         yield Picker(id="entries")
         yield Static(id="none")
 
     def on_mount(self) -> None:
         """Show all."""
+        self.relabel()
+
+    def relabel(self) -> None:
+        """Say everything in the present language."""
+        self.query_one("#search", Input).placeholder = tr("Search in all conversations …")
         self.find()
 
     def on_input_changed(self) -> None:
@@ -83,7 +88,8 @@ class Conversations(Vertical):
             said = "" if self._entries else tr("Nothing has these words.") if text else tr("Nothing is kept yet.")
             self.query_one("#none", Static).update(said)
         self.query_one("#none").display = not self._entries
-        self.query_one("#entries", Picker).show([_row(one, one.id == self._keeping.kept.id) for one in self._entries])
+        present = self._keeping.open_now
+        self.query_one("#entries", Picker).show([_row(one, one.id in present) for one in self._entries])
         self.refresh_bindings()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:

@@ -1,0 +1,235 @@
+"""Two models side by side: asked the same, compared, read and kept each by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.tui.chatting import chatting, notes, words
+from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, WORKSPACE, FakeJourney
+from tests.tui.walking import asked, screen, wait_for
+from wizard.chat.ask import unreachable
+from wizard.chat.conversation import Conversation, Stats
+from wizard.tui.chat_view import ChatView, comparison
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.widgets.conversations import Conversations
+from wizard.tui.widgets.log_panel import LogPanel
+from wizard.tui.widgets.picker import Picker
+from wizard.tui.widgets.talk import Talk
+
+SLOW = Stats(48, 0.09, 2.0, "stop")
+
+
+def both() -> FakeJourney:
+    return FakeJourney(running=(ENDPOINT, SECOND), chat_stats={"second": SLOW})
+
+
+@pytest.mark.parametrize("size", [(140, 40), (80, 24), (40, 15)])
+async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[int, int]) -> None:
+    made = both()
+    async with chatting(made, size) as (pilot, chat):
+        await asked(pilot, "Alone", chat)
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await asked(pilot, "Both", chat)
+        rival = chat.rival
+        assert rival is not None
+        await wait_for(pilot, lambda: not rival.view.busy and rival.view.stats)
+        assert [one.content for one in made.asked[2].messages] == ["Both"]
+        assert chat.view.said("user") == ["Alone", "Both"]
+        assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")
+        assert "24.6 tokens/s" in words(chat, "#second Figures")
+        beside = rival.region.x > chat.talk.region.x
+        assert beside == (size[0] >= 100)
+        assert rival.region.width > 0
+        await pilot.press("ctrl+r")
+        await wait_for(pilot, lambda: len(made.asked) == 5)
+        await wait_for(pilot, lambda: not chat.busy)
+        await pilot.press("f6")
+        await wait_for(pilot, lambda: chat.rival is None)
+        await pilot.pause()
+        assert not chat.query_one("#comparison").display
+        await asked(pilot, "Alone again", chat)
+        assert len(made.asked) == 6
+
+
+async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
+    made = both()
+    made.vanishes = "second"
+    async with chatting(made, (140, 40)) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await asked(pilot, "Both", chat)
+        rival = chat.rival
+        assert rival is not None
+        await wait_for(pilot, lambda: rival.view.error)
+        assert "TW-C03" in words(chat, "#second ErrorPanel")
+        assert chat.view.error is None
+        assert chat.view.said("assistant") == [made.answer]
+
+
+async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
+    made = FakeJourney()
+    made.elsewhere = unreachable("http://far:9000", "refused")
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await screen(pilot, FormScreen)
+        await pilot.press(*"http://far:9000", "enter")
+        await wait_for(pilot, lambda: "TW-C01" in notes(pilot))
+        await screen(pilot, FormScreen)  # with the address to be mended
+        made.elsewhere = ELSEWHERE
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        assert chat.rival is not None
+        assert chat.rival.endpoint == ELSEWHERE
+
+
+async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
+    async with chatting(both()) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("escape")
+        await screen(pilot, ChatScreen)
+        assert chat.rival is None
+
+
+async def with_second(pilot: Pilot[Any], chat: ChatScreen) -> Talk:
+    """Let the second server answer beside the first."""
+    await pilot.press("f6")
+    await screen(pilot, AskScreen)
+    await pilot.press("enter")
+    await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+    await pilot.pause()
+    assert chat.rival is not None
+    return chat.rival
+
+
+def kept_by() -> list[tuple[str, int]]:
+    """Server and number of messages of each kept conversation, by server."""
+    return sorted((one.endpoint, one.messages) for one in FakeJourney().history(WORKSPACE).search(""))
+
+
+async def test_what_the_second_answers_is_kept_as_a_conversation_of_its_own() -> None:
+    made = both()
+    async with chatting(made, (140, 40)) as (pilot, chat):
+        await with_second(pilot, chat)
+        for question in ("One", "Two"):
+            await asked(pilot, question, chat)
+            await wait_for(pilot, lambda: not chat.busy)
+        await wait_for(pilot, lambda: kept_by() == [("demo", 4), ("second", 4)])
+        await pilot.press("f4")
+        await wait_for(pilot, lambda: [*chat.query(Conversations)])
+        found = chat.query_one(Conversations)
+        await wait_for(pilot, lambda: len(found._entries) == 2)
+        rows = [str(found.query_one("#entries", Picker).get_option_at_index(at).prompt) for at in (0, 1)]
+        assert all("open now" in row for row in rows)
+        assert {"second" in row for row in rows} == {True, False}
+        here = next(at for at, row in enumerate(rows) if "second" in row)
+        await pilot.press(*["down"] * here, "ctrl+x")
+        await screen(pilot, FormScreen)
+        await pilot.press("ctrl+u", *"By the second", "enter")
+        await wait_for(pilot, lambda: "By the second" in [one.title for one in found._entries])
+        await pilot.press("f4")
+        await wait_for(pilot, lambda: not chat.query(Conversations))
+        await asked(pilot, "Three", chat)
+        await wait_for(pilot, lambda: kept_by() == [("demo", 6), ("second", 6)])
+        every = FakeJourney().history(WORKSPACE).search("")
+        assert {one.endpoint: one.title for one in every} == {"demo": "One", "second": "By the second"}
+        await pilot.press("f6")
+        await wait_for(pilot, lambda: chat.rival is None)
+        await with_second(pilot, chat)
+        await asked(pilot, "Four", chat)
+        await wait_for(pilot, lambda: kept_by() == [("demo", 8), ("second", 2), ("second", 6)])
+
+
+async def test_nothing_is_kept_of_either_model_in_private() -> None:
+    async with chatting(both(), (140, 40)) as (pilot, chat):
+        await pilot.press("ctrl+g")
+        rival = await with_second(pilot, chat)
+        assert "kept as" not in notes(pilot)
+        await asked(pilot, "Q", chat)
+        await wait_for(pilot, lambda: rival.view.stats and not chat.busy)
+        await pilot.pause()
+        assert kept_by() == []
+
+
+async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
+    made = both()
+    async with chatting(made, (140, 40)) as (pilot, chat):
+        rival = await with_second(pilot, chat)
+        await asked(pilot, "Q", chat)
+        await wait_for(pilot, lambda: rival.view.stats and not chat.busy)
+        rival.show(Conversation().said("user", "Q").said("assistant", "Apples.\n\n```py\n1 + 1\n```"))
+        await pilot.press("ctrl+f", *"apples")
+        await pilot.pause()
+        assert words(chat, "#found") == "nothing found"
+        await pilot.press("alt+right")
+        await pilot.pause()
+        assert words(chat, "#found") == "1 of 1"
+        assert "here" in words(chat, "#second .name")
+        assert "here" not in words(chat, "#first .name")
+        await pilot.press("escape", "ctrl+y")
+        assert pilot.app.clipboard.startswith("Apples.")
+        await pilot.press("ctrl+b")
+        assert pilot.app.clipboard == "1 + 1\n"
+        await pilot.press("ctrl+s")
+        form = await screen(pilot, FormScreen)
+        assert form.query_one("#file", Input).value == "second.md"
+        await pilot.press("enter")
+        await wait_for(pilot, Path("second.md").is_file)
+        assert "Apples." in Path("second.md").read_text()
+        await screen(pilot, ChatScreen)
+        await pilot.click("#first Transcript")
+        await pilot.press("ctrl+y")
+        assert pilot.app.clipboard == made.answer
+        await pilot.press("alt+left", "f6")
+        await wait_for(pilot, lambda: chat.rival is None)
+        await pilot.press("ctrl+y")
+        assert pilot.app.clipboard == made.answer
+
+
+def test_what_cannot_be_compared_is_not() -> None:
+    asked_both = Conversation().said("user", "Q")
+    measured = ChatView(asked_both, stats=SLOW)
+    silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
+    said = comparison(("a", measured), ("b", silent)).plain
+    assert "as fast" not in said
+    assert "a takes 2.0 s in all · b takes 2.5 s in all · a begins after 90 ms" in said
+    assert "Both are about as fast" in comparison(("a", measured), ("b", measured)).plain
+    assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
+    for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
+        assert "is compared here" in comparison(("a", measured), ("b", early)).plain
+
+
+async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its_side_is_named() -> None:
+    made = both()
+    async with chatting(made, (140, 40)) as (pilot, chat):
+        await asked(pilot, "First", chat)
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await pilot.pause()
+        assert "What second answers is kept as a conversation of its own" in notes(pilot)
+        assert "is compared here" in words(chat, "#comparison")
+        await pilot.press("ctrl+r")
+        await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.busy)
+        assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
+        assert "find, copy, save, log: here" in words(chat, "#first .name")
+        assert "here" not in words(chat, "#second .name")
+        await pilot.press("f7")
+        await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
+        await pilot.pause()
+        assert "Log of demo" in words(chat, "LogPanel > .name")
