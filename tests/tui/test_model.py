@@ -327,6 +327,31 @@ async def test_tab_types_the_rest_of_a_path_and_enter_goes_into_folders() -> Non
     assert made.read == ["/data/models/llama-8b"]
 
 
+async def test_tab_says_that_no_path_begins_so_and_looks_at_what_is_typed_now() -> None:
+    made = FakeJourney(entries=PATHS)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        await pilot.press(*"/dx", "tab")
+        await wait_for(pilot, lambda: model.view.notice)
+        await pilot.pause()
+        assert "No folder and no .gguf file begins with /dx" in str(model.query_one("#state").render())
+        await pilot.press("backspace", *"ata/models/m", "tab")  # the list may still be of an older text
+        await wait_for(pilot, lambda: model.view.text == "/data/models/more/")
+        assert not model.view.notice
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_an_unknown_model_where_the_hub_is_silent_is_one_complaint() -> None:
+    async with StillApp(FakeJourney(hits=DOWN)).run_test(size=(80, 24)) as pilot:
+        model = await searched(pilot, "no/such")
+        assert "The hub is not searched" in str(model.query_one("#state").render())
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: model.view.error)
+        await pilot.pause()
+        assert "TW-M01" in str(model.query_one("ErrorPanel").render())
+        assert not model.query_one("#state").display
+
+
 async def test_a_model_of_this_disk_says_so() -> None:
     mine = Suggestion("/m/a.gguf", "a.gguf", "", None, 0, False, True, place="here", verdict=Verdict("fits", ""))
     async with StillApp(FakeJourney(offered=(*SUGGESTIONS, mine))).run_test(size=(80, 40)) as pilot:

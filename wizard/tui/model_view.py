@@ -120,10 +120,11 @@ def _waiting(view: ModelView) -> str:
 
 
 def _outcome(view: ModelView) -> str:
-    if view.trouble:
-        return tr("! The hub is not searched: {why}", why=one_line(view.trouble))
-    if view.searched and view.searched == view.text.strip() and not view.found:
-        return tr("The hub has no model for text whose name holds {text}.", text=one_line(view.searched))
+    if view.error is None:  # else that says what to do, and how the search went is of no interest
+        if view.trouble:
+            return tr("! The hub is not searched: {why}", why=one_line(view.trouble))
+        if view.searched and view.searched == view.text.strip() and not view.found:
+            return tr("The hub has no model for text whose name holds {text}.", text=one_line(view.searched))
     if view.looking:
         return tr("◌ Asking the hub what else is known of these models …")
     return "" if rows(view)[0] else tr("Nothing to offer; type a hub id, a folder or a .gguf file.")

@@ -242,15 +242,23 @@ class ModelScreen(StageScreen[ModelFacts]):
             picker.highlighted = max(0, min(len(self._rows) - 1, (picker.highlighted or 0) + by))
             self._chosen = name(self._rows[picker.highlighted])
 
-    def action_complete(self) -> None:
-        """Type what all paths in the list have in common, or else the one under the cursor."""
-        text = completed(self.view.text, self.view.entries)
-        row = self._row()
-        if text == self.view.text and isinstance(row, Entry):
-            text = row.path
-        elif text == self.view.text and self.view.entries:
-            text = self.view.entries[0].path
-        self._type(text)
+    @work(exclusive=True, group="search")
+    async def action_complete(self) -> None:
+        """Type what all paths have in common that may be meant, or else the one under the cursor; or say: there is none.
+
+        The folder is looked into anew: what is in the list may be of what was typed a moment ago.
+        """
+        text = self.view.text
+        entries = tuple(await background.call(lambda: self._models.browse(text.strip())))
+        self.view = replace(self.view, entries=entries)
+        row, longer = self._row(), completed(text, entries)
+        if not entries:
+            nothing = tr("No folder and no .gguf file begins with {path}", path=text.strip())
+            self.view = replace(self.view, notice=nothing, error=None)
+        elif longer != text:
+            self._type(longer)
+        else:
+            self._type(row.path if isinstance(row, Entry) else entries[0].path)
 
     def _type(self, text: str) -> None:
         field = self.query_one(Input)
