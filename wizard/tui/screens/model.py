@@ -244,7 +244,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     @work(exclusive=True, group="search")
     async def action_complete(self) -> None:
-        """Type what all paths have in common that may be meant, or else the one under the cursor; or say: there is none.
+        """Type what all paths that may be meant have in common, or else the one under the cursor; or say that none is.
 
         The folder is looked into anew: what is in the list may be of what was typed a moment ago.
         """
