@@ -7,8 +7,9 @@ from textual.color import Color
 from textual.theme import Theme
 
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.walking import StillApp, to_machine
+from tests.tui.walking import StillApp, screen, to_machine
 from wizard.kernel import settings
+from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.theme import CONTRAST, LIGHT, THEMES, WIZARD
 
 TEXTS = ("foreground", "text-muted", "primary", "secondary", "accent", "warning", "error", "success")
@@ -73,3 +74,15 @@ async def test_a_theme_that_there_is_not_is_said() -> None:
         await to_machine(pilot)
         assert app.theme == WIZARD.name
         assert ["no-such [/]" in note.message for note in app._notifications] == [True]
+
+
+async def test_what_is_below_a_window_is_seen_with_every_theme() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        await pilot.press("f2")
+        window = await screen(pilot, SettingsScreen)
+        for theme in app.available_themes:
+            app.theme = theme
+            await pilot.pause()
+            assert window.styles.background.a < 1, theme

@@ -60,12 +60,8 @@ def plan(
         UsageError: TW-L04 if another model is served under ``name``; others as `wizard.plan.build.build` says.
     """
     before = earlier(workspace, name)
-    if running and before and origin(before.facts) != origin(facts) and not on_purpose:
-        raise UsageError(
-            "TW-L04",
-            tr("the server {name} is running and serves {ref}", name=name, ref=before.facts.ref),
-            tr("Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.", name=name),
-        )
+    if running and before and not on_purpose:
+        _check_model(before, facts)
     told = next((one for one in journeys() if one.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
     same = told if told and told.answers.get("stack", choice.stack) == choice.stack else None
@@ -85,6 +81,17 @@ def plan(
     )
     restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
     return replace(made, notes=(*restarted, *made.notes, *_said(same)))
+
+
+def _check_model(before: Plan, facts: ModelFacts) -> None:
+    """A server that runs is not given another model by the way."""
+    if origin(before.facts) != origin(facts):
+        name = before.name
+        raise UsageError(
+            "TW-L04",
+            tr("the server {name} is running and serves {ref}", name=name, ref=before.facts.ref),
+            tr("Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.", name=name),
+        )
 
 
 def _port(before: Plan | None) -> int | None:
