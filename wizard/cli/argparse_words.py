@@ -16,7 +16,6 @@ WORDS = (
     mark("positional arguments"),
     mark("options"),
     mark("show this help message and exit"),
-    mark("%(prog)s: error: %(message)s\n"),
     mark("the following arguments are required: %s"),
     mark("unrecognized arguments: %s"),
     mark("argument %(argument_name)s: %(message)s"),

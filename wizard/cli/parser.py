@@ -8,11 +8,26 @@ from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_words import translate_argparse
+from wizard.cli.mistyped import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
 from wizard.kernel.text import width, wrap
-from wizard.plan.questions import CHAT, KV_DTYPE, PP, QUANTIZATION, SETUP, STACK, TP, WISHES, Question, Value
+from wizard.plan.questions import (
+    KV_DTYPE,
+    MAX_TOKENS,
+    PP,
+    QUANTIZATION,
+    SEED,
+    SETUP,
+    STACK,
+    TEMPERATURE,
+    TOP_P,
+    TP,
+    WISHES,
+    Question,
+    Value,
+)
 
 EXAMPLES = (
     ("", mark("the full-screen wizard")),
@@ -23,6 +38,8 @@ EXAMPLES = (
     (" down", mark("stop the server")),
 )
 """What is typed behind the program's name, and what that does."""
+BEST = mark("a journey (demo), a hub id, a folder or a .gguf file; the best for this machine if left out")
+"""A model that need not be named."""
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -38,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     codes = "\n".join(f"  {code:>3}  {tr(what)}" for code, what in EXIT_CODES.items())
     column = max(width(words) for words, _ in EXAMPLES) + 2
     examples = [f"  triton-wizard{words:<{column}}{tr(what)}" for words, what in EXAMPLES]
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="triton-wizard",
         description=tr("From a bare machine to a chat with a model that you serve yourself on NVIDIA Triton."),
         epilog="\n".join([tr("examples:"), *examples, "", tr("exit statuses:"), codes, ""]),
@@ -62,26 +79,27 @@ Commands = Any  # argparse does not name the type of what add_subparsers returns
 
 def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
     """Options of every command; below a command they must not overwrite what came before it."""
-    one.add_argument("--workspace", metavar="DIR", default=default, help=tr("where everything is made and kept"))
-    one.add_argument(
+    group = one.add_argument_group(tr("options of every command"))
+    group.add_argument("--workspace", metavar="DIR", default=default, help=tr("where everything is made and kept"))
+    group.add_argument(
         "--profiles", metavar="DIR", default=default, help=tr("a folder of profiles that goes before ours")
     )
-    one.add_argument(
+    group.add_argument(
         "--hardware", metavar="H", default=default, help=tr("plan for another machine: host.json, 4xA6000, cpu")
     )
-    one.add_argument(
+    group.add_argument(
         "--language",
         choices=LANGUAGES,
         default=default,
         help=tr("of everything that is said; the locale's if left out"),
     )
-    one.add_argument(
+    group.add_argument(
         "--workshop", metavar="W", default=default, help=tr("a facilitator's profile: a file, or a name (first-server)")
     )
-    one.add_argument("--seat", metavar="N", default=default, help=tr("number of your seat in the workshop (0)"))
-    one.add_argument("--offline", action="store_true", default=default or False, help=tr("never ask the hub"))
+    group.add_argument("--seat", metavar="N", default=default, help=tr("number of your seat in the workshop (0)"))
+    group.add_argument("--offline", action="store_true", default=default or False, help=tr("never ask the hub"))
     if json:
-        one.add_argument("--json", action="store_true", help=tr("data as JSON on standard output"))
+        group.add_argument("--json", action="store_true", help=tr("data as JSON on standard output"))
 
 
 def _command(commands: Commands, name: str, help_text: str, example: str) -> argparse.ArgumentParser:
@@ -194,7 +212,7 @@ def _add_stages(commands: Commands) -> None:
         tr("show every step and command before anything is done"),
         "plan demo\nplan demo --json > plan.json\nplan tutorial-000 --hardware 1xL4 --shell > serve.sh",
     )
-    plan.add_argument("ref", metavar="MODEL", help=ref_help)
+    plan.add_argument("ref", nargs="?", metavar="MODEL", help=tr(BEST))
     plan.add_argument(
         "--shell", action="store_true", help=tr("as a shell script that does the same without the wizard")
     )
@@ -251,12 +269,7 @@ def _add_run(commands: Commands) -> None:
         tr("go the whole way to a served model"),
         "up demo --yes\nup ./model.gguf --name mine --yes --json",
     )
-    up.add_argument(
-        "ref",
-        nargs="?",
-        metavar="MODEL",
-        help=tr("a journey (demo), a hub id, a folder or a .gguf file; the best for this machine if left out"),
-    )
+    up.add_argument("ref", nargs="?", metavar="MODEL", help=tr(BEST))
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without asking"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _explain(up)
@@ -296,11 +309,8 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument("-m", "--message", metavar="TEXT", help=tr("ask this, print the answer, end"))
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
-    chat.add_argument("--temperature", type=float, metavar="T", help=tr("0 always takes the likeliest token"))
-    about = {one.name: tr(one.help) for one in CHAT}
-    chat.add_argument("--top-p", type=float, metavar="P", help=about["top_p"])
-    chat.add_argument("--max-tokens", type=_whole, metavar="N", help=about["max_tokens"])
-    chat.add_argument("--seed", type=int, metavar="N", help=about["seed"])
+    for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
+        _wish(chat, question)
     chat.add_argument(
         "--preset", metavar="NAME", help=tr("a system prompt with settings; /preset in the chat lists them")
     )

@@ -69,7 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "TW-U05",
-            tr("{file} cannot be read: {reason}", file=arguments.plan, reason=error),
+            tr(
+                "{file} cannot be read: {reason}", file=arguments.plan, reason=getattr(error, "strerror", None) or error
+            ),
             tr("Give what `plan --json` printed."),
         ) from error
     carry_out(from_json(Plan, text, where=arguments.plan), arguments)

@@ -1,0 +1,55 @@
+"""A command line that cannot be read is told as every other mistake is: with a code, what is meant, and what helps."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Collection, Sequence
+from typing import Any, NoReturn
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.text import plain
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises TW-U09 instead of printing the usage, which hides what is wrong behind all that could be right."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found.
+
+        Raises:
+            UsageError: TW-U09.
+        """
+        self._refuse(message)
+
+    def parse_known_args(  # type: ignore[override]  # one signature for argparse's overloads
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
+        """As argparse does; what is not known is refused by the very command that it was given to.
+
+        Raises:
+            UsageError: TW-U09.
+        """
+        flags = self._option_string_actions
+        first = args[0].partition("=")[0] if args else ""
+        if first.startswith("--") and not any(flag.startswith(first) for flag in flags):
+            self._refuse(_unknown(first), first, flags)  # not what stands behind it, taken for a command
+        known, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self._refuse(_unknown(" ".join(rest)), rest[0].partition("=")[0], flags)
+        return known, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.dest == "command" and value not in (action.choices or ()):
+            self._refuse(tr("there is no command {name}", name=plain(value)[:40]), value, list(action.choices or ()))
+        super()._check_value(action, value)
+
+    def _refuse(self, what: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
+        near = difflib.get_close_matches(typed, known, 1)
+        todo = tr("`{command} --help` shows what can be typed.", command=self.prog)
+        raise UsageError("TW-U09", what, f"{tr('Did you mean {name}?', name=near[0])} {todo}" if near else todo)
+
+
+def _unknown(words: str) -> str:
+    return tr("unrecognized arguments: %s") % plain(words)
