@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from wizard.plan.plan import Plan
-    from wizard.run.events import Event
+    from wizard.run.events import Event, Progress
 
 Start: TypeAlias = "Callable[[Set[str], Set[str]], AsyncGenerator[Event, None]]"
 """Carries a plan out; ids of steps to do again, ids of steps to leave out."""
@@ -71,6 +71,15 @@ class Run:
     def elapsed(self) -> float:
         """Seconds since the running step began."""
         return self._clock() - self.view.began
+
+    @property
+    def progress(self) -> Progress | None:
+        """What the running step has told last; of the time that was left then, what is left now."""
+        told = self.view.progress
+        if told is None or told.eta_s is None:
+            return told
+        left = told.eta_s - (self._clock() - self.view.told)
+        return replace(told, eta_s=left if left > 0 else None)
 
     def begin(self, redo: Set[str] = frozenset()) -> None:
         """Carry the plan out from where it was left, and ``redo`` anew; not while it is under way already."""

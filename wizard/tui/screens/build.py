@@ -326,7 +326,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def _show_progress(self) -> None:
         lines, phase = self.query_one(ProgressLines), self.view.phase
         lines.display = phase in (Phase.RUNNING, Phase.STOPPING)
-        lines.show(self.view.progress, self.run.elapsed, stopping=phase is Phase.STOPPING)
+        lines.show(self.run.progress, self.run.elapsed, stopping=phase is Phase.STOPPING)
 
 
 def _heading(view: BuildView, run: Run) -> str:
@@ -336,7 +336,9 @@ def _heading(view: BuildView, run: Run) -> str:
     said = {
         Phase.STOPPING: tr("Stopping …"),
         Phase.READY: tr("{name} is ready", name=name),
-        Phase.FAILED: tr("A step failed"),
+        Phase.FAILED: tr("A step failed")
+        if any(one.state == "failed" for one in view.steps)
+        else tr("The build failed"),
         Phase.CANCELLED: tr("Stopped"),
     }
     return said[view.phase]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from textual.content import Content
 
 from wizard.kernel.language import tr
@@ -10,9 +12,18 @@ from wizard.kernel.units import duration
 from wizard.run.events import Progress
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
+_DRAWN = re.compile("[|]?[─-▟][─-▟ ]*[|]?")
+"""A bar that a tool draws itself (pip, uv, tqdm): box drawing and block elements."""
+
+_ALL = 0.995
+"""From here on it would be said to be 100 %."""
+
 
 class ProgressLines(Lines):
-    """The bar, while it is known how far the step is, and the words; at least two lines, so that nothing jumps."""
+    """The bar, while it is known how far the step is, and the words; at least two lines, so that nothing jumps.
+
+    A tool that has told of all that it fetches does not tell how long the rest of its step takes: no bar then.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,16 +47,17 @@ class ProgressLines(Lines):
             return Content.assemble(("◌ ", "$warning"), tr("the running step is asked to end")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
-        if progress is None or progress.fraction is None:
-            words += [plain(progress.text)] if progress and progress.text else []
+        told = " ".join(_DRAWN.sub(" ", plain(progress.text)).split()) if progress else ""
+        if progress is None or progress.fraction is None or progress.fraction >= _ALL:
+            words += [told] if progress and progress.fraction is None and told else []
             return Content.assemble(("◌ ", "$accent"), " · ".join(words)).wrap(width)
         words += (
             [tr("about {time} left", time=duration(progress.eta_s))]
             if progress.eta_s is not None and progress.eta_s >= 1
             else []
         )
-        words += [plain(progress.text)] if progress.text else []
-        share = min(1.0, max(0.0, progress.fraction))
+        words += [told] if told else []
+        share = max(0.0, progress.fraction)
         room = max(0, width - 5)
         full = round(share * room)
         bar = Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$text-muted"), f" {share:4.0%}")
