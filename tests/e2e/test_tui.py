@@ -7,17 +7,27 @@ import json
 import os
 import re
 import signal
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pexpect
-import pyte
 import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS, write_chain_model
 from tests.e2e.conftest import Wizard
+from tests.e2e.terminal import (
+    CLIPBOARD,
+    CONTROL_R,
+    CONTROL_T,
+    CONTROL_U,
+    CONTROL_Y,
+    DOWN,
+    ENTER,
+    ESCAPE,
+    F4,
+    Terminal,
+    full_screen,
+)
 from tests.tui.walking import answered, asked, chat_after, screen, to_chat, wait_for
 from wizard.kernel.paths import Workspace
 from wizard.tui.app import WizardApp
@@ -59,7 +69,7 @@ KEYS = 12
 
 def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> None:
     """In a terminal, with nothing running: what the screen offers is accepted until there is a chat."""
-    command = [sys.executable, "-m", "wizard", "--workspace", str(wizard.workspace), "--offline"]
+    command = full_screen(wizard)
     child = pexpect.spawn(command[0], command[1:], dimensions=(24, 80), timeout=240, encoding="utf-8")
     seen = [
         "Serve Offline demo",  # the welcome has found what it recommends
@@ -87,64 +97,13 @@ def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> N
     assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
-CLIPBOARD = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
-"""What a terminal puts into its clipboard (xterm's control sequences, OSC 52)."""
-
-
-class Terminal:
-    """The program in a terminal, and what is on it now."""
-
-    def __init__(self, wizard: Wizard) -> None:
-        command = ["-m", "wizard", "--workspace", str(wizard.workspace), "--offline"]
-        self.child: pexpect.spawn[bytes] = pexpect.spawn(sys.executable, command, dimensions=(24, 80), timeout=60)
-        self.screen = pyte.Screen(80, 24)
-        self._stream = pyte.ByteStream(self.screen)
-        self.written = b""
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.screen.display)
-
-    def until(self, condition: Callable[[], object]) -> None:
-        """Read until ``condition`` holds; the time only bounds a wait in vain."""
-        deadline = time.monotonic() + 60
-        while not condition():
-            assert time.monotonic() < deadline, f"never seen:\n{self.text}"
-            try:
-                piece = self.child.read_nonblocking(1 << 16, timeout=1)
-            except pexpect.TIMEOUT:
-                continue
-            self.written += piece
-            self._stream.feed(piece)
-
-    def shows(self, *words: str) -> None:
-        """Read until all ``words`` are there."""
-        self.until(lambda: all(word in self.text for word in words))
-
-    def press(self, *keys: str) -> None:
-        self.child.send("".join(keys))
-
-    def leave(self) -> None:
-        """Leave; the server goes on running."""
-        self.press(CONTROL_Q)
-        self.shows("Quit; the server goes on running")
-        self.press(ENTER)
-        self.child.expect(pexpect.EOF)
-        self.child.close()
-        assert self.child.exitstatus == 0
-
-
-ENTER, ESCAPE, DOWN, F4 = "\r", "\x1b", "\x1b[B", "\x1bOS"
-CONTROL_Q, CONTROL_R, CONTROL_T, CONTROL_U, CONTROL_Y = "\x11", "\x12", "\x14", "\x15", "\x19"
-
-
 @pytest.fixture
 def terminals(wizard: Wizard) -> Iterator[Callable[[], Terminal]]:
     """Opens the program in another terminal each time."""
     opened: list[Terminal] = []
 
     def begin() -> Terminal:
-        opened.append(Terminal(wizard))
+        opened.append(Terminal(full_screen(wizard)))
         return opened[-1]
 
     yield begin

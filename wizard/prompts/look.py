@@ -12,6 +12,7 @@ from wizard.catalog import presets
 from wizard.chat import snippet as snippets
 from wizard.chat.meter import meter
 from wizard.chat.settings import preset_of, with_answers, with_preset
+from wizard.kernel import clipboard
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import is_terminal, plain
@@ -120,6 +121,9 @@ def copy(talk: Talk, argument: str) -> Outcome:
             "TW-U24", tr("this terminal has no clipboard"), tr("Write the chat to a file with /save FILE.")
         )
     text = str(blocks[-1]) if argument == "code" else answers[-1]
+    if clipboard.in_tmux() and clipboard.tmux_takes(text):
+        taken = ntr("{count:,} character copied.", "{count:,} characters copied.", len(text), count=len(text))
+        return Outcome(taken)
     raw = f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode()}\x07"
     sent = ntr(
         "{count:,} character sent; a terminal that does not take OSC 52 ignores it.",

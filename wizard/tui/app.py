@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +21,7 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.screen import ModalScreen, Screen
 
-from wizard.kernel import language
+from wizard.kernel import clipboard, language
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
@@ -302,6 +303,18 @@ class WizardApp(App[int]):
             self.copy_to_clipboard(selected)
         else:
             await self.action_quit()
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Put ``text`` into the clipboard of the terminal, or of the browser."""
+        super().copy_to_clipboard(text)
+        if clipboard.in_tmux() and not self.is_web:
+            self._give_tmux(text)
+
+    @work(group="clipboard")
+    async def _give_tmux(self, text: str) -> None:
+        from wizard.tui import background
+
+        await background.call(partial(clipboard.tmux_takes, text))
 
     def action_help(self) -> None:
         """Explain the present screen."""

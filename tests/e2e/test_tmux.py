@@ -1,0 +1,100 @@
+"""The full-screen wizard in tmux, as most people have it on a machine that they reach over SSH; with a real Triton."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.e2e.conftest import Wizard
+from tests.e2e.terminal import CONTROL_Y, ENTER, Terminal, full_screen
+from tests.processes import opened, over
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("journey"),
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+DETACH = "\x02d"
+COPIED = re.compile(rb"\x1b\]52;c?;([A-Za-z0-9+/=]*)\x07")
+"""What tmux puts into the clipboard of the terminal around it."""
+
+
+class Tmux:
+    """A server of tmux of its own, as it is without any configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tmux = ("tmux", "-u", "-S", str(folder / "s"), "-f", "/dev/null")
+
+    def opens(self, command: list[str]) -> Terminal:
+        """A terminal that runs ``command`` in a new session."""
+        return Terminal([*self._tmux, "new-session", "-s", "wizard", f"exec {shlex.join(command)}"])
+
+    def attaches(self, columns: int, rows: int) -> Terminal:
+        """Another terminal that shows the session."""
+        return Terminal([*self._tmux, "attach-session", "-t", "wizard"], columns, rows)
+
+    def says(self, *command: str) -> str:
+        """What tmux answers to ``command``; empty if it refuses."""
+        return subprocess.run([*self._tmux, *command], capture_output=True, text=True, check=False).stdout
+
+
+@pytest.fixture
+def tmux() -> Iterator[Tmux]:
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own are too long for the name of a socket
+        server = Tmux(Path(folder))
+        yield server
+        server.says("kill-server")
+
+
+def to_the_build(terminal: Terminal) -> None:
+    """Accept what is offered until something is done."""
+    for words in ("Serve Offline demo", "Take this way", "Do it"):
+        terminal.shows(words)
+        terminal.press(ENTER)
+    terminal.shows("● Build")
+
+
+def test_a_build_goes_on_while_nobody_looks_and_the_answer_is_copied(wizard: Wizard, tmux: Tmux) -> None:
+    terminal = tmux.opens(full_screen(wizard))
+    to_the_build(terminal)
+    terminal.press(DETACH)
+    terminal.child.expect(pexpect.EOF)
+
+    elsewhere = tmux.attaches(60, 20)
+    elsewhere.shows("Chat with it")
+    elsewhere.press(ENTER)
+    elsewhere.shows("Send")
+    elsewhere.press("What is Triton?", ENTER)
+    elsewhere.shows("tokens/s")
+    elsewhere.press(CONTROL_Y)
+    elsewhere.until(lambda: COPIED.search(elsewhere.written))
+    (copied,) = COPIED.findall(elsewhere.written)
+    answer = base64.b64decode(copied).decode()
+    assert "server" in answer
+    assert tmux.says("show-buffer") == answer
+    elsewhere.leave()
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+
+
+def test_a_killed_tmux_takes_the_wizard_along_and_leaves_the_server(wizard: Wizard, tmux: Tmux) -> None:
+    wizard.up()
+    terminal = tmux.opens(full_screen(wizard))
+    terminal.shows("▸ Chat with demo")
+    terminal.press(ENTER)
+    terminal.shows("Send")
+    (pid,) = tmux.says("list-panes", "-F", "#{pane_pid}").split()
+    with opened([int(pid)]) as processes:
+        tmux.says("kill-server")
+        assert over(processes)
+    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"

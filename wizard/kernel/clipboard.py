@@ -1,0 +1,34 @@
+"""The clipboard of a terminal in which tmux runs. Everywhere else xterm's control sequence OSC 52 is what there is.
+
+tmux drops that sequence unless its option ``set-clipboard`` is ``on``, and since tmux 2.6 that is ``external`` by
+default. What it is given by command it does pass on to the clipboard (``load-buffer -w``, since tmux 3.2; tmux(1)).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+
+SECONDS = 5.0
+"""Time for tmux to take a text; it answers at once or, if its server is gone, not at all."""
+
+
+def in_tmux(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether this program runs in a terminal of tmux."""
+    return bool(environ.get("TMUX"))
+
+
+def tmux_takes(text: str) -> bool:
+    """Put ``text`` into tmux's buffer and the clipboard of the terminal around it; False if tmux cannot (blocks)."""
+    try:
+        done = subprocess.run(
+            ("tmux", "load-buffer", "-w", "-"),
+            input=text.encode("utf-8", "replace"),
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
