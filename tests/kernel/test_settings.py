@@ -47,15 +47,15 @@ def test_ids_may_be_written_with_and_without_quotes() -> None:
     ("text", "word"),
     [
         ("x = 1\ntheme = ?", "line 2"),
-        (b"theme = '\xff'", "utf-8"),
+        (b"theme = '\xff'", "UTF-8"),
         ("a = " + "[" * 20_000, ""),
         ("themes = 'x'", "themes"),
         ("theme = 3", "theme"),
         ("explain = 1", "explain"),
         ("language = 'xx'", "xx"),
         ("language = true", "language"),
-        ("keys = 'x'", "keys"),
-        ("[keys]\na = 3", "keys"),
+        ("keys = 'x'", "keys must be a table"),
+        ("[keys]\nbuild.stop = 3", "keys.build.stop must be a text"),
     ],
 )
 def test_a_damaged_file_is_an_error_and_is_kept_when_something_is_changed(text: str | bytes, word: str) -> None:

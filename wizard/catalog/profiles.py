@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from wizard.kernel import toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.reasons import unreadable
 from wizard.kernel.values import from_data
 
 T = TypeVar("T")
@@ -74,10 +75,10 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        what = tr("{path} cannot be read: {error}", path=path, error=error.strerror or error)
+        what = tr("{path} cannot be read: {error}", path=path, error=unreadable(error))
         raise UsageError("TW-D02", what, tr("Check the path, and whether you may read it.")) from error
-    except (UnicodeDecodeError, toml.TOMLDecodeError) as error:
-        what = tr("{path} cannot be read as TOML: {error}", path=path, error=error)
+    except (UnicodeDecodeError, toml.TOMLDecodeError, RecursionError) as error:
+        what = tr("{path} cannot be read as TOML: {error}", path=path, error=unreadable(error))
         raise UsageError("TW-D02", what, tr("Mend the file or remove it.")) from error
 
 

@@ -59,7 +59,9 @@ def load() -> Settings:
     try:
         data = toml.loads(where.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
-        raise _damaged(where, str(error)) from error
+        from wizard.kernel.reasons import unreadable
+
+        raise _damaged(where, unreadable(error)) from error
     return _settings(where, data)
 
 
@@ -122,7 +124,8 @@ def _flat(where: Path, before: str, table: object) -> dict[str, str]:
     if isinstance(table, str) and before:
         return {before: table}
     if not isinstance(table, dict):
-        raise _damaged(where, tr("{name} must be {kind}, not {value!r}", name="keys", kind=tr("a text"), value=table))
+        name, kind = (f"keys.{before}", tr("a text")) if before else ("keys", tr("a table"))
+        raise _damaged(where, tr("{name} must be {kind}, not {value!r}", name=name, kind=kind, value=table))
     found: dict[str, str] = {}
     for name, value in table.items():
         found |= _flat(where, f"{before}.{name}" if before else name, value)

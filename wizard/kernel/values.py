@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.reasons import misfit, unreadable
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
         field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
         raise UsageError(
             "TW-K01",
-            tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=first["msg"]),
+            tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=misfit(first)),
             tr("Mend that field, or let the wizard write the file again."),
         ) from error
 
@@ -81,7 +82,7 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        what = tr("{where} is not JSON: {error}", where=where, error=error)
+        what = tr("{where} is not JSON: {error}", where=where, error=unreadable(error))
         raise UsageError("TW-K02", what, tr("Give a file that the wizard wrote.")) from error
     return from_data(kind, data, where=where)
 

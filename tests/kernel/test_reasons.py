@@ -1,0 +1,116 @@
+"""What parsers say is said in our words, and so in every language."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from tests import pseudo
+from wizard.kernel import toml
+from wizard.kernel.errors import UsageError
+from wizard.kernel.reasons import misfit, unreadable
+from wizard.kernel.values import from_data, from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    name: str
+    share: float = 0.5
+    shown: bool = True
+    way: Literal["left", "right"] = "left"
+    words: tuple[str, ...] = ()
+    said: dict[str, str] = field(default_factory=dict)
+    part: Part | None = None
+
+
+def toml_error(text: str) -> Exception:
+    with pytest.raises(toml.TOMLDecodeError) as caught:
+        toml.loads(text)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model = demo", "line 1, column 9: this is no value; a text stands in quotation marks"),
+        ("a = 1\nb", "its end: expected is: name = value, or [table]"),
+        ("a = 1\nb 2", "line 2, column 3: expected is: name = value, or [table]"),
+        ("= 2", "line 1, column 1: expected is: name = value, or [table]"),
+        ("a = 1 b = 2", "line 1, column 7: a line should end here"),
+        ("a = 1\na = 2\nb = 3", "line 2, column 6: there is such a name or table already"),
+        ("[a]\n[a]", "line 2, column 3: there is such a name or table already"),
+        ("a = {b = 1, b = 2}", "line 1, column 18: there is such a name or table already"),
+        ('a = "x', "its end: a quotation mark or a bracket is not closed"),
+        ("[a", "its end: a quotation mark or a bracket is not closed"),
+        ('a = "\\x"', "line 1, column 8: there is a character that cannot stand there"),
+        ("a = 2026-02-31", "line 1, column 5: this is no value; a text stands in quotation marks"),
+    ],
+)
+def test_what_is_wrong_with_toml_and_where(text: str, said: str) -> None:
+    assert unreadable(toml_error(text)) == said
+
+
+def test_what_else_keeps_a_file_from_being_read() -> None:
+    with pytest.raises(UnicodeDecodeError) as bad:
+        b"ab\xff".decode()
+    assert unreadable(bad.value) == "byte 3 is not UTF-8"
+    assert unreadable(RecursionError("maximum recursion depth exceeded")) == "it is nested too deeply"
+    assert unreadable(PermissionError(13, "Permission denied")) == "Permission denied"
+    assert unreadable(ValueError("something new")) == "something new"
+    with pytest.raises(json.JSONDecodeError) as broken:
+        json.loads('{"a":\n x}')
+    assert unreadable(broken.value) == "line 2, column 2"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({}, "name: it is missing"),
+        ({"name": None}, "name: it is missing"),
+        ({"name": 3}, "name: it must be a text, not 3"),
+        ({"name": "x", "share": "much"}, "share: it must be a number, not 'much'"),
+        ({"name": "x", "shown": "perhaps"}, "shown: it must be true or false, not 'perhaps'"),
+        ({"name": "x", "way": "up"}, "way: it must be one of 'left', 'right', not 'up'"),
+        ({"name": "x", "words": "one"}, "words: it must be a list, not 'one'"),
+        ({"name": "x", "words": [1]}, "words.0: it must be a text, not 1"),
+        ({"name": "x", "said": 3}, "said: it must be a table, not 3"),
+        ({"name": "x", "part": 3}, "part: it must be a table, not 3"),
+        ({"name": "x", "part": {"size": 1.5}}, "part.size: it must be a whole number, not 1.5"),
+        ([], "the top level: it must be a table, not []"),
+        ({"name": 10**100}, "name: it must be a text, not 1" + "0" * 59 + " …"),
+    ],
+)
+def test_the_field_and_what_was_expected_of_it(data: object, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        from_data(Whole, data, where="a file")
+    assert caught.value.code == "TW-K01"
+    assert caught.value.what == f"a file does not fit: {said}"
+
+
+def test_a_problem_without_words_of_ours_keeps_pydantic_s() -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(complex).validate_python("x")
+    first = caught.value.errors()[0]
+    assert misfit(first) == first["msg"]
+
+
+def test_nothing_of_it_is_said_without_the_catalogue() -> None:
+    with pseudo.spoken():
+        for text in ("model = demo", "a", "[a]\n[a]", 'a = "x', "a = 1 b", 'a = "\\x"'):
+            assert pseudo.escaped(unreadable(toml_error(text))) == []
+        for data in ({}, {"name": 3}, {"name": "x", "way": "up"}):
+            with pytest.raises(UsageError) as caught:
+                from_data(Whole, data, where="FILE")
+            assert pseudo.escaped(caught.value.what, ("name", "way", "left", "right", "up")) == []
+        with pytest.raises(UsageError) as caught:
+            from_json(Whole, "{", where="FILE")
+        assert pseudo.escaped(caught.value.what) == []

@@ -1,0 +1,80 @@
+"""Why a file could not be read, in the present language: parsers say it in English, and for programmers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from wizard.kernel.language import mark, tr
+
+_PLACE = re.compile(r"(?P<what>.*?) ?\(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
+"""How the errors of `tomllib` end (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
+_TOML = (
+    (r"Cannot |Duplicate |behind this key", mark("there is such a name or table already")),
+    (r"Unterminated|Unclosed|Expected '\]+' at the end", mark("a quotation mark or a bracket is not closed")),
+    (r"Expected newline", mark("a line should end here")),
+    (r"Expected '='|Invalid statement|initial character", mark("expected is: name = value, or [table]")),
+    (r"[Cc]haracter|Unescaped|hex value", mark("there is a character that cannot stand there")),
+    (r"Invalid|Expected", mark("this is no value; a text stands in quotation marks")),
+)
+"""What such an error may say, as a pattern → the same for people."""
+_KINDS = {
+    "string": mark("a text"),
+    "int": mark("a whole number"),
+    "float": mark("a number"),
+    "bool": mark("true or false"),
+    "list": mark("a list"),
+    "tuple": mark("a list"),
+    "dict": mark("a table"),
+    "mapping": mark("a table"),
+    "dataclass": mark("a table"),
+}
+"""First part of the type of a pydantic error → what was expected."""
+_LONGEST = 60
+"""Characters of a value that are quoted."""
+
+
+def unreadable(error: Exception) -> str:
+    """Why bytes are no TOML or JSON, or cannot be had at all."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return tr("byte {number} is not UTF-8", number=error.start + 1)
+    if isinstance(error, RecursionError):
+        return tr("it is nested too deeply")
+    if (line := getattr(error, "lineno", None)) is not None:  # JSON's errors; TOML's from Python 3.14 on
+        place = {"line": line, "column": getattr(error, "colno", 1)}
+        return _at(place, _in_words(getattr(error, "msg", "")))
+    found = _PLACE.fullmatch(str(error))
+    if found is None:
+        return str(error)
+    return _at(found.groupdict(), _in_words(found["what"]))
+
+
+def misfit(problem: Mapping[str, Any]) -> str:
+    """What is wrong with a value, from one of the errors of a pydantic `ValidationError`."""
+    kind, value = str(problem["type"]), problem.get("input")
+    wanted = _KINDS.get(kind.partition("_")[0])
+    if kind == "missing" or (wanted and value is None):
+        return tr("it is missing")
+    if kind == "literal_error":
+        known = str(problem["ctx"]["expected"]).replace(" or ", ", ")
+        return tr("it must be one of {known}, not {value}", known=known, value=_quoted(value))
+    if wanted is not None:
+        return tr("it must be {kind}, not {value}", kind=tr(wanted), value=_quoted(value))
+    return str(problem["msg"])
+
+
+def _in_words(said: str) -> str:
+    return next((tr(words) for pattern, words in _TOML if re.search(pattern, said)), "")
+
+
+def _at(place: Mapping[str, Any], problem: str) -> str:
+    where = tr("line {line}, column {column}", **place) if place["line"] else tr("its end")
+    return f"{where}: {problem}" if problem else where
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
