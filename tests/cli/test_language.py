@@ -16,6 +16,7 @@ from wizard.cli.commands import COMMANDS
 from wizard.cli.parser import parser
 from wizard.kernel import language
 from wizard.kernel.errors import UsageError
+from wizard.kernel.text import width
 
 NAMES = {
     "triton-wizard",
@@ -100,3 +101,13 @@ def test_the_words_of_argparse_are_its_own() -> None:
 def test_english_is_as_argparse_says_it() -> None:
     assert language.used() == "en"
     assert helped("down").startswith("usage: triton-wizard down [-h]")
+
+
+@pytest.mark.parametrize("code", language.LANGUAGES)
+@pytest.mark.parametrize("words", [[], ["plan"], ["clean"]])
+def test_all_lines_of_the_usage_begin_below_the_first_argument(code: str, words: list[str]) -> None:
+    language.use(code)
+    first, *rest = helped(*words).partition("\n\n")[0].splitlines()
+    assert rest
+    column = width(first.partition("[-h]")[0])
+    assert {len(line) - len(line.lstrip()) for line in rest} == {column}

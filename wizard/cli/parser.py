@@ -48,6 +48,12 @@ class Help(argparse.RawDescriptionHelpFormatter):
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrap(text, width).split("\n")
 
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
+        """Later lines of it stand below the first argument, which argparse finds by counting characters."""
+        said = tr("usage: ") if prefix is None else prefix
+        room = width(said)
+        return said + super()._format_usage(usage, actions, groups, " " * room)[room:]
+
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
