@@ -120,6 +120,21 @@ async def test_every_shown_key_is_in_the_key_bar_and_no_line_is_too_long() -> No
             assert binding.description.capitalize() in text
 
 
+async def test_where_there_is_no_room_for_all_keys_what_goes_on_back_and_help_come_first() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(40, 15)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Q", "enter")
+        await answered(pilot, chat)
+        bar = chat.query_one(KeyBar)
+        assert bar.lines(38)[0].plain == "⏎ Send  Esc Back  F1 Help  ↑ Last"
+        made.hold_chat = True
+        await pilot.press(*"Q", "enter")
+        await wait_for(pilot, lambda: chat.view.busy)
+        await pilot.pause()
+        assert bar.lines(38)[0].plain.startswith("⏎ Send  Esc Stop  F1 Help")
+
+
 async def test_a_key_in_the_bar_can_be_clicked() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -163,3 +178,14 @@ async def test_a_picker_points_at_its_row_and_shows_markup_as_it_is() -> None:
         picker.show([], None)
         await pilot.press("down", "enter")
         assert picker.highlighted is None
+
+
+@pytest.mark.parametrize("size", [(40, 15), (80, 24), (120, 40)])
+async def test_what_is_said_for_a_moment_lies_over_no_key_and_over_no_field(size: tuple[int, int]) -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=size, notifications=True) as pilot:
+        chat = await to_chat(pilot)
+        app.notify("It cannot be saved: the disk is full", title="TW-C04", severity="error")
+        await wait_for(pilot, lambda: app.screen.query("Toast") and app.screen.query_one("Toast").region.height)
+        toast = app.screen.query_one("Toast").region
+        assert not any(toast.overlaps(chat.query_one(one).region) for one in ("KeyBar", "Prompt"))
