@@ -32,6 +32,7 @@ from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import agreed, seated
 from wizard.probe.host import Host
+from wizard.prompts.talk import Talk
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
@@ -68,6 +69,11 @@ MEASUREMENT = Measurement(
     Measured(3_500_000, 4096, 8_388_608, 1_100_000, None, 77_000_000),
 )
 """A start of the server ``demo``."""
+
+
+def nobody(name: str, model: str | None) -> Talk:
+    """There is no other server to talk with."""
+    raise ServerError("TW-S01", f"no server {name} runs", "Start it.")
 
 
 class FakeJourney:
@@ -187,6 +193,8 @@ class FakeJourney:
         return [ready, Status("old", "stopped", None, "start it again")] if self.serves == "demo" else []
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
+        if name == "other":
+            return replace(ENDPOINT, name="other", model="other")
         if name not in (None, "demo"):
             raise ServerError("TW-S01", f"no server {name} runs", "Start it.")
         return ENDPOINT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prompts.fake_journey import ENDPOINT, QUESTIONS
+from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
 from wizard.chat.conversation import Conversation, Message
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
@@ -23,7 +23,7 @@ SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 @pytest.fixture
 def talk() -> Talk:
     said = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")
-    return Talk(ENDPOINT, said, lambda: SERVED)
+    return Talk(ENDPOINT, said, lambda: SERVED, nobody)
 
 
 def refusal(talk: Talk, line: str) -> UsageError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prompts.fake_journey import ENDPOINT, QUESTIONS
+from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.snippet import Request
@@ -24,7 +24,7 @@ SAID = Conversation().said("system", "Be brief.").said("user", "Why?").said("ass
 @pytest.fixture
 def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return Talk(ENDPOINT, SAID, lambda: SERVED, History(tmp_path / "chats" / "chats.sqlite3"), keeps=True)
+    return Talk(ENDPOINT, SAID, lambda: SERVED, nobody, History(tmp_path / "chats" / "chats.sqlite3"), keeps=True)
 
 
 def refusal(talk: Talk, line: str) -> str:

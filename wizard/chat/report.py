@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wizard.chat.conversation import Stats
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import duration
 
 STOPPED = mark("stopped")
+COMPARABLE_S = 0.2
+"""Seconds of an answer from which its rate means enough to be compared."""
 ENDS = {
     "length": mark("cut at max_tokens"),
     "gate": mark("the model was not sure, so it says that it does not know"),
@@ -25,8 +29,7 @@ def figures(stats: Stats | None) -> str:
     if stats.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=stats.tokens_per_s))
     if stats.ttft_s is not None:
-        first = duration(stats.ttft_s) if stats.ttft_s >= 1 else f"{1000 * stats.ttft_s:.0f} ms"
-        parts.append(tr("first token {time}", time=first))
+        parts.append(tr("first token {time}", time=short(stats.ttft_s)))
     if stats.tokens is not None:
         parts.append(ntr("{count:,} token", "{count:,} tokens", stats.tokens, count=stats.tokens))
     elif not parts:
@@ -34,3 +37,34 @@ def figures(stats: Stats | None) -> str:
     if stats.finish in ENDS:
         parts.append(tr(ENDS[stats.finish]))
     return " · ".join(parts)
+
+
+def short(seconds: float) -> str:
+    """A time that is mostly below a second."""
+    return duration(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+
+
+def faster(measured: Sequence[tuple[str, Stats]]) -> str:
+    """Which of two names has the faster model, and by how much; how long each took where there are no rates to compare.
+
+    A rate is compared where the server counts its tokens, and they came for `COMPARABLE_S` at least.
+    """
+    rates = [
+        (name, stats.tokens_per_s)
+        for name, stats in measured
+        if stats.tokens_per_s is not None and stats.total_s - (stats.ttft_s or 0.0) >= COMPARABLE_S
+    ]
+    if len(rates) < len(measured):
+        every = (tr("{name} takes {time} in all", name=name, time=short(stats.total_s)) for name, stats in measured)
+        return " · ".join(every)
+    (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
+    if rate < 1.05 * least:
+        return tr("Both are about as fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
+    return tr(
+        "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
+        fast=fast,
+        slow=slow,
+        times=rate / least,
+        rate=rate,
+        least=least,
+    )

@@ -257,6 +257,7 @@ def chat(arguments: argparse.Namespace) -> int:
         message=arguments.message,
         json_output=arguments.json,
         protocol=arguments.protocol,
+        workspace=workspace,
         history=history,
         keep=spoken and not arguments.private and wanted(),
         kept=kept,

@@ -11,13 +11,15 @@ from typing import Any
 
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.history import History, Kept
-from wizard.chat.report import figures
+from wizard.chat.report import faster, figures
 from wizard.kernel.errors import CancelledError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.text import is_terminal, plain
+from wizard.kernel.paths import Workspace
+from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_data, to_json
 from wizard.prompts import past
 from wizard.prompts.commands import command, is_command
+from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import folded, spoken
@@ -46,6 +48,7 @@ def run_chat(
     message: str | None = None,
     json_output: bool = False,
     protocol: str = "grpc",
+    workspace: Workspace | None = None,
     history: History | None = None,
     keep: bool = True,
     kept: Kept | None = None,
@@ -60,6 +63,7 @@ def run_chat(
             the prompt, from a pipe one a line until its end.
         json_output: Print an object a line instead of text.
         protocol: ``grpc`` or ``http``.
+        workspace: Whose servers can be compared with; the usual one if left out.
         history: Conversations that are kept; None where there are none.
         keep: This one is kept there, too.
         kept: What ``conversation`` goes on with, as it was kept.
@@ -77,7 +81,15 @@ def run_chat(
     if journey is None:
         from wizard import journey
     tolerate_odd_encodings()
-    talk = Talk(endpoint, conversation or Conversation(), lambda: journey.served(endpoint), history, keep)
+
+    def begun(endpoint: Endpoint, conversation: Conversation) -> Talk:
+        return Talk(endpoint, conversation, lambda: journey.served(endpoint), other, history, keep)
+
+    def other(name: str, model: str | None) -> Talk:
+        here = workspace or Workspace.at(None)
+        return begun(journey.at(name, model) if "://" in name else journey.endpoint(here, name), Conversation())
+
+    talk = begun(endpoint, conversation or Conversation())
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)
@@ -175,13 +187,32 @@ class _Asker:
             raise CancelledError("TW-U22", tr("the answer was stopped"), tr("Ask again; the server goes on running."))
 
     def __call__(self, question: str, *, again: bool = False) -> Reply:
-        """Ask; Ctrl-C stops the answer in the server, and what came of it is kept.
+        """Ask; a second model is asked the same afterwards, so that neither makes the other slower.
 
         Args:
             question: What to ask.
             again: It is the conversation's open question already.
         """
-        talk = self._talk
+        talk, rival = self._talk, self._talk.rival
+        if rival is None:
+            return self._answer(talk, question, again=again)
+        self._say_who(talk)
+        reply = self._answer(talk, question, again=again)
+        if reply.stats is None:  # stopped: whoever does that has no more patience for the other
+            return reply
+        self._say_who(rival)
+        second = self._answer(rival, question, again=brought_along(talk, rival, question, again=again))
+        if second.stats and not self.json_output:
+            both = [(one_line(talk.endpoint.name), reply.stats), (one_line(rival.endpoint.name), second.stats)]
+            _tell(f"\n{faster(both)}")
+        return second
+
+    def _say_who(self, talk: Talk) -> None:
+        if not self.json_output:
+            _say(f"\n{one_line(talk.endpoint.name)}:")
+
+    def _answer(self, talk: Talk, question: str, *, again: bool) -> Reply:
+        """One model's answer; Ctrl-C stops it in the server, and what came of it is kept."""
         before = talk.conversation
         asked = before if again else before.without_open_question().said("user", question)
         talk.conversation = asked
@@ -195,7 +226,7 @@ class _Asker:
             shown.end_line()
             talk.conversation = asked.without_open_question() if again else asked
             raise
-        self._take(reply, asked)
+        _take(talk, reply, asked)
         if self.json_output:
             print(to_json(reply_data(question, reply, talk.endpoint.model)), flush=True)
         else:
@@ -208,15 +239,15 @@ class _Asker:
                 _tell(str(error))
         return reply
 
-    def _take(self, reply: Reply, asked: Conversation) -> None:
-        """What the answer adds to the talk."""
-        talk = self._talk
-        if reply.text or reply.stats:
-            talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())
-        elif asked.messages[-1].versions:
-            talk.conversation = asked.without_open_question()
-        talk.request = next((one.request for one in reply.chunks if one.request), None)
-        talk.logprobs = [token for one in reply.chunks for token in one.logprobs]
+
+def _take(talk: Talk, reply: Reply, asked: Conversation) -> None:
+    """What the answer adds to the talk."""
+    if reply.text or reply.stats:
+        talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())
+    elif asked.messages[-1].versions:
+        talk.conversation = asked.without_open_question()
+    talk.request = next((one.request for one in reply.chunks if one.request), None)
+    talk.logprobs = [token for one in reply.chunks for token in one.logprobs]
 
 
 class _Shown:

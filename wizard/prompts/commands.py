@@ -13,6 +13,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
 from wizard.prompts import look, past
+from wizard.prompts.compare import compare
 from wizard.prompts.speech import listed
 from wizard.prompts.talk import Outcome, Talk
 
@@ -134,6 +135,11 @@ COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
     "/rename": ("/rename TITLE", past.rename, mark("give this conversation another title")),
     "/delete": ("/delete [N]", past.delete, mark("remove conversation N, or this one, for good")),
     "/private": ("/private", past.private, mark("keep nothing more of this conversation")),
+    "/compare": (
+        "/compare [NAME]",
+        compare,
+        mark("let another server answer, too, by its name or its URL and MODEL; alone no more"),
+    ),
     "/context": ("/context", look.context, mark("how much of the model's context is taken")),
     "/logprobs": ("/logprobs [N]", look.logprobs, mark("how sure the model was of each token, with N others; off")),
     "/snippet": ("/snippet [KIND]", look.snippet, mark("the last request to run elsewhere: curl, python or urllib")),

@@ -387,7 +387,13 @@ class _Flow:
         say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)
         self._passes("chat")
-        history = History.of(self.workspace)
-        run_chat(endpoint, conversation(self.known), history=history, keep=wanted(), journey=self.journey)
+        run_chat(
+            endpoint,
+            conversation(self.known),
+            workspace=self.workspace,
+            history=History.of(self.workspace),
+            keep=wanted(),
+            journey=self.journey,
+        )
         say_command(tr("The server goes on running. Stop it with:"), stop)
         return 0

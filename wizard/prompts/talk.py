@@ -43,22 +43,26 @@ class Talk:
 
     Attributes:
         served: Asks the server what it serves (≤ 5 s).
+        other: Begins a talk with another server of the workspace, by its name, or with a model of one at a URL.
         history: Conversations that are kept; None where there are none.
         keeps: This one is kept there, too.
         kept: What was kept last of this conversation.
         request: The last one that was sent.
         logprobs: Of the last answer.
+        rival: With the model that is asked the same, if there is one.
     """
 
     endpoint: Endpoint
     conversation: Conversation
     served: Callable[[], ServedModel]
+    other: Callable[[str, str | None], Talk]
     history: History | None = None
     keeps: bool = False
     kept: Kept = field(default_factory=lambda: Kept(Conversation()))
     request: Request | None = None
     logprobs: list[TokenLogprob] = field(default_factory=list)
     meter: Meter | None = None
+    rival: Talk | None = None
 
     def keep(self) -> None:
         """Keep the conversation as it is now, if conversations are kept.
@@ -74,9 +78,11 @@ class Talk:
         self.keeps = True
 
     def go_on_with(self, kept: Kept) -> None:
-        """Another conversation from here on."""
+        """Another conversation from here on; the rival begins anew."""
         self.kept, self.conversation = kept, kept.conversation
         self.request, self.logprobs = None, []
+        if self.rival is not None:
+            self.rival.go_on_with(Kept(Conversation()))
 
 
 def wanted() -> bool:

@@ -19,7 +19,6 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import one_line
-from wizard.kernel.units import duration
 from wizard.serve.endpoint import Endpoint
 
 SHORTEST_S = 0.2
@@ -112,14 +111,10 @@ def _live(live: Live | None) -> list[str]:
     if live.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=live.tokens_per_s))
     if live.ttft_s is not None:
-        parts.append(tr("first token after {time}", time=_short(live.ttft_s)))
+        parts.append(tr("first token after {time}", time=report.short(live.ttft_s)))
     if live.tokens:
         parts.append(ntr("{count:,} token", "{count:,} tokens", live.tokens, count=live.tokens))
     return parts
-
-
-def _short(seconds: float) -> str:
-    return duration(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
 def _settings(sampling: Sampling, served: ServedModel | None) -> str:
@@ -187,32 +182,12 @@ def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Conten
         said = tr("Nothing is compared: the answer of {name} is not complete.", name=without)
         return Content.assemble((said, "$text-muted"))
     begins = [
-        tr("{name} begins after {time}", name=name, time=_short(stats.ttft_s))
+        tr("{name} begins after {time}", name=name, time=report.short(stats.ttft_s))
         for name, stats in measured
         if stats.ttft_s is not None
     ]
-    first = _rates(measured) or " · ".join(
-        tr("{name} takes {time} in all", name=name, time=_short(stats.total_s)) for name, stats in measured
-    )
+    first = report.faster(measured)
     return Content(" · ".join([first, *begins])).stylize("bold $accent", 0, len(first))
-
-
-def _rates(measured: list[tuple[str, Stats]]) -> str:
-    """Which of two is faster, and by how much; empty if a server does not count its tokens."""
-    rates = [(name, stats.tokens_per_s) for name, stats in measured if stats.tokens_per_s is not None]
-    if len(rates) < len(measured):
-        return ""
-    (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
-    if rate < 1.05 * least:
-        return tr("Both are about as fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
-    return tr(
-        "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
-        fast=fast,
-        slow=slow,
-        times=rate / least,
-        rate=rate,
-        least=least,
-    )
 
 
 def refuses_clipboard(environ: Mapping[str, str] = os.environ) -> str:

@@ -1,0 +1,97 @@
+"""A second model that is asked the same, one after the other."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.prompts.fake_journey import ENDPOINT, FakeJourney
+from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal
+from wizard.chat.conversation import Conversation
+from wizard.chat.history import History
+from wizard.kernel.errors import UsageError
+from wizard.prompts.chat import run_chat
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> FakeJourney:
+    return FakeJourney(tmp_path / "notes")
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+
+
+def asked(journey: FakeJourney) -> list[list[str]]:
+    return [[message.content for message in one.messages] for one in journey.asked]
+
+
+def test_both_answer_the_same_questions_each_in_a_conversation_of_its_own(
+    journey: FakeJourney, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    piped(monkeypatch, "before", "/compare other", "both", "/compare", "after")
+    assert run_chat(ENDPOINT, journey=journey) == 0
+    first, second = ["before", "You asked: before", "both"], ["both"]
+    assert asked(journey) == [["before"], first, second, [*first, "You asked: both", "after"]]
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [f"You asked: {word}" for word in ("before", "both", "both", "after")]
+    said = err.splitlines()
+    assert (
+        said.index("demo:") < said.index("other:") < said.index("demo takes 100 ms in all · other takes 100 ms in all")
+    )
+    assert "Both get the same questions from now on." in err
+    assert said[-2:] == ["Only demo answers from now on.", "220.0 tokens/s · first token 50 ms · 12 tokens"]
+
+
+def test_both_answer_in_the_same_way_and_again(journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ("/compare other", "/set seed 5", "/system Be brief.", "one", "/again", "/edit two", "/new", "three")
+    piped(monkeypatch, *lines)
+    assert run_chat(ENDPOINT, journey=journey) == 0
+    both = ["one", "one", "two", "three"]
+    assert asked(journey) == [["Be brief.", question] for question in both for _model in range(2)]
+    assert {one.sampling.seed for one in journey.asked} == {5}
+
+
+def test_an_object_for_each_answer(
+    journey: FakeJourney, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    piped(monkeypatch, "/compare other", "both")
+    run_chat(ENDPOINT, json_output=True, journey=journey)
+    assert [json.loads(line)["model"] for line in capsys.readouterr().out.splitlines()] == ["demo", "other"]
+
+
+def test_each_is_kept_until_nothing_is(tmp_path: Path, journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(tmp_path / "chats.sqlite3")
+    piped(monkeypatch, "/compare other", "kept", "/private", "secret")
+    run_chat(ENDPOINT, history=history, journey=journey)
+    assert sorted((one.model, one.title, one.messages) for one in history.entries()) == [
+        ("demo", "kept", 2),
+        ("other", "kept", 2),
+    ]
+
+
+@pytest.mark.parametrize(("line", "code"), [("/compare", "TW-U24"), ("/compare demo", "TW-U24")])
+def test_there_must_be_another_one(journey: FakeJourney, monkeypatch: pytest.MonkeyPatch, line: str, code: str) -> None:
+    piped(monkeypatch, line)
+    with pytest.raises(UsageError) as raised:
+        run_chat(ENDPOINT, Conversation(), journey=journey)
+    assert raised.value.code == code
+
+
+def test_whoever_stops_the_first_answer_waits_for_no_second(tmp_path: Path) -> None:
+    with Terminal("chat", str(tmp_path)) as terminal:
+        terminal.sees("> ")
+        terminal.types("/compare other\r")
+        terminal.sees("Both get the same questions")
+        terminal.sees("> ")
+        terminal.types("on and on\r")
+        terminal.sees("demo:\r\nYou asked: ")
+        terminal.types(CTRL_C)
+        terminal.sees("stopped")
+        terminal.sees("> ")
+        assert "other:" not in str(terminal.child.before)
+        terminal.types(CTRL_D)
+        assert terminal.ends() == 0

@@ -1,0 +1,49 @@
+"""A second model that is asked the same: its answer comes after the first one's, and what was measured is compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+from wizard.prompts.talk import Outcome, Talk
+
+
+def compare(talk: Talk, argument: str) -> Outcome:
+    """Let another server's model answer, too; without a name no more."""
+    name, _, model = argument.partition(" ")
+    if not name:
+        if talk.rival is None:
+            todo = tr("`triton-wizard status` lists them; for example: {example}", example="/compare demo")
+            raise UsageError("TW-U24", tr("no other server is named"), todo)
+        talk.rival = None
+        return Outcome(tr("Only {name} answers from now on.", name=one_line(talk.endpoint.name)))
+    rival = talk.other(name, model.strip() or None)
+    if rival.endpoint == talk.endpoint:
+        todo = tr("Name another server; `triton-wizard status` lists them.")
+        raise UsageError("TW-U24", tr("{name} answers already", name=one_line(name)), todo)
+    talk.rival = rival
+    said = [tr("Both get the same questions from now on."), tr("/compare alone ends that.")]
+    if talk.keeps:
+        own = tr("What {name} answers is kept as a conversation of its own.", name=one_line(rival.endpoint.name))
+        said.insert(1, own)
+    return Outcome(" ".join(said))
+
+
+def brought_along(talk: Talk, rival: Talk, question: str, *, again: bool) -> bool:
+    """Bring ``rival`` to where it can be asked ``question`` in the same way; whether it was asked it before.
+
+    Args:
+        talk: The one that is talked with.
+        rival: The other one.
+        question: What is asked now.
+        again: It takes the place of the last question.
+    """
+    rival.keeps = rival.keeps and talk.keeps
+    rival.conversation = replace(
+        rival.conversation.with_system(talk.conversation.system), sampling=talk.conversation.sampling
+    )
+    if again := again and any(one.role == "user" for one in rival.conversation.messages):
+        rival.conversation = rival.conversation.asked_again(question)
+    return again
