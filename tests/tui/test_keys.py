@@ -15,7 +15,7 @@ from tests.tui.fake_journey import FakeJourney
 from tests.tui.walking import StillApp, screen, to_advice, to_machine, to_model, to_welcome, wait_for
 from wizard.kernel import settings
 from wizard.kernel.settings import load
-from wizard.tui.keys import WHERE, Key, classes, declared, markdown, refusal, shown, together, usable
+from wizard.tui.keys import WHERE, Key, classes, declared, markdown, normal, refusal, shown, together, usable
 from wizard.tui.screens.help import help_screen
 from wizard.tui.screens.keys import KeysScreen, PressScreen
 from wizard.tui.screens.modal import ReaderScreen
@@ -108,6 +108,12 @@ def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
         ("picker.up", "k", ""),
         ("picker.up", "f1", "Help"),
         ("stage.back", "r", "typed in fields"),
+        ("machine.look", "", "no key ''"),
+        ("machine.look", "contrl+l", "no key 'contrl+l'"),
+        ("machine.look", "ctrl+", "no key 'ctrl+'"),
+        ("machine.look", "f13", ""),
+        ("machine.look", "ctrl+shift+pageup", ""),
+        ("machine.look", "한", ""),
     ],
 )
 def test_a_key_that_is_taken_or_typed_is_refused_with_words(id: str, wanted: str, word: str) -> None:
@@ -167,6 +173,23 @@ def test_of_two_ids_that_want_one_key_the_second_keeps_it() -> None:
     assert usable(swapped) == (swapped, [])
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("!", "exclamation_mark"),
+        ("F5", "f5"),
+        (" Ctrl+R ", "ctrl+r"),
+        ("shift+ctrl+x", "ctrl+shift+x"),
+        ("Ctrl+?", "ctrl+question_mark"),
+        ("R", "R"),
+        ("+", "plus"),
+    ],
+)
+def test_keys_are_taken_as_people_write_them(written: str, name: str) -> None:
+    assert normal(written) == name
+    assert usable({"machine.look": f"{written},l"}) == ({"machine.look": f"{name},l"}, [])
+
+
 def test_a_key_that_does_several_things_one_after_the_other_stays() -> None:
     assert "several things" in refusal(key("build.stop"), "f9", {})
 
@@ -223,6 +246,37 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         assert "as they come" in str(
             (await screen(pilot, SettingsScreen)).query_one(Picker).get_option_at_index(4).prompt
         )
+
+
+@pytest.mark.parametrize(
+    ("press", "taken"),
+    [("f1", "Help"), ("f2", "Settings"), ("ctrl+p", "Commands"), ("ctrl+q", "Quit"), ("ctrl+c", "Copy what")],
+)
+async def test_where_a_key_is_asked_for_the_keys_of_everywhere_do_nothing_else(press: str, taken: str) -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        window = await to_keys(pilot)
+        await pilot.press("end", "up", "enter")
+        await screen(pilot, PressScreen)
+        await pilot.press(press)
+        assert await screen(pilot, KeysScreen) is window
+        assert f"is taken there: {taken}" in str(window.query_one("#about", Static).render())
+        assert load().keys == {}
+
+
+async def test_a_key_that_cannot_hold_is_not_shown_and_comes_to_nothing_with_another_setting() -> None:
+    settings.change(keys={"welcome.look": "enter", "machine.look": "L"})
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        await wait_for(pilot, lambda: app._notifications)
+        app.change_settings(theme="triton-wizard-light")
+        await pilot.pause()
+        assert "r Look again" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        window = await to_keys(pilot)
+        assert row(window, "welcome.look") == "r* Look again · Welcome"
+        assert row(window, "machine.look") == "L* Look again · Machine"
+        assert load().keys == {"welcome.look": "enter", "machine.look": "L"}
 
 
 async def test_the_help_lists_every_key_that_does_something() -> None:

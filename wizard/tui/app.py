@@ -139,10 +139,11 @@ class WizardApp(App[int]):
         for theme in THEMES:
             self.register_theme(theme)
         self._apply()
+        self.set_keymap(self.settings.keys)
         if self._damaged is not None:
             self.tell(self._damaged)
         if self.settings.keys:
-            self.call_after_refresh(self._check_keys)
+            self.call_after_refresh(self._check_keys)  # which imports all screens, and so comes after the first frame
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
             loop.add_signal_handler(number, self._terminate)
@@ -168,6 +169,7 @@ class WizardApp(App[int]):
             language.use(self.settings.language or language.preferred())
             self._relabel()
         self._apply()
+        self._take_keys()
 
     def _relabel(self) -> None:
         """Say in the present language what is on the screen, and on the stage below a window."""
@@ -177,24 +179,23 @@ class WizardApp(App[int]):
                     node.relabel()
 
     def _apply(self) -> None:
-        """Let colours and keys be as they are set; the language was chosen before, perhaps by a flag."""
+        """Let the colours be as they are set; the language was chosen before, perhaps by a flag."""
         known = self.settings.theme in self.available_themes
         self.theme = self.settings.theme if known else THEME
         if not known:
             text = tr("There is no theme {name}; the wizard's own is taken.", name=self.settings.theme)
             self.notify(text, severity="warning", markup=False)
-        self.set_keymap(self.settings.keys)
 
-    def _check_keys(self) -> None:
-        """Let only those keys of the settings hold that can: a file may say anything.
-
-        All screens are imported for that, and so after the first frame.
-        """
+    def _take_keys(self) -> list[str]:
+        """Let those keys of the settings hold that can, and say what is wrong with the others."""
         from wizard.tui.keys import usable
 
-        good, problems = usable(self.settings.keys)
+        good, problems = usable(self.settings.keys) if self.settings.keys else ({}, [])
         self.set_keymap(good)
-        for problem in problems:
+        return problems
+
+    def _check_keys(self) -> None:
+        for problem in self._take_keys():
             self.notify(problem, severity="warning", markup=False)
 
     def tell(self, error: WizardError) -> None:
@@ -243,6 +244,10 @@ class WizardApp(App[int]):
                 if node.call_later(done.set):
                     with suppress(asyncio.TimeoutError):  # one that waits for this very key must not wait for ever
                         await asyncio.wait_for(done.wait(), LONGEST_S)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A window that asks for a key gets each, that of the settings and that of leaving, too."""
+        return not getattr(self.screen, "takes_every_key", False) and super().check_action(action, parameters)
 
     def get_key_display(self, binding: Binding) -> str:
         """Names of keys as they are printed on them: Esc, F1, ^R."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.binding import Binding
-from textual.keys import _character_to_key, format_key
+from textual.keys import Keys, _character_to_key, format_key
 from textual.screen import Screen
 from textual.widgets import OptionList
 
@@ -50,6 +50,9 @@ WHERE = {
     "options": mark("One of a few answers"),
 }
 """First part of an id → where the key works."""
+MODIFIERS = {"alt", "ctrl", "shift", "super", "hyper", "meta"}
+NAMES = {one.value for one in Keys if "+" not in one.value}
+"""Textual's names of keys that are not called by their character."""
 RESERVED = ("tab", "shift+tab", "escape")
 """Keys that move between the parts of a screen, or out of it, whatever else is chosen."""
 
@@ -104,9 +107,18 @@ def declared() -> tuple[Key, ...]:
 
 
 def normal(key: str) -> str:
-    """Textual's name of a key that may be given as its character: ``?`` is ``question_mark``."""
+    """Textual's name of a key as people write it: ``?`` is ``question_mark``, ``Shift+Ctrl+X`` is ``ctrl+shift+x``."""
     key = key.strip()
-    return _character_to_key(key) if len(key) == 1 else key
+    if len(key) == 1:
+        return _character_to_key(key)
+    *modifiers, last = key.lower().split("+")
+    return "+".join([*sorted(modifiers), _character_to_key(last) if len(last) == 1 else last])
+
+
+def known(key: str) -> bool:
+    """Whether there is a key of this name (`normal`); whether this keyboard and terminal send it is another matter."""
+    *modifiers, last = key.split("+")
+    return MODIFIERS.issuperset(modifiers) and (last in NAMES or len(format_key(last)) == 1)
 
 
 def shown(keys: Iterable[str]) -> str:
@@ -131,6 +143,8 @@ def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
 
 def _unfit(wanted: Key, key: str) -> str:
     """Why no other than its own key, or not this one, can do it; empty if ``key`` can."""
+    if not known(key):
+        return tr("there is no key {key!r}. Keys are called f5, ctrl+r or question_mark.", key=key)
     if _shared(wanted):
         return tr("{key} does several things there, one after the other, and stays.", key=shown(wanted.keys({})))
     if key in RESERVED:
@@ -164,15 +178,15 @@ def together(one: type[Any], other: type[Any]) -> bool:
 
 
 def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The part of ``wanted`` (id → keys) that can hold, and what is wrong with the rest."""
-    good, problems = dict(wanted), []
+    """The part of ``wanted`` (id → keys) that can hold, by Textual's names, and what is wrong with the rest."""
+    good, problems = {name: ",".join(map(normal, keys.split(","))) for name, keys in wanted.items()}, []
     by_id = {one.id: one for one in declared()}
     for name, keys in wanted.items():
-        known = by_id.get(name)
-        if known is None:
+        binding = by_id.get(name)
+        if binding is None:
             why = tr("nothing has this id")
         else:
-            why = next((said for one in keys.split(",") if (said := refusal(known, normal(one), good))), "")
+            why = next((said for one in keys.split(",") if (said := refusal(binding, normal(one), good))), "")
         if why:
             del good[name]
             problems.append(

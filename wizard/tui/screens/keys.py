@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import width
-from wizard.tui.keys import Key, declared, refusal, shown
+from wizard.tui.keys import Key, declared, refusal, shown, usable
 from wizard.tui.screens.modal import listed
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.picker import Picker
@@ -32,6 +32,8 @@ class PressScreen(ModalScreen["str | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", mark("Never mind"), id="keys.close_press"),
     ]
+    takes_every_key = True
+    """Keys that work everywhere do not work here."""
 
     def __init__(self, wanted: Key) -> None:
         super().__init__()
@@ -89,7 +91,8 @@ class KeysScreen(ModalScreen[None]):
         return self._keys[self.query_one(Picker).highlighted or 0]
 
     def _show(self, at: int) -> None:
-        names = [shown(one.keys(self._changed)) + CHANGED * (one.id in self._changed) for one in self._keys]
+        holds, _problems = usable(self._changed)
+        names = [shown(one.keys(holds)) + CHANGED * (one.id in self._changed) for one in self._keys]
         room = min(max(map(width, names)), MOST_CELLS)
         rows = [
             Content.assemble(
@@ -130,7 +133,7 @@ class KeysScreen(ModalScreen[None]):
         if key is None:
             return
         wanted = self._key
-        if why := refusal(wanted, key, self._changed):
+        if why := refusal(wanted, key, usable(self._changed)[0]):
             self._say(f"✗ {why}", wrong=True)
             return
         self._changed[wanted.id] = key
@@ -142,7 +145,7 @@ class KeysScreen(ModalScreen[None]):
         """Give the binding its own keys back."""
         without = {name: keys for name, keys in self._changed.items() if name != self._key.id}
         for key in self._key.keys({}):
-            if why := refusal(self._key, key, without):
+            if why := refusal(self._key, key, usable(without)[0]):
                 self._say(f"✗ {why}", wrong=True)
                 return
         self._changed = without
