@@ -46,6 +46,13 @@ def test_it_is_an_error_as_every_other() -> None:
     assert json.loads(done.stdout)["error"]["code"] == "TW-U09"
 
 
+@pytest.mark.parametrize("more", [("--hardware", "1xL4"), ("--save", "host.json")])
+def test_only_this_machine_can_be_watched(more: tuple[str, ...]) -> None:
+    done = wizard("probe", "--watch", *more)
+    assert done.returncode == 2
+    assert "TW-U10" in done.stderr
+
+
 def test_the_model_to_plan_for_may_be_in_an_answers_file(tmp_path: Path) -> None:
     file = tmp_path / "answers.toml"
     file.write_text('model = "demo"\nname = "mine"\n')

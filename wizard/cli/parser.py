@@ -8,7 +8,7 @@ from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_words import translate_argparse
-from wizard.cli.mistyped import Parser
+from wizard.cli.mistyped import Parser, port, whole
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
@@ -156,7 +156,7 @@ def _add_plan(one: argparse.ArgumentParser) -> None:
         "--name", type=server_name, metavar="NAME", help=tr("name of the server and of the model in Triton")
     )
     one.add_argument(
-        "--http-port", type=_port, metavar="P", help=tr("first port to try (8000); gRPC and metrics follow")
+        "--http-port", type=port, metavar="P", help=tr("first port to try (8000); gRPC and metrics follow")
     )
     _answers(one, default=argparse.SUPPRESS)
 
@@ -173,23 +173,11 @@ def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
     )
 
 
-def _whole(text: str) -> int:
-    value = int(text) if text.isdecimal() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(tr("must be a whole number, 1 or more"))
-    return value
-
-
-def _port(text: str, last: int = 65533) -> int:
-    value = int(text) if text.isdecimal() else 0
-    if not 1 <= value <= last:
-        raise argparse.ArgumentTypeError(tr("must be 1 to {last}", last=last))
-    return value
-
-
 def _add_stages(commands: Commands) -> None:
-    probe = _command(commands, "probe", tr("describe this machine"), "probe\nprobe --json\nprobe --save host.json")
+    probe = _command(commands, "probe", tr("describe this machine"), "probe\nprobe --save host.json\nprobe --watch 10")
     probe.add_argument("--save", metavar="FILE", help=tr("write the description to FILE, for --hardware elsewhere"))
+    watch = tr("what goes on here, anew every S seconds (5), until Ctrl-C")
+    probe.add_argument("--watch", metavar="S", nargs="?", type=whole, const=5, help=watch)
     ref_help = tr("a journey (demo), a hub id (org/name), a folder, or a .gguf file")
     model = _command(commands, "model", tr("describe a model"), "model demo\nmodel ./my-model --json")
     model.add_argument("ref", metavar="MODEL", help=ref_help)
@@ -205,7 +193,7 @@ def _add_stages(commands: Commands) -> None:
         "missed"
     )
     advise.add_argument("ref", nargs="?", metavar="MODEL", help=bare)
-    advise.add_argument("--top", type=_whole, default=None, metavar="N", help=tr("show only the best N choices"))
+    advise.add_argument("--top", type=whole, default=None, metavar="N", help=tr("show only the best N choices"))
     advise.add_argument("--explain", action="store_true", help=tr("show each number's formula and where it is from"))
     advise.add_argument(
         "--cases", metavar="FILE", help=tr("instead of MODEL: machines, models and requests from a YAML file")
@@ -245,10 +233,10 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
     ):
         _wish(speed, question, lower=lower)
     speed.add_argument(
-        "--concurrency", type=_whole, default=1, metavar="N", help=tr("users served at the same time (1)")
+        "--concurrency", type=whole, default=1, metavar="N", help=tr("users served at the same time (1)")
     )
-    speed.add_argument("--isl", type=_whole, default=1024, metavar="N", help=tr("tokens of each prompt (1024)"))
-    speed.add_argument("--osl", type=_whole, default=256, metavar="N", help=tr("tokens of each answer (256)"))
+    speed.add_argument("--isl", type=whole, default=1024, metavar="N", help=tr("tokens of each prompt (1024)"))
+    speed.add_argument("--osl", type=whole, default=256, metavar="N", help=tr("tokens of each answer (256)"))
     speed.add_argument("--dtype", choices=("bfloat16", "float16"), help=tr("of what is not quantised; the model's own"))
     speed.add_argument(
         "--provider",
@@ -290,7 +278,7 @@ def _add_server(commands: Commands) -> None:
     _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
     logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME", help=which)
-    logs.add_argument("-n", "--lines", type=_whole, default=100, metavar="N", help=tr("the last N lines (100)"))
+    logs.add_argument("-n", "--lines", type=whole, default=100, metavar="N", help=tr("the last N lines (100)"))
     logs.add_argument("--step", metavar="STEP", help=tr("the log of a step (environment, model, question …) instead"))
     logs.add_argument(
         "--raw", action="store_true", help=tr("with the lines that mean nothing on a machine without a GPU")
@@ -358,7 +346,7 @@ def _add_web(commands: Commands) -> None:
     )
     web.add_argument(
         "--port",
-        type=partial(_port, last=65535),
+        type=partial(port, last=65535),
         metavar="P",
         help=tr("where to listen on 127.0.0.1; a free one if left out"),
     )

@@ -43,6 +43,8 @@ def probe(arguments: argparse.Namespace) -> int:
     """`triton-wizard probe`."""
     from pathlib import Path
 
+    if arguments.watch:
+        return _watch(arguments)
     host = host_of(arguments)
     if arguments.save:
         from wizard.probe.hardware import save
@@ -55,6 +57,19 @@ def probe(arguments: argparse.Namespace) -> int:
         from wizard.probe.report import text
 
         print(text(host))
+    return 0
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    """Say what goes on until Ctrl-C, as text or as an object a line."""
+    from wizard import journey
+    from wizard.prompts.watch import reading_text, readings
+
+    if arguments.hardware or arguments.save:
+        what = tr("--watch is about what goes on on this machine")
+        raise UsageError("TW-U10", what, tr("Leave --hardware and --save out."))
+    for reading in readings(journey.monitor(), arguments.watch):
+        print_json(reading) if arguments.json else print(reading_text(reading), flush=True)
     return 0
 
 

@@ -1,0 +1,61 @@
+"""What goes on on this machine, a line for each part of it every few seconds: to be heard, or read by a program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import size
+from wizard.probe.live import GpuReading, Monitor, Reading
+
+FIRST_S = 1.0
+"""Seconds to the first reading that is shown: how busy a processor is takes two."""
+
+
+def readings(
+    monitor: Monitor, every: float, sleep: Callable[[float], None] = time.sleep
+) -> Generator[Reading, None, None]:
+    """A reading after `FIRST_S` and then one each ``every`` seconds, without end; ``monitor`` is closed with it."""
+    try:
+        monitor.read()
+        sleep(min(FIRST_S, every))
+        while True:
+            yield monitor.read()
+            sleep(every)
+    finally:
+        monitor.close()
+
+
+def reading_text(reading: Reading) -> str:
+    """``CPU: 12% busy, 21.9 GiB free of 23.5 GiB``, and the same for each GPU; what is unknown is left out."""
+    cpu = reading.cpu
+    parts = [
+        tr("{share:.0%} busy", share=cpu.utilisation) if cpu.utilisation is not None else "",
+        _free(cpu.memory_available_bytes, cpu.memory_total_bytes),
+        _degrees(cpu.temperature_c),
+    ]
+    return "\n".join([f"CPU: {', '.join(filter(None, parts))}", *map(_gpu, reading.gpus)])
+
+
+def _gpu(gpu: GpuReading) -> str:
+    watts = "" if gpu.power_watts is None else f"{gpu.power_watts:.0f} W"
+    if watts and gpu.power_limit_watts:
+        watts = tr("{watts:.0f} of {limit:.0f} W", watts=gpu.power_watts, limit=gpu.power_limit_watts)
+    parts = [
+        tr("{share:.0%} busy", share=gpu.utilisation) if gpu.utilisation is not None else "",
+        _free(gpu.memory_free_bytes, gpu.memory_total_bytes),
+        _degrees(gpu.temperature_c),
+        watts,
+    ]
+    said = list(filter(None, parts)) or [tr("It does not answer: {why}", why=gpu.unknown.get("memory", ""))]
+    return f"GPU {gpu.index} ({one_line(gpu.name)}): {', '.join(said)}"
+
+
+def _free(free: int | None, total: int | None) -> str:
+    return "" if total is None else tr("{free} free of {total}", free=size(free), total=size(total))
+
+
+def _degrees(celsius: int | None) -> str:
+    return "" if celsius is None else f"{celsius} °C"
