@@ -207,6 +207,11 @@ def test_what_cannot_be_compared_is_not() -> None:
     said = comparison(("a", measured), ("b", silent)).plain
     assert "as fast" not in said
     assert "a takes 2.0 s in all · b takes 2.5 s in all · a begins after 90 ms" in said
+    short = [
+        (name, ChatView(asked_both, stats=Stats(24, ttft, 1.1 * ttft, "stop")))
+        for name, ttft in (("a", 0.07), ("b", 0.18))
+    ]
+    assert comparison(*short).plain.startswith("a takes 77 ms in all · b takes 198 ms in all")
     assert "Both are about as fast" in comparison(("a", measured), ("b", measured)).plain
     assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
     for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):

@@ -8,6 +8,7 @@ from typing import Any
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.walking import StillApp, answered, screen, to_advice, to_chat, to_model, wait_for
@@ -18,6 +19,7 @@ from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.widgets.options import Options
+from wizard.tui.widgets.prompt import Prompt
 
 
 def burst(pilot: Pilot[Any], text: str, *keys: str) -> None:
@@ -35,6 +37,18 @@ async def test_a_question_and_enter_at_once_is_sent_whole() -> None:
         await wait_for(pilot, lambda: chat.view.said("user"))
         await answered(pilot, chat)
         assert chat.view.said("user") == ["What is Triton?"]
+
+
+async def test_what_is_typed_right_after_the_key_for_finding_is_sought() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        burst(pilot, "Q", "enter")
+        await wait_for(pilot, lambda: chat.view.said("user"))
+        await answered(pilot, chat)
+        burst(pilot, "", "ctrl+f")
+        burst(pilot, "Triton")
+        await wait_for(pilot, lambda: chat.query_one("#sought", Input).value == "Triton")
+        assert chat.query_one(Prompt).text == ""
 
 
 async def test_a_name_and_enter_at_once_is_taken_and_not_the_row_that_was_there_before() -> None:

@@ -67,9 +67,8 @@ class ChatScreen(ChatKept):
         Binding("ctrl+down", "step(1)", mark("Turn after"), priority=True, show=False, id="chat.turn_after"),
         Binding("alt+left", "version(-1)", mark("Answer before"), priority=True, show=False, id="chat.version_before"),
         Binding("alt+right", "version(1)", mark("Answer after"), priority=True, show=False, id="chat.version_after"),
-        Binding(
-            "alt+left,alt+right", "other", mark("Other model"), priority=True, key_display="Alt+←→", id="chat.other"
-        ),
+        Binding("alt+left", "mean(0)", mark("Other model"), priority=True, key_display="Alt+←→", id="chat.first_model"),
+        Binding("alt+right", "mean(1)", mark("Other model"), priority=True, show=False, id="chat.second_model"),
         Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="chat.page_up"),
         Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="chat.page_down"),
     ]
@@ -185,7 +184,7 @@ class ChatScreen(ChatKept):
             "step": asked,
             "version": idle and asked and self.rival is None and len(view.conversation.versions()[0]) > 1,
             "scroll": bool(view.conversation.messages) or self.hides_something,
-            "other": self.rival is not None,
+            "mean": self.rival is not None,
         }
         return bool(does.get(action, True))
 

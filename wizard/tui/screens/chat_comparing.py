@@ -95,10 +95,9 @@ class ChatComparing(ChatReading):
         self.set_class(self.rival is not None, "-compares")
         self.show_state()
 
-    def action_other(self) -> None:
-        """Let the keys that read mean the other model's answers."""
-        if self.rival is not None:
-            self._mean(self.rival if self.here is self.talk else self.talk)
+    def action_mean(self, at: int) -> None:
+        """Let the keys that read mean the first model's answers (0) or the second's (1)."""
+        self._mean(self.talks[at])
 
     def on_click(self, event: events.Click) -> None:
         """Mean those that are clicked."""

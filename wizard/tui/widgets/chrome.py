@@ -155,7 +155,7 @@ class KeyBar(Widget):
         self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
-        """The keys in lines of at most ``width`` cells; where they take too many, at least help is among them."""
+        """The keys in lines of at most ``width`` cells; if they take too many, what goes on, back, and help come first."""
         rows = key_rows(self.screen)
         lines = self._wrapped(rows, width)
         for action in FIRST_TO_GO:
@@ -163,7 +163,7 @@ class KeyBar(Widget):
                 rows = [row for row in rows if row.binding.action != action]
                 lines = self._wrapped(rows, width)
         if len(lines) > MOST_LINES:
-            rows.sort(key=lambda row: row.binding.action != "help")
+            rows.sort(key=lambda row: row.binding.key not in ("enter", "escape") and row.binding.action != "help")
             lines = self._wrapped(rows, width)[:MOST_LINES]
         return lines
 

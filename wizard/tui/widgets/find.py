@@ -72,9 +72,9 @@ class Find(Horizontal):
         self.query_one(Input).placeholder = tr(self.ABOUT)
 
     def open(self) -> None:
-        """Show it and take the keys."""
+        """Show it and take the keys: at once, for what is typed next is sought."""
         self.display = True
-        self.query_one(Input).focus()
+        self.screen.set_focus(self.query_one(Input))
 
     def show(self, at: int, count: int) -> None:
         """Say which match is shown and how many there are."""
