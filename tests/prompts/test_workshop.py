@@ -10,6 +10,9 @@ from typing import TypeAlias
 import pytest
 
 from tests.prompts.terminal import DOWN, ENTER, Terminal
+from wizard.catalog.lessons import Part
+from wizard.prompts.show import lesson_text
+from wizard.prompts.speech import fitted
 
 Attend: TypeAlias = Callable[..., Terminal]
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
@@ -54,9 +57,20 @@ def test_a_lesson_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> No
         said = terminal.child.before or ""
         terminal.leaves()
     assert "What tutorial 001 has you type:" in said
-    assert "nvidia-smi" in said
+    assert "    $ nvidia-smi" in said.splitlines()
     assert not set(BOX) & set(said)
     assert "\x1b" not in said
+
+
+def test_a_lesson_s_commands_are_whole_however_narrow_the_terminal_is() -> None:
+    download = "huggingface-cli download meta-llama/Meta-Llama-3.1-8B-Instruct"
+    lesson = lesson_text([Part("Type", f"git status\n{download} \\\n  --local-dir=Meta-Llama-3-8B-Instruct/", True)])
+    assert fitted(lesson, 20).splitlines() == [
+        "  Type:",
+        "    $ git status",
+        f"    $ {download} \\",
+        "        --local-dir=Meta-Llama-3-8B-Instruct/",
+    ]
 
 
 def test_no_lessons_unless_they_are_asked_for(tmp_path: Path) -> None:

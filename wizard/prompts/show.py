@@ -173,7 +173,11 @@ def lesson_text(lesson: Iterable[Part], indent: str = "  ", fit: Fit = wrapped) 
     lines = []
     for part in lesson:
         if part.commands:
-            lines += [f"{indent}{part.heading}:", *(f"{indent}    {line}" for line in plain(part.text).splitlines())]
+            lines.append(f"{indent}{part.heading}:")
+            mark = "$"
+            for line in plain(part.text).splitlines():
+                lines.append(f"{indent}  {mark} {line}")
+                mark = " " if line.endswith("\\") else "$"
         else:
             lines.append(fit(f"{part.heading}: {part.text}", f"{indent}  ", first=indent))
     return "\n".join(lines)

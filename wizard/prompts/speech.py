@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import is_terminal, table, width, wrap
@@ -51,7 +51,16 @@ def columns() -> int:
 
 def spoken(text: str) -> str:
     """``text`` without signs and with units in words; commands (``$ …``) stay as they are."""
-    return "\n".join(line if _COMMAND.match(line) else _spoken(line) for line in text.split("\n"))
+    return "\n".join(line if command else _spoken(line) for line, command in _lines(text))
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it is a command, or goes on with the one above, which ends with a backslash."""
+    command = goes_on = False
+    for line in text.split("\n"):
+        command = bool(_COMMAND.match(line)) or (command and goes_on)
+        goes_on = line.endswith("\\")
+        yield line, command
 
 
 def _spoken(line: str) -> str:
@@ -78,8 +87,8 @@ def fitted(text: str, limit: int | None = None) -> str:
 def folded(text: str, limit: int | None = None) -> str:
     """``text``, each line wrapped by words to the terminal's width under its own beginning; commands stay whole."""
     lines = []
-    for line in text.split("\n"):
-        if width(line) <= (limit or columns()) or _COMMAND.match(line):
+    for line, command in _lines(text):
+        if command or width(line) <= (limit or columns()):
             lines.append(line)
             continue
         start = line[: len(line) - len(line.lstrip())]
