@@ -5,7 +5,7 @@ Blocking functions say how long they may take; asynchronous ones stream.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Set
+from collections.abc import AsyncGenerator, Iterable, Iterator, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,13 @@ def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     from wizard.plan.renewed import earlier
 
     return earlier(workspace, name)
+
+
+def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
+    """Of the servers ``names`` the plan that was carried out last, if there is one that can be read."""
+    from wizard.plan.renewed import latest
+
+    return latest(workspace, names)
 
 
 def served_before(workspace: Workspace, name: str) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Set
+from collections.abc import AsyncGenerator, Callable, Iterable, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -424,6 +424,8 @@ class FakeJourney:
     """Whether a run stays in its last event until it is stopped, or `held` is set."""
     held: asyncio.Event | None = None
     running: tuple[Endpoint, ...] = ()
+    off: tuple[str, ...] = ()
+    """Names of the servers that do not run."""
     answer: str = ANSWER
     hold_chat: bool = False
     """Whether an answer never ends by itself."""
@@ -519,6 +521,9 @@ class FakeJourney:
     def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:
         return self.earlier
 
+    def latest_plan(self, workspace: Workspace, names: Iterable[str]) -> Plan | None:
+        return self.earlier if self.earlier and self.earlier.name in names else None
+
     async def run(
         self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
     ) -> AsyncGenerator[Event, None]:
@@ -537,7 +542,8 @@ class FakeJourney:
             raise
 
     def statuses(self, workspace: Workspace) -> list[Status]:
-        return [Status(one.name, "ready", one, "") for one in self.running]
+        off = [Status(name, "stopped", None, "") for name in self.off]
+        return [*(Status(one.name, "ready", one, "") for one in self.running), *off]
 
     def served(self, endpoint: Endpoint) -> ServedModel:
         return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0, self.wire)

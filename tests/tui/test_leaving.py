@@ -18,6 +18,7 @@ from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.progress import ProgressLines
 
 
@@ -75,6 +76,22 @@ async def test_the_question_whether_to_stop_goes_when_nothing_is_left_to_stop() 
         assert await screen(pilot, BuildScreen) is build
         await wait_for(pilot, lambda: build.view.error is died)
         assert pilot.app._exit is False
+
+
+async def test_whoever_leaves_is_told_what_is_stopped_and_that_the_wizard_ends() -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        said = []
+        for key in ("escape", "q"):
+            await pilot.press(key)
+            question = await screen(pilot, AskScreen)
+            answers = question.query_one(Picker).options
+            said.append((str(question.query_one(".question").render()).split("?")[0], str(answers[0].prompt)))
+            await pilot.press("escape")
+            await screen(pilot, BuildScreen)
+    assert said == [("Stop building demo", "▸ Stop it"), ("Stop building demo", "▸ Stop it and quit")]
 
 
 async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake_journey import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS, FakeJourney, events
+from tests.tui.fake_journey import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS, FakeJourney, events, plan
 from tests.tui.walking import StillApp, choose, screen, to_build, to_chat, to_welcome, wait_for
 from wizard.kernel import settings
 from wizard.kernel.errors import HostError
@@ -19,9 +19,10 @@ from wizard.tui.screens.journeys import JourneysScreen, comparison
 from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
+from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
-from wizard.tui.welcome_view import Server, WelcomeView, best, machine, right, rows, running
+from wizard.tui.welcome_view import Server, WelcomeView, best, listed, machine, right, rows
 from wizard.tui.widgets.picker import Picker
 
 
@@ -79,13 +80,52 @@ def test_a_model_that_asks_for_a_token_is_recommended_only_where_there_is_no_oth
 
 
 def test_what_is_being_built_stands_before_what_answers() -> None:
-    found = running([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
+    found = listed([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
     assert [(one.name, one.about) for one in found] == [
         ("other", "being built: 43%"),
         ("third", "its build has ended; you can look at why, and try again"),
         ("demo", f"model demo on {ENDPOINT.http} · as predicted"),
     ]
     assert rows(WelcomeView(servers=tuple(found)))[0].title == "See how far other is"
+
+
+def test_a_model_that_is_here_is_no_promise_that_nothing_is_downloaded() -> None:
+    (row,) = (one for one in rows(WelcomeView(suggestions=SUGGESTIONS[1:])) if one.id == "serve")
+    assert row.about.startswith("the model is on this machine")
+
+
+async def test_a_server_that_does_not_run_any_more_can_be_started_again() -> None:
+    before = replace(plan(), name="mine", facts=replace(plan().facts, ref="demo"))
+    made = FakeJourney(off=("other", "mine"), earlier=before)
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        assert under_cursor(welcome) == "server:mine"
+        assert "Start mine again" in text(welcome)
+        await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        await wait_for(pilot, lambda: review.view.plan)
+        assert review.view.plan is not None
+        assert (review.view.plan.name, review.view.plan.facts) == ("mine", before.facts)
+        await pilot.press("escape")
+        await to_welcome(pilot)
+        await choose(pilot, "serve")
+        await screen(pilot, AdviceScreen)
+        await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        assert review.view.answers == {}, "another model is not served under that name"
+
+
+async def test_a_server_that_is_built_in_the_background_is_not_offered_to_be_started_again() -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"), off=("demo",), earlier=plan())
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        build.dismiss("background")
+        welcome = await to_welcome(pilot)
+        await wait_for(pilot, lambda: welcome.rows[0].id == "server:demo")
+        assert "See how far demo is" in text(welcome)
+        assert "again" not in text(welcome)
 
 
 async def test_nothing_is_waited_for_and_the_cursor_stays_where_the_user_put_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from wizard.advise.advice import Choice
@@ -26,6 +28,16 @@ def earlier(workspace: Workspace, name: str) -> Plan | None:
         return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path))
     except (OSError, UsageError):
         return None  # it is made anew from what the user says
+
+
+def latest(workspace: Workspace, names: Iterable[str]) -> Plan | None:
+    """Of the servers ``names`` the plan that was carried out last, to its end or not; None if none can be read."""
+    made: list[tuple[float, str]] = []
+    for name in names:
+        with suppress(OSError):
+            made.append((workspace.server(name).plan.stat().st_mtime, name))
+    plans = (earlier(workspace, name) for _when, name in sorted(made, reverse=True))
+    return next((plan for plan in plans if plan is not None), None)
 
 
 def origin(facts: ModelFacts) -> str:

@@ -123,23 +123,35 @@ class Flow:
         self._seen = replace(self._seen, host=None, suggestions=None)
 
     async def _to(self, server: Server, conversation: Conversation | None) -> Stage:
-        """To the chat with a server, or to where it is built."""
+        """To the chat with a server, to where it is built, or to the plan that it was made from."""
+        if server.plan is not None:
+            return await self._again(server.plan)
         run = self._app.runs.get(server.name)
         if server.endpoint is None:
             return partial(self.watch, run, conversation) if run else partial(self.welcome, conversation)
         plan = await background.call(partial(self._journey.earlier_plan, self._workspace, server.name))
         return partial(self.chat, server.endpoint, plan, conversation)
 
+    async def _again(self, plan: Plan) -> Stage:
+        """Begin with the ``plan`` of a server that does not run: it is made anew, for this machine as it is now."""
+        self._start(plan.facts.ref)
+        host = self._seen.host
+        if host is None or not serves(host):
+            return partial(self.machine, host, back=self.welcome)
+        self._settings = await background.call(partial(self._known, plan.facts.ref))
+        return partial(self.review, host, plan.facts, plan.choice, back=self.welcome, name=plan.name)
+
     def _servers(self) -> list[Server]:
-        """What runs in this workspace, and what is being built (blocking, see `wizard.journey.statuses`)."""
-        from wizard.tui.welcome_view import running
+        """What runs here, is being built, or was set up last (blocking, see `wizard.journey.statuses`)."""
+        from wizard.tui.welcome_view import listed
 
         found = self._journey.statuses(self._workspace)
         past = self._journey.calibration(self._workspace)
         ready = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
         self._app.running.update({one.name: one for one in ready})
         builds = {name: run.share if run.under_way else None for name, run in self._app.runs.items()}
-        return running(ready, builds, partial(_measured, past))
+        off = [one.name for one in found if one.state in ("stopped", "dead") and one.name not in self._app.runs]
+        return listed(ready, builds, partial(_measured, past), self._journey.latest_plan(self._workspace, off))
 
     async def journeys(self, *, back: Stage) -> Stage:
         """The ready journeys, to take one of them."""
@@ -231,20 +243,23 @@ class Flow:
             return back
         return partial(self.review, host, facts, choice, back=partial(self.advice, host, facts, choice, back=back))
 
-    async def review(self, host: Host, facts: ModelFacts, choice: Choice, *, back: Stage, shown: bool = False) -> Stage:
-        """Stage 4; ``shown`` even if it is hidden: to somebody who comes back from the build."""
+    async def review(
+        self, host: Host, facts: ModelFacts, choice: Choice, *, back: Stage, shown: bool = False, name: str = ""
+    ) -> Stage:
+        """Stage 4; ``shown`` even if it is hidden: to somebody who comes back; ``name``: of a server set up before."""
         from wizard.tui.screens.review import ReviewScreen
 
         def make(answers: Mapping[str, Any]) -> Plan:
             return self._journey.plan(host, facts, choice, self._workspace, **answers)
 
-        again = partial(self.review, host, facts, choice, back=back, shown=True)
-        server = self._server
+        again = partial(self.review, host, facts, choice, back=back, shown=True, name=name)
+        server: Answers = {"name": name} if name else self._server
         if not shown and (passed := await self._passed("review", lambda: _if(_is_for_here, make(server)))):
             return partial(self.build, passed, back=again)
         screen = ReviewScreen(make, server)
         plan = await self._show(screen)
-        self._server = screen.view.answers
+        if not name:
+            self._server = screen.view.answers
         if plan is None:
             return back
         return partial(self.build, plan, back=again)

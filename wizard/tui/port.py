@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Set
+from collections.abc import AsyncGenerator, Iterable, Set
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class JourneyPort(Protocol):
     ) -> Plan: ...
 
     def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None: ...  # noqa: D102
+
+    def latest_plan(self, workspace: Workspace, names: Iterable[str]) -> Plan | None: ...  # noqa: D102
 
     def run(  # noqa: D102
         self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()

@@ -9,6 +9,7 @@ from textual.message import Message
 
 from wizard.kernel.errors import CancelledError
 from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
 from wizard.tui.bridge import Ended
 from wizard.tui.build_view import Phase
 from wizard.tui.run import Run
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from textual.app import App
 
 
-async def may_stop(app: App[int], run: Run) -> bool:
-    """Whether the user wants ``run`` stopped. When it ends by itself, the question goes."""
+async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
+    """Whether the user wants ``run`` stopped, and then ``quits``. When it ends by itself, the question goes."""
+    name = one_line(run.plan.name)
     question = AskScreen(
-        tr("Stop here? What is done stays done, and the next run goes on from there."),
-        [("stop", tr("Stop")), ("on", tr("Go on"))],
+        tr("Stop building {name}? What is done stays done, and the next run goes on from there.", name=name),
+        [("stop", tr("Stop it and quit") if quits else tr("Stop it")), ("on", tr("Go on"))],
         leaves=True,
     )
 
@@ -40,7 +42,7 @@ async def may_stop(app: App[int], run: Run) -> bool:
 async def stopped(app: App[int], runs: Sequence[Run], *, ask: bool) -> int | None:
     """Stop what is under way; returns the exit status to leave with, or None if the user would rather go on."""
     for run in runs:
-        if ask and run.view.phase is Phase.RUNNING and not await may_stop(app, run):
+        if ask and run.view.phase is Phase.RUNNING and not await may_stop(app, run, quits=True):
             return None
         run.stop()
         if run.under_way:

@@ -14,18 +14,21 @@ from wizard.kernel.units import size
 if TYPE_CHECKING:
     from wizard.kernel.errors import WizardError
     from wizard.plan.offers import Suggestion
+    from wizard.plan.plan import Plan
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs, or one that is being built in the background."""
+    """A server that runs, one that is being built in the background, or one that does not run any more."""
 
     name: str
     about: str
     endpoint: Endpoint | None
-    """None while it is being built."""
+    """None unless it runs."""
+    plan: Plan | None = None
+    """What it was made from, if it does not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +71,7 @@ def serves(host: Host) -> bool:
 
 def rows(view: WelcomeView) -> list[Row]:
     """The ways on; those that must be waited for have their place from the beginning, but for servers."""
-    servers = [
-        Row(
-            f"server:{one.name}",
-            tr("Chat with {name}", name=one_line(one.name))
-            if one.endpoint
-            else tr("See how far {name} is", name=one_line(one.name)),
-            one.about,
-        )
-        for one in view.servers or ()
-    ]
+    servers = [Row(f"server:{one.name}", _way_to(one), one.about) for one in view.servers or ()]
     ways = [
         _serve(view),
         Row("machine", tr("Look at the machine"), tr("what it has, and what that means for models")),
@@ -88,6 +82,13 @@ def rows(view: WelcomeView) -> list[Row]:
     return [*servers, *(one for one in ways if one.id not in view.without), *rest]
 
 
+def _way_to(server: Server) -> str:
+    name = one_line(server.name)
+    if server.endpoint is not None:
+        return tr("Chat with {name}", name=name)
+    return tr("Start {name} again", name=name) if server.plan else tr("See how far {name} is", name=name)
+
+
 def right(view: WelcomeView) -> str:
     """The id of the row that most people want now."""
     if view.servers:
@@ -96,15 +97,19 @@ def right(view: WelcomeView) -> str:
     return "machine" if (lacking or view.lessons) and "machine" not in view.without else "serve"
 
 
-def running(
-    ready: Iterable[Endpoint], builds: Mapping[str, float | None], measured: Callable[[str], str]
+def listed(
+    ready: Iterable[Endpoint],
+    builds: Mapping[str, float | None],
+    measured: Callable[[str], str],
+    before: Plan | None = None,
 ) -> list[Server]:
-    """What is being built first, then what answers.
+    """What is being built first, then what answers, then what does not run any more.
 
     Args:
         ready: Servers that answer.
         builds: Name of a server that is being built → how far it is, 0 to 1; None if that was stopped or has failed.
         measured: What the server of a name took beside what was predicted, in a few words.
+        before: What the last server was made from that does not run any more.
     """
     over = tr("its build has ended; you can look at why, and try again")
     found = [
@@ -114,6 +119,9 @@ def running(
     for one in ready:
         about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
         found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
+    if before is not None:
+        about = tr("{model}: it does not run now, and what is done stays done", model=one_line(before.facts.name))
+        found.append(Server(before.name, about, None, before))
     return found
 
 
@@ -123,7 +131,7 @@ def _serve(view: WelcomeView) -> Row:
         facts = [
             tr("{size} to download", size=size(found.download_bytes))
             if found.download_bytes
-            else tr("nothing to download")
+            else tr("the model is on this machine")
             if found.download_bytes == 0
             else tr("size unknown"),
             one_line(found.licence) if found.licence else tr("licence unknown"),
