@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wizard.chat.conversation import Conversation
-from wizard.chat.saving import save, target
+from wizard.chat.saving import file_name, save, target
 from wizard.kernel.errors import UsageError
 
 SAID = Conversation().said("user", "Why?").said("assistant", "Because.")
@@ -53,3 +53,8 @@ def test_names_that_no_folder_can_hold() -> None:
 def test_a_tilde_is_the_home_folder() -> None:
     (Path.home() / "chat.md").write_text("mine")
     assert target("~/chat.md") == (Path.home() / "chat.md", True)
+
+
+def test_the_name_that_is_offered_is_one_of_a_file_for_a_server_elsewhere_too() -> None:
+    assert file_name("demo") == "demo.md"
+    assert file_name("http://127.0.0.1:9000/v1") == "http-127.0.0.1-9000-v1.md"

@@ -78,6 +78,16 @@ def test_no_line_is_wider_than_the_room_and_nothing_is_lost(width: int) -> None:
         assert word in letters.replace("│", "").replace("▏", "") or width < len(word) + 6
 
 
+def test_a_table_with_too_many_columns_for_the_screen_shows_each_row_below_the_one_before() -> None:
+    head = "| name | " + " | ".join(f"column {number}" for number in range(6)) + " |\n" + "|---" * 7 + "|\n"
+    text = head + "".join(f"| {name} | " + " | ".join(["a few words"] * 6) + " |\n" for name in ("one", "two"))
+    assert shown(text, 100)[0].startswith("name │ column 0")
+    found = shown(text, 40)
+    assert found[:3] == ["name: one", "column 0: a few words", "column 1: a few words"]
+    assert found[7:9] == ["─" * 40, "name: two"]
+    assert shown(head, 40)[0].startswith("nam")  # the rows may still come
+
+
 def test_wide_characters_and_tabs_in_code_are_folded_by_cells() -> None:
     found = [line for block in blocks("```\n\t한국어한국어한국어\n```") for line in block.lines(20)]
     assert {line.cell_length for line in found} == {20}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ FILE = Question(
     help=mark("NAME.md for people or NAME.json for programs; ~ is your home folder."),
 )
 """Where to save, for a door that asks with a form."""
+
+
+def file_name(server: str) -> str:
+    """What to offer for a conversation with ``server``, whose name may be an address."""
+    return re.sub(r"[^\w.-]+", "-", server).strip(".-") + ".md"
 
 
 def target(name: str) -> tuple[Path, bool]:

@@ -13,7 +13,7 @@ from textual import work
 from wizard.catalog.presets import Preset, remove
 from wizard.catalog.presets import save as keep_preset
 from wizard.chat.conversation import Conversation
-from wizard.chat.saving import FILE, save, target
+from wizard.chat.saving import FILE, file_name, save, target
 from wizard.chat.settings import SETTINGS, answers_of, preset_of, untaken, with_answers, with_preset
 from wizard.chat.snippet import KINDS, elsewhere, snippet
 from wizard.kernel.errors import WizardError
@@ -141,7 +141,7 @@ class ChatWindows(StageScreen[ChatEnd]):
     async def action_save(self) -> None:
         """Write the conversation to a file; one that is there is written over only after a question."""
         talk = self.here
-        name = self._files.get(talk.endpoint.name, f"{talk.endpoint.name}.md")
+        name = self._files.get(talk.endpoint.name, file_name(talk.endpoint.name))
         answers = await self.app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {FILE.name: name}))
         if not answers:
             return

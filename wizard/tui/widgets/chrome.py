@@ -155,7 +155,7 @@ class KeyBar(Widget):
         self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
-        """The keys in lines of at most ``width`` cells; if they take too many, what goes on, back, and help come first."""
+        """The keys in lines of at most ``width`` cells; where not all have room, what goes on, back and help do."""
         rows = key_rows(self.screen)
         lines = self._wrapped(rows, width)
         for action in FIRST_TO_GO:

@@ -22,6 +22,8 @@ LEAST_WIDTH = 8
 PIECE = 16
 """Lines of code that are coloured together while more of them may come."""
 TAB = 8
+LEAST_COLUMN = 8
+"""Cells of a table's column, unless it wants fewer, below which its text would fall apart."""
 _LISTS = ("bullet_list_open", "ordered_list_open")
 _INLINE = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "underline"}
 _LANGUAGE = re.compile(r"[\w+#.-]*")
@@ -75,13 +77,15 @@ class Block:
         pieces = ["\n".join(lines[at : at + size]) for at in range(0, len(lines), size)]
         shown = [line for piece in pieces for line in _coloured(piece, self.language, room - 2)]
         name = Content.styled((self.language[: room - 4] or "·").ljust(room - 2), "$text-muted")
-        bar = Content.styled("│ ", "$border-blurred")
-        return [(bar + line).stylize_before("on $surface") for line in (name, *shown)]
+        return [_of_code(name), *shown]
 
     def _table(self, room: int) -> list[Content]:
         count = max(map(len, self.rows))
         rows = [[*row, *[Content("")] * (count - len(row))] for row in self.rows]
-        widths = _widths([max(row[at].cell_length for row in rows) for at in range(count)], room - 3 * (count - 1))
+        wanted = [max(row[at].cell_length for row in rows) for at in range(count)]
+        if sum(min(each, LEAST_COLUMN) for each in wanted) > room - 3 * (count - 1) and len(rows) > 1:
+            return _cards(rows, room)
+        widths = _widths(wanted, room - 3 * (count - 1))
         bar = Content.styled(" │ ", "$border-blurred")
         lines: list[Content] = []
         for index, row in enumerate(rows):
@@ -96,6 +100,18 @@ class Block:
         return lines
 
 
+def _cards(rows: list[list[Content]], room: int) -> list[Content]:
+    """A table with too many columns for ``room`` cells: each row below the one before, its cells named by the head."""
+    head, *others = rows
+    lines: list[Content] = []
+    for row in others:
+        lines += [Content.styled("─" * room, "$border-blurred")] if lines else []
+        for name, cell in zip(head, row, strict=True):
+            if cell:
+                lines += Content.assemble(name.stylize("bold"), ": " if name else "", cell).wrap(room)
+    return lines
+
+
 def _widths(wanted: list[int], room: int) -> list[int]:
     """How wide columns become in ``room`` cells: narrow ones as wide as they want, the others share the rest."""
     widths = [max(each, 1) for each in wanted]
@@ -106,13 +122,18 @@ def _widths(wanted: list[int], room: int) -> list[int]:
 
 @lru_cache(maxsize=2048)
 def _coloured(code: str, language: str, width: int) -> tuple[Content, ...]:
-    """Lines of ``code`` with the colours of its ``language``, padded to ``width``; longer ones go on below."""
+    """Lines of ``code`` in the colours of its ``language``, padded to ``width`` behind the bar; longer ones go on below."""
     from textual.highlight import highlight
 
     text = highlight(code, language=language or "text", tab_size=TAB) if code else Content("")
     lines = text.expand_tabs(TAB).split("\n", allow_blank=True)
     pieces = [piece for line in lines for piece in (line.fold(width) if line.cell_length > width else [line])]
-    return tuple(piece.pad_right(max(width - piece.cell_length, 0)) for piece in pieces)
+    return tuple(_of_code(piece.pad_right(max(width - piece.cell_length, 0))) for piece in pieces)
+
+
+def _of_code(line: Content) -> Content:
+    """``line`` as one of a block of code: its bar, its ground."""
+    return (Content.styled("│ ", "$border-blurred") + line).stylize_before("on $surface")
 
 
 @lru_cache(maxsize=1)
