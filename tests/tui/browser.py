@@ -34,6 +34,9 @@ FLAGS = (
     "--window-size=1100,800",
 )
 
+CODES = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
+"""Keys that are no letters, and their codes."""
+
 
 def program() -> str | None:
     """The browser, if there is one on PATH."""
@@ -53,6 +56,10 @@ class Browser:
         self.statuses: dict[str, int] = {}
         self.problems: list[str] = []
         """What the browser's console said was wrong, such as a load that the page's policy forbids."""
+        self.typed: list[str] = []
+        """What the page's terminal sent as typed or pasted."""
+        self.questions: list[str] = []
+        """Kinds of the questions that the browser itself asks, such as ``beforeunload``; they wait for `answers`."""
         self.names: list[str] = []
         """What downloads want to be called."""
         self.downloaded: list[Path] = []
@@ -127,13 +134,12 @@ class Browser:
             size = dict(part.split("=") for part in urlsplit(data["url"]).query.split("&"))
             self.screen.resize(int(size["height"]), int(size["width"]))
             self.screen.reset()
-        elif method == "Network.webSocketFrameSent" and data["response"]["payloadData"].startswith('["resize"'):
-            size = json.loads(data["response"]["payloadData"])[1]
-            self.screen.resize(int(size["height"]), int(size["width"]))
+        elif method in {"Network.webSocketFrameSent", "Network.webSocketFrameReceived"}:
+            self._frame(data["response"]["opcode"], data["response"]["payloadData"])
+        elif method == "Page.javascriptDialogOpening":
+            self.questions.append(data["type"])
         elif method == "Network.responseReceived":
             self.statuses[urlsplit(data["response"]["url"]).path] = data["response"]["status"]
-        elif method == "Network.webSocketFrameReceived" and data["response"]["opcode"] == 2:
-            self._stream.feed(base64.b64decode(data["response"]["payloadData"]))
         elif method == "Browser.downloadProgress" and data["state"] == "completed":
             self.downloaded.append(Path(data["filePath"]))
         elif method == "Browser.downloadWillBegin":
@@ -142,6 +148,17 @@ class Browser:
             self.problems.append(data["entry"]["text"])
         elif method == "Runtime.exceptionThrown":
             self.problems.append(str(data["exceptionDetails"]))
+
+    def _frame(self, opcode: int, data: str) -> None:
+        """The wizard draws in binary frames; all others are JSON (RFC 6455, 11.8, has the codes)."""
+        if opcode == 2:
+            self._stream.feed(base64.b64decode(data))
+        elif opcode == 1:
+            kind, *about = json.loads(data)
+            if kind == "resize":
+                self.screen.resize(int(about[0]["height"]), int(about[0]["width"]))
+            elif kind == "stdin":
+                self.typed.append(about[0])
 
     async def open(self, address: str) -> None:
         await self._call("Page.navigate", url=address)
@@ -154,13 +171,21 @@ class Browser:
     async def types(self, text: str) -> None:
         await self._call("Input.insertText", text=text)
 
-    async def presses(self, key: str, *, ctrl: bool = False) -> None:
-        """Press Enter, Escape, or a letter."""
-        code = {"Enter": 13, "Escape": 27}.get(key, ord(key[0].upper()))
+    async def presses(self, key: str, *, alt: bool = False, ctrl: bool = False, shift: bool = False) -> None:
+        """Press one of `CODES`, or a letter."""
+        code = CODES.get(key, ord(key[0].upper()))
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 if ctrl else 0}
-        await self._call("Input.dispatchKeyEvent", type="keyDown", text="" if ctrl else text, **about)
+        about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": alt + 2 * ctrl + 8 * shift}
+        await self._call("Input.dispatchKeyEvent", type="keyDown", text="" if ctrl or alt else text, **about)
         await self._call("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    async def leaves(self) -> None:
+        """Close the page as Ctrl+W does; it may ask first."""
+        await self._call("Page.close")
+
+    async def answers(self, *, yes: bool) -> None:
+        """Answer the browser's own question."""
+        await self._call("Page.handleJavaScriptDialog", accept=yes)
 
     async def picture(self, file: Path) -> None:
         shot = await self._call("Page.captureScreenshot")

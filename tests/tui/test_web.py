@@ -17,10 +17,13 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.events import Key, Paste
 
 from tests.processes import opened, over
 from tests.tui.browser import Browser, program
 from tests.tui.web_server import Served, fake, served
+from wizard.cli.web import installer
 from wizard.kernel import proctable
 
 needs_browser = pytest.mark.skipif(program() is None, reason="no chromium on PATH")
@@ -79,6 +82,7 @@ async def test_the_token_works_once_and_gives_a_cookie_that_no_script_and_no_oth
     async with visitor() as other:
         assert await status(other, page.address) == FORBIDDEN
         assert await status(other, page.base, Cookie=f"{cookie.key}=x") == FORBIDDEN
+        assert await status(other, page.base, Cookie=f"{cookie.key}=\udcff") == FORBIDDEN
 
 
 @pytest.mark.parametrize(
@@ -152,6 +156,14 @@ def test_the_browser_is_started_with_a_file_that_only_the_user_can_read(tmp_path
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
+def test_a_program_that_talks_no_http_to_the_port_fills_no_terminal(page: Served) -> None:
+    for said in (b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000 + b"\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", urlsplit(page.base).port or 0)) as port:  # https://…; a long header
+            port.sendall(said)
+            assert b" 400 " in port.recv(100)
+    assert "Traceback" not in page.ends()
+
+
 # -- beginning and end -------------------------------------------------------------------------------------------------
 
 
@@ -181,7 +193,8 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(tmp_path: Path) -
     )  # fmt: skip
     assert done.returncode == 3
     assert done.stderr.startswith("TW-U60: ")
-    assert "pip install 'triton-wizard[web]'" in done.stderr
+    assert f"`{installer()} 'triton-wizard[web]'`" in done.stderr
+    assert sys.executable in installer(), "not into whatever environment is on PATH"
 
 
 # -- in a real browser -------------------------------------------------------------------------------------------------
@@ -244,6 +257,43 @@ def _is_wizard(process: Path, workspace: Path) -> bool:
     except OSError:
         return False
     return b"tests.tui.in_terminal" in argv and b"tests.tui.in_browser" not in argv and bytes(workspace) in argv
+
+
+@needs_browser
+async def test_keys_that_the_page_s_terminal_tells_as_others_reach_the_wizard(page: Served, tmp_path: Path) -> None:
+    async with Browser(tmp_path / "profile") as browser:
+        await browser.open(page.address)
+        await browser.sees("Choose a model")
+        await browser.run("navigator.clipboard.writeText('안녕')")
+        browser.typed.clear()
+        await browser.presses("x")  # xterm.js remembers a key that was a letter
+        await browser.presses("Enter", shift=True)
+        await browser.presses("ArrowLeft", alt=True)
+        await browser.presses("ArrowRight", alt=True)
+        await browser.presses("ArrowRight", ctrl=True)
+        await browser.presses("v", ctrl=True)
+        await asyncio.wait_for(browser.happens(lambda: "안녕" in "".join(browser.typed)), 60)
+    *keys, pasted = XTermParser().feed("".join(browser.typed))
+    assert [key.key for key in keys if isinstance(key, Key)] == [
+        "x", "shift+enter", "alt+left", "alt+right", "ctrl+right",
+    ]  # fmt: skip
+    assert isinstance(pasted, Paste)
+    assert pasted.text == "안녕"
+
+
+@needs_browser
+async def test_the_browser_asks_before_it_closes_a_page_whose_wizard_would_end(page: Served, tmp_path: Path) -> None:
+    async with Browser(tmp_path / "profile") as browser:
+        await to_the_step(browser, page)
+        await browser.leaves()
+        await asyncio.wait_for(browser.happens(lambda: browser.questions), 60)
+        assert browser.questions == ["beforeunload"]
+        await browser.answers(yes=False)
+        assert "it waits" in browser.shown
+        await asyncio.to_thread(page.ends)
+        await browser.loads("getComputedStyle(document.querySelector('.ended')).display == 'block'")
+        await browser.open("about:blank")
+        assert browser.questions == ["beforeunload"], "a wizard that has ended is nothing to lose"
 
 
 @needs_browser

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import signal
@@ -23,6 +24,8 @@ from pathlib import Path
 from string import Template
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.log import server_logger
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
@@ -92,8 +95,13 @@ class Gate:
 
 
 def _same(given: str, right: str) -> bool:
-    """Compared in a time that tells nothing."""
-    return secrets.compare_digest(given.encode(), right.encode())
+    """Compared in a time that tells nothing; ``given`` may be any bytes, which aiohttp reads with surrogateescape."""
+    return secrets.compare_digest(given.encode(errors="surrogateescape"), right.encode())
+
+
+def _is_a_defect(record: logging.LogRecord) -> bool:
+    """Whether the user is to see what aiohttp says; not that some program of the machine talked no HTTP to the port."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 class Session(AppService):  # type: ignore[misc]  # textual-serve has no types here
@@ -252,6 +260,7 @@ class WebWizard(Server):  # type: ignore[misc]
             listening: A bound socket.
             opened: Is told the address as soon as it is answered.
         """
+        server_logger.addFilter(_is_a_defect)
         runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=ENDS_S + 5)
         await runner.setup()
         stop = asyncio.Event()
