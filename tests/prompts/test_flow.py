@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+import pyte
 import pytest
 
 from tests.prompts.fake_journey import FAILURE, MEASUREMENT, FakeJourney
@@ -340,6 +341,27 @@ def test_the_arrow_keys_choose(flow: Flow) -> None:
     terminal.sees(MODEL)
     terminal.types(CTRL_D)
     assert terminal.ends() == 130
+
+
+def test_what_was_chosen_stays_below_its_question_in_lines_that_fit(flow: Flow) -> None:
+    columns = 40
+    terminal = flow(COLUMNS=str(columns), size=(24, columns))
+    screen = pyte.Screen(columns, 24)
+    seen = pyte.Stream(screen)
+    terminal.sees("can be typed here too")
+    seen.feed(str(terminal.child.before) + str(terminal.child.after))
+    terminal.types(ENTER)
+    terminal.sees("Recommended:")
+    seen.feed(str(terminal.child.before))
+    shown = [line.rstrip() for line in screen.display]
+    at = shown.index("Which model?")
+    assert shown[at + 1 : at + 4] == [
+        "  1) Offline demo, nothing to",
+        "     download, Apache-2.0, works",
+        "     offline",
+    ]
+    assert "(arrow keys" not in "".join(shown)
+    terminal.leaves()
 
 
 @pytest.mark.parametrize("typed", ["two", "9", "../x"])

@@ -51,6 +51,7 @@ class Ask:
             if self._menus:
                 picked = _menu(fitted(plain(text)), titles, first)
                 if isinstance(picked, int):
+                    print(titles[picked])
                     return options[picked][1]
                 print("\n".join(titles))  # the menu is gone, and with it what the numbers mean
                 begun = picked
@@ -97,7 +98,10 @@ class Ask:
 
 
 def _menu(text: str, titles: list[str], first: int) -> int | str:
-    """The index that the arrow keys and Enter chose, or the first key (or paste) of somebody who types."""
+    """The index that the arrow keys and Enter chose, or the first key (or paste) of somebody who types.
+
+    The menu goes then, and the question stays; questionary would put both in one line and break it anywhere.
+    """
     import questionary
     from prompt_toolkit.filters import to_filter
     from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
@@ -130,7 +134,11 @@ def _menu(text: str, titles: list[str], first: int) -> int | str:
         event.app.exit(exception=EOFError)
 
     menu.application.key_bindings = merge_key_bindings([menu.application.key_bindings or KeyBindings(), keys])
-    picked: int | str = menu.unsafe_ask()
+    menu.application.erase_when_done = True
+    try:
+        picked: int | str = menu.unsafe_ask()
+    finally:
+        print(text)
     return picked
 
 
