@@ -11,7 +11,6 @@ from tests.tui.walking import asked, wait_for
 from wizard.chat.ask import too_long
 from wizard.chat.conversation import Conversation, Message, Stats
 from wizard.chat.meter import Usage
-from wizard.kernel.errors import ServerError
 from wizard.tui.chat_view import ChatView, Live, figures, gauge, refuses_clipboard
 from wizard.tui.widgets.prompt import Prompt
 
@@ -60,14 +59,15 @@ async def test_control_e_in_a_written_text_is_the_end_of_the_line() -> None:
         assert chat.query_one(Prompt).text == "abc"
 
 
-async def test_a_pasted_book_is_a_word_in_the_field_and_is_sent_whole() -> None:
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])  # as terminals paste a line's end
+async def test_a_pasted_book_is_a_word_in_the_field_and_is_sent_whole(end: str) -> None:
     made = FakeJourney()
     text = "".join(f"line {number} of a book\n" for number in range(5_500)) + "end"
     assert len(text) > 100_000
     async with chatting(made) as (pilot, chat):
         prompt = chat.query_one(Prompt)
         await pilot.press(*"Sum up: ")
-        pilot.app.post_message(events.Paste(text))
+        pilot.app.post_message(events.Paste(text.replace("\n", end)))
         await wait_for(pilot, lambda: "pasted text 1" in prompt.text)
         assert f"{len(text):,} characters" in prompt.text
         await pilot.press("enter")
@@ -179,6 +179,16 @@ async def test_the_gauge_counts_what_is_said_and_written() -> None:
         await wait_for(pilot, lambda: str(prompt.border_subtitle) != before)
 
 
+async def test_the_gauge_fits_a_terminal_that_becomes_narrow_while_an_answer_comes() -> None:
+    async with chatting(FakeJourney(hold_chat=True)) as (pilot, chat):
+        prompt = chat.query_one(Prompt)
+        await wait_for(pilot, lambda: "context" in str(prompt.border_subtitle))
+        await pilot.press("Q", "enter")
+        await wait_for(pilot, lambda: chat.view.busy)
+        await pilot.resize_terminal(40, 15)
+        await wait_for(pilot, lambda: "context" not in str(prompt.border_subtitle))
+
+
 @pytest.mark.parametrize(
     ("usage", "width", "said"),
     [
@@ -206,11 +216,12 @@ def test_an_answer_that_comes_is_measured_meanwhile() -> None:
 async def test_a_message_that_does_not_fit_says_so_and_stays() -> None:
     made = FakeJourney(chat_error=None)
     async with chatting(made) as (pilot, chat):
-        error = too_long("1100 of 1024 tokens")
-        made.chat_error = ServerError(error.code, error.what, error.todo)
+        made.chat_error = too_long("1100 of 1024 tokens")
         await asked(pilot, "Long", chat)
         assert "TW-C05" in words(chat, "#first ErrorPanel")
         assert "1100 of 1024" in words(chat, "#first ErrorPanel")
+        assert words(chat, "#first Figures") == "^E changes the question, ^R asks it again"
+        assert not chat.check_action("restart", ())
         made.chat_error = None
         await pilot.press("ctrl+e")
         assert chat.query_one(Prompt).text == "Long"

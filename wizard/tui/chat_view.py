@@ -15,7 +15,7 @@ from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.history import Kept
 from wizard.chat.meter import Usage
 from wizard.chat.template import ServedModel
-from wizard.kernel.errors import WizardError
+from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import one_line
@@ -95,7 +95,9 @@ def figures(view: ChatView) -> Content:
     if view.busy == "stopping":
         return Content.assemble((tr("◌ stopping the server …"), "$warning"))
     if view.error is not None:
-        return Content(tr("^R asks again, F5 starts the server again"))
+        if isinstance(view.error, ServerError):
+            return Content(tr("^R asks again, F5 starts the server again"))
+        return Content(tr("^E changes the question, ^R asks it again"))
     how = (_settings(view.conversation.sampling, view.served), "$text-muted")
     if view.stats is not None:
         return Content.assemble((report.figures(view.stats), "$accent"))

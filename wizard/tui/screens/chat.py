@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from wizard.chat.conversation import Conversation
-from wizard.chat.meter import Meter
-from wizard.kernel.errors import WizardError
+from wizard.chat.meter import Meter, Usage
+from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
@@ -83,6 +83,7 @@ class ChatScreen(ChatKept):
         self._edits = False
         """Whether what is written takes the place of the last question."""
         self._meter: Meter | None = None
+        self._usage: Usage | None = None
 
     @property
     def view(self) -> ChatView:
@@ -179,7 +180,7 @@ class ChatScreen(ChatKept):
             "save": idle and here.said("user"),
             "copy": here.said("assistant"),
             "copy_code": any("```" in text for text in here.said("assistant")),
-            "restart": idle and view.error is not None,
+            "restart": idle and isinstance(view.error, ServerError),
             "find": asked,
             "step": asked,
             "version": idle and asked and self.rival is None and len(view.conversation.versions()[0]) > 1,
@@ -305,8 +306,9 @@ class ChatScreen(ChatKept):
         self.refresh_bindings()
 
     def _count(self) -> None:
-        """How full the context is."""
+        """How full the context is; while an answer comes, how full it was."""
+        prompt = self.query_one(Prompt)
         if self._meter is not None and not self.busy:
-            prompt = self.query_one(Prompt)
-            usage = self._meter.usage(self.view.conversation, prompt.written)
-            prompt.border_subtitle = gauge(usage, self.size.width)
+            self._usage = self._meter.usage(self.view.conversation, prompt.written)
+        if self._usage is not None:
+            prompt.border_subtitle = gauge(self._usage, self.size.width)

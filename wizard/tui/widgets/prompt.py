@@ -93,11 +93,12 @@ class Prompt(TextArea):
                 self.action_newline()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take a long text in whole, and show a word for it."""
-        if _long(event.text):
+        """Take a long text in whole, and show a word for it. (Terminals paste a line's end as the key Enter sends it.)"""
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        if _long(text):
             event.prevent_default()
             event.stop()
-            self._insert(event.text)
+            self._insert(text)
 
     def _insert(self, text: str) -> None:
         if _long(text):
