@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.tui.fake_journey import FakeJourney, plan
 from tests.tui.walking import StillApp, screen, to_review, wait_for
@@ -75,11 +76,18 @@ async def test_a_file_that_is_there_is_written_over_only_after_a_question() -> N
     assert path.read_text(encoding="utf-8").startswith("#!")
 
 
-async def test_a_folder_that_is_not_there_is_said() -> None:
+async def test_a_folder_that_is_not_there_is_said_and_what_was_typed_can_be_mended() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
-        await to_form(pilot)
+        form = await to_form(pilot)
         await pilot.press("ctrl+u", *"no/such.sh", "enter")
         await wait_for(pilot, lambda: "TW-U48" in toasts(pilot))
+        await wait_for(pilot, lambda: pilot.app.screen is not form)
+        again = await screen(pilot, FormScreen)
+        assert again.query_one(Input).value == "no/such.sh"
+        await pilot.press("home", "delete", "delete", "delete", "enter")
+        await wait_for(pilot, lambda: "Written" in toasts(pilot))
+        await screen(pilot, ReviewScreen)
+    assert Path("such.sh").is_file()
 
 
 async def test_escape_anywhere_writes_nothing() -> None:

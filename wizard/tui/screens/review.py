@@ -17,7 +17,7 @@ from textual.widgets import OptionList, Static
 
 from wizard.catalog.lessons import Part
 from wizard.chat.saving import target
-from wizard.export.formats import FORMATS, save
+from wizard.export.formats import FORMATS, Format, save
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
@@ -136,27 +136,34 @@ class ReviewScreen(StageScreen[Plan]):
     @work(exclusive=True, group="form")
     async def action_export(self) -> None:
         """Write the plan to a file."""
-        plan, ask = self.view.plan, self.app.push_screen_wait
+        plan = self.view.plan
         if plan is None:
             return
         formats = {one.name: one for one in FORMATS}
-        name = await ask(AskScreen(tr("Write the plan as …"), [(one.name, tr(one.title)) for one in FORMATS]))
-        if name is None:
-            return
-        typed = await ask(FormScreen(tr("Export"), [FILE], {FILE.name: formats[name].file(plan)}))
+        question = AskScreen(tr("Write the plan as …"), [(one.name, tr(one.title)) for one in FORMATS])
+        name = await self.app.push_screen_wait(question)
+        file = formats[name].file(plan) if name else ""
+        while name and file:
+            file = await self._write(plan, formats[name], file)
+
+    async def _write(self, plan: Plan, form: Format, file: str) -> str:
+        """Ask for the ``file`` and write it; returns what was typed if that cannot be written, to be asked again."""
+        ask = self.app.push_screen_wait
+        typed = await ask(FormScreen(tr("Export"), [FILE], {FILE.name: file}))
         if typed is None:
-            return
+            return ""
         path, there = target(str(typed[FILE.name]))
         if there:
             question = tr("{path} is there already. Write over it?", path=path)
             if await ask(AskScreen(question, [("no", tr("Leave it")), ("over", tr("Write over it"))])) != "over":
-                return
+                return ""
         try:
-            await background.call(partial(save, plan, formats[name], path, overwrite=there))
+            await background.call(partial(save, plan, form, path, overwrite=there))
         except WizardError as error:
             self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
-        else:
-            self.notify(str(path), title=tr("Written"), markup=False)
+            return str(typed[FILE.name])
+        self.notify(str(path), title=tr("Written"), markup=False)
+        return ""
 
     @work(exclusive=True, group="form")
     async def action_server(self) -> None:
