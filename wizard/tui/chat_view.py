@@ -95,9 +95,12 @@ def figures(view: ChatView) -> Content:
     if view.busy == "stopping":
         return Content.assemble((tr("◌ stopping the server …"), "$warning"))
     if view.error is not None:
-        if isinstance(view.error, ServerError):
-            return Content(tr("^R asks again, F5 starts the server again"))
-        return Content(tr("^E changes the question, ^R asks it again"))
+        again = isinstance(view.error, ServerError)
+        return Content(
+            tr("^R asks again, F5 starts the server again")
+            if again
+            else tr("^E changes the question, ^R asks it again")
+        )
     how = (_settings(view.conversation.sampling, view.served), "$text-muted")
     if view.stats is not None:
         return Content.assemble((report.figures(view.stats), "$accent"))

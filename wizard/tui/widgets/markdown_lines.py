@@ -122,7 +122,7 @@ def _widths(wanted: list[int], room: int) -> list[int]:
 
 @lru_cache(maxsize=2048)
 def _coloured(code: str, language: str, width: int) -> tuple[Content, ...]:
-    """Lines of ``code`` in its ``language``'s colours, padded to ``width`` behind their bars; longer ones go on below."""
+    """Lines of ``code`` in its ``language``'s colours, padded to ``width`` behind a bar; long ones go on below."""
     from textual.highlight import highlight
 
     text = highlight(code, language=language or "text", tab_size=TAB) if code else Content("")

@@ -93,7 +93,7 @@ class Prompt(TextArea):
                 self.action_newline()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take a long text in whole, and show a word for it. (Terminals paste a line's end as the key Enter sends it.)"""
+        """Take a long text in whole, and show a word for it. (Terminals paste a line's end as Enter sends it.)"""
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         if _long(text):
             event.prevent_default()
