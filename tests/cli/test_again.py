@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from pathlib import Path
 
+import pexpect
 import pytest
 
+from tests.prompts.terminal import environment
 from wizard.cli import _tell
 from wizard.cli.again import again, same
 from wizard.kernel.errors import CancelledError
@@ -22,6 +26,15 @@ from wizard.kernel.errors import CancelledError
 def test_the_same_command_has_every_flag_and_the_workspace_once(words: list[str], said: str) -> None:
     workspace = "my folder" if "workspace" in str(words) else None
     assert same(Namespace(words=words, workspace=workspace)).partition(" ")[2] == said
+
+
+def test_whoever_leaves_the_plain_door_comes_back_to_it(tmp_path: Path) -> None:
+    words = ["-m", "wizard", "--workspace", str(tmp_path), "--offline"]
+    with pexpect.spawn(sys.executable, words, env=environment(TERM="dumb"), encoding="utf-8", timeout=60) as child:
+        child.expect("Which model")
+        child.sendintr()
+        child.expect("--offline --plain\r\n")
+        child.expect(pexpect.EOF)
 
 
 def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -> None:

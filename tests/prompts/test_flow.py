@@ -16,16 +16,15 @@ from tests.prompts.fake_journey import FAILURE, MEASUREMENT, FakeJourney
 from tests.prompts.terminal import CTRL_D, DOWN, ENTER, UP, Terminal
 from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
-from wizard.advise.calibration import rows
 from wizard.kernel.paths import Workspace
-from wizard.kernel.text import table
 from wizard.kernel.values import from_json
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.plan import Plan
 from wizard.plan.questions import BY_NAME
 from wizard.prompts.flow import run_prompts
 from wizard.prompts.options import not_here, ways
-from wizard.prompts.speech import spoken
+from wizard.prompts.show import measured_text
+from wizard.prompts.speech import fitted
 
 Flow: TypeAlias = Callable[..., Terminal]
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
@@ -60,7 +59,7 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.sees("Step 1 of 2: Create the server environment")
     terminal.sees("Step 1 of 2: skipped: done before and unchanged")
     terminal.sees("demo is ready: http://127.0.0.1:8000")
-    for line in table([[spoken(cell) for cell in row] for row in rows(MEASUREMENT)]).splitlines():
+    for line in fitted(measured_text(MEASUREMENT)).splitlines():
         terminal.sees(line)
     terminal.sees("> ")
     terminal.types("What is Triton?\r")

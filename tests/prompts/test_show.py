@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.prompts.fake_journey import ENDPOINT, FakeJourney
+from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
 from wizard.advise import report
 from wizard.advise.advice import Advice, Memory, Note, Rejection, Speed, Wishes
@@ -36,6 +36,7 @@ from wizard.prompts.show import (
     TOP,
     advice_text,
     host_text,
+    measured_text,
     memory_text,
     plan_text,
     statuses_text,
@@ -201,6 +202,12 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
         assert line in text
     monkeypatch.setenv("COLUMNS", "30")
     assert max(map(len, memory_text(replace(CHOICE, memory=memory)).split("\n"))) <= 30
+
+
+def test_what_was_measured_is_said_beside_what_was_predicted() -> None:
+    weights, *_, tokens, _activations, _overhead, _all = measured_text(MEASUREMENT).splitlines()[1:]
+    assert weights == "  - weights: predicted 3.3 MiB, measured 3.3 MiB"
+    assert tokens == "  - KV tokens: predicted 4,096, measured 4,096"
 
 
 def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:

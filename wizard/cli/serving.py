@@ -51,7 +51,8 @@ def wizard(arguments: argparse.Namespace) -> int:
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
-        return run_prompts(workspace_of(arguments), answers=answers, again=same(arguments), **options)
+        command = same(arguments) if arguments.plain else f"{same(arguments)} --plain"  # TERM is not in it
+        return run_prompts(workspace_of(arguments), answers=answers, again=command, **options)
     from wizard.tui.app import run_tui
 
     return run_tui(workspace_of(arguments), answers=answers, **options)

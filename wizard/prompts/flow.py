@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Wishes
-from wizard.advise.calibration import rows
 from wizard.advise.explain import figures
 from wizard.advise.ranking import recommended
 from wizard.catalog.journeys import answered
@@ -52,10 +51,11 @@ from wizard.prompts.show import (
     figures_text,
     host_text,
     lesson_text,
+    measured_text,
     plan_text,
     step_lessons,
 )
-from wizard.prompts.speech import fitted, listed, say, say_command, spoken
+from wizard.prompts.speech import fitted, say, say_command
 from wizard.prompts.talk import wanted
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
@@ -383,7 +383,7 @@ class _Flow:
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
         if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
-            say(f"\n{listed([[spoken(cell) for cell in row] for row in rows(measured)])}\n")
+            say(f"\n{measured_text(measured)}\n")
         say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)
         self._passes("chat")

@@ -12,6 +12,7 @@ from typing import TextIO, TypeAlias
 
 from wizard.advise import report
 from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise.calibration import Measurement, rows
 from wizard.advise.explain import Figure
 from wizard.catalog.lessons import Part
 from wizard.catalog.workshops import Workshop
@@ -160,6 +161,13 @@ def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
     if max(map(width, legend.split("\n"))) > min(100, columns()):
         legend = table([(MARKS[one.kind], one.name, size(one.bytes)) for one in parts], indent="  ")
     return f"{title}\n  [{drawn}]\n{legend}"
+
+
+def measured_text(one: Measurement) -> str:
+    """What a server took beside what was predicted, a line for each part: a table is hard to hear."""
+    (memory, predicted, measured), *parts = rows(one)
+    said = (f"  - {name}: {predicted} {before}, {measured} {after}" for name, before, after in parts)
+    return "\n".join([f"{memory}:", *said])
 
 
 def step_lessons(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
