@@ -6,12 +6,14 @@ import pytest
 from textual import events
 
 from tests.tui.chatting import chatting, in_sight, lines, notes, words
-from tests.tui.fake_journey import FakeJourney
-from tests.tui.walking import asked, wait_for
+from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, plan
+from tests.tui.walking import asked, chat_after, screen, wait_for
 from wizard.chat.ask import too_long
 from wizard.chat.conversation import Conversation, Message, Stats
 from wizard.chat.meter import Usage
+from wizard.kernel.errors import ServerError
 from wizard.tui.chat_view import ChatView, Live, figures, gauge, refuses_clipboard
+from wizard.tui.screens.build import BuildScreen
 from wizard.tui.widgets.prompt import Prompt
 
 CODE = "First:\n\n```python\none()\n```\n\nthen\n\n```sh\ntwo\nthree\n```\n"
@@ -168,6 +170,21 @@ async def test_a_private_conversation_is_marked_and_nothing_of_it_is_kept() -> N
         await asked(pilot, "Open", chat)
         await wait_for(pilot, lambda: made.history(pilot.app.workspace).search(""))  # type: ignore[attr-defined]
         assert [one.title for one in made.history(pilot.app.workspace).search("")] == ["Open"]  # type: ignore[attr-defined]
+
+
+async def test_a_private_conversation_stays_private_when_its_server_was_started_again() -> None:
+    made = FakeJourney(running=(ENDPOINT,), earlier=plan(), chat_error=ServerError("TW-C01", "nobody", "Start it."))
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("ctrl+g")
+        await asked(pilot, "Secret", chat)
+        made.chat_error = None
+        await pilot.press("f5")
+        again = await chat_after(pilot, await screen(pilot, BuildScreen))
+        assert "private" in words(again, ".heading")
+        await pilot.press("ctrl+r")
+        await wait_for(pilot, lambda: again.view.said("assistant"))
+        await pilot.pause()
+        assert not made.history(WORKSPACE).path.exists()
 
 
 async def test_the_gauge_counts_what_is_said_and_written() -> None:

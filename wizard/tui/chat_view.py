@@ -32,6 +32,7 @@ class ChatEnd:
     next: Literal["restart", "another"]
     conversation: Conversation
     kept: Kept | None = None
+    """Where it is kept; None if it is private."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,7 +352,7 @@ class Flow:
             meter=self._journey.meter,
             presets=self._journey.presets,
             history=self._journey.history(self._workspace),
-            private=not self._app.settings.keep_chats,
+            private=self._kept is None if conversation else not self._app.settings.keep_chats,
             kept=self._kept if conversation else None,
             clock=self._app.clock,
         )

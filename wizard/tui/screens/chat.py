@@ -226,7 +226,8 @@ class ChatScreen(ChatKept):
         self.dismiss(self._end("restart"))
 
     def _end(self, how: str) -> ChatEnd:
-        return ChatEnd("restart" if how == "restart" else "another", self.view.conversation, self.keeping.kept)
+        kept = None if self.keeping.private else self.keeping.kept
+        return ChatEnd("restart" if how == "restart" else "another", self.view.conversation, kept)
 
     def leave(self) -> None:
         """Ask what becomes of the server."""
