@@ -29,6 +29,8 @@ async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as
         assert chat.query_one(Prompt).border_title == "Edit the last question"
         await pilot.press("!", "enter")
         await wait_for(pilot, lambda: chat.view.said("assistant") == ["Because."])
+        await pilot.pause()
+        assert words(chat, "#first Figures").endswith(" · answer 2 of 2")
         assert chat.view.said("user") == ["Why?!"]
         assert [one.content for one in made.asked[1].messages] == ["Why?!"]
         await pilot.press("alt+left")
@@ -36,6 +38,7 @@ async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as
         assert chat.view.said("user") == ["Why?"]
         assert "Why?" in lines(chat.talk.transcript)
         assert "94.0 tokens/s" in words(chat, "#first Figures")
+        assert words(chat, "#first Figures").endswith(" · answer 1 of 2")
         await pilot.press("alt+left", "alt+right")
         await pilot.pause()
         assert chat.view.said("assistant") == ["Because."]

@@ -102,12 +102,20 @@ def figures(view: ChatView) -> Content:
             if again
             else tr("^E changes the question, ^R asks it again")
         )
-    how = (_settings(view.conversation.sampling, view.served), "$text-muted")
+    how, which = _settings(view.conversation.sampling, view.served), _version(view.conversation)
     if view.stats is not None:
-        return Content.assemble((report.figures(view.stats), "$accent"))
-    if view.stopped:
-        return Content.assemble((tr("■ stopped"), "$warning"), ("  ", ""), how)
-    return Content.assemble(how)
+        return Content.assemble((" · ".join(filter(None, (report.figures(view.stats), which))), "$accent"))
+    how = " · ".join(filter(None, (which, how)))
+    stopped = [(tr("■ stopped"), "$warning"), "  "] if view.stopped else []
+    return Content.assemble(*stopped, (how, "$text-muted"))
+
+
+def _version(conversation: Conversation) -> str:
+    """Which of several answers to the last question is shown; empty if there is but one."""
+    if not any(message.versions for message in conversation.messages[-2:]):
+        return ""
+    every, now = conversation.versions()
+    return tr("answer {number} of {count}", number=now + 1, count=len(every))
 
 
 def _live(live: Live | None) -> list[str]:
