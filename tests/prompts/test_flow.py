@@ -479,6 +479,22 @@ def test_a_failed_step_can_be_done_again_or_left_out(
     assert sorted(path.name for path in notes.glob("*")) == ([note] if note else [])
 
 
+def test_whoever_chose_by_mistake_comes_back(flow: Flow) -> None:
+    terminal = flow("run=fail", "model=demo", TERM="dumb")
+    terminal.accepts(ADVICE)
+    terminal.sees(PLAN)
+    terminal.types("5\r")
+    terminal.sees("Save it as what?")
+    terminal.types("4\r")
+    terminal.accepts(PLAN)
+    terminal.sees("What now?")
+    terminal.types("4\r")
+    terminal.sees("Which step?")
+    terminal.types("3\r")
+    terminal.sees("What now?")
+    terminal.leaves()
+
+
 def test_the_end_of_a_failed_step_s_log_is_shown_and_the_way_back_is_open(flow: Flow) -> None:
     terminal = flow("run=fail", "model=demo", TERM="dumb")
     terminal.accepts(ADVICE, PLAN)

@@ -78,6 +78,8 @@ def _tell(error: WizardError, arguments: Namespace) -> None:
 
         print(to_json({"error": error.as_json()}), flush=True)
     else:
+        from wizard.prompts.speech import tell
+
         # The stages name commands without knowing where the wizard is and which workspace it was told to use.
         text, mine = str(error), f"`{again(arguments)} "
-        print(text if mine in text else text.replace("`triton-wizard ", mine), file=sys.stderr)
+        tell(text if mine in text else text.replace("`triton-wizard ", mine))

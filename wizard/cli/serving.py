@@ -108,19 +108,22 @@ def _announce(plan: Plan) -> None:
     """What is fetched, under which licence, and what else a user should know before it begins."""
     from wizard.kernel.text import plain
     from wizard.plan.words import model_line
+    from wizard.prompts.speech import tell
 
     for line in (f"{plan.facts.name}: {model_line(plan.facts)}", *plan.notes):
-        print(plain(line), file=sys.stderr)
+        tell(plain(line))
 
 
 def _ask_to_go(plan: Plan) -> None:
     from wizard.kernel.text import is_terminal
+    from wizard.prompts.lines import forget_typed
     from wizard.prompts.show import plan_text
 
     if not is_terminal():
         what = tr("the plan has to be accepted and there is no terminal")
         raise UsageError("TW-U03", what, tr("Say --yes to accept it."))
     print(plan_text(plan), file=sys.stderr)
+    forget_typed()  # whoever was impatient has not read the plan
     print(f"\n{tr('Go?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (said := sys.stdin.readline().lower()) and said.strip() not in ("", "y", "yes", "n", "no"):
         print(f"{tr('Please type y or n:')} ", end="", file=sys.stderr, flush=True)

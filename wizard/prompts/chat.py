@@ -22,7 +22,7 @@ from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
-from wizard.prompts.speech import folded, spoken
+from wizard.prompts.speech import spoken, tell
 from wizard.prompts.talk import Outcome, Talk
 from wizard.serve.endpoint import Endpoint
 
@@ -104,11 +104,11 @@ def run_chat(
 
 
 def _in_terminal(talk: Talk, ask: _Asker) -> int:
-    _say(tr(WELCOME, model=plain(talk.endpoint.model)))
+    tell(tr(WELCOME, model=plain(talk.endpoint.model)))
     if talk.history and talk.keeps:
-        _say(tr(KEPT))
+        tell(tr(KEPT))
     if talk.kept.id is not None:
-        _say(past.going_on(talk.kept))
+        tell(past.going_on(talk.kept))
     read = line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
     interrupted = False
     draft = ""
@@ -118,7 +118,7 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
             question = read_question(read, begun)
             interrupted = False
             if question is None:
-                _say("")
+                tell("")
                 return 0
             outcome = _do(talk, ask, question)
             if outcome.end:
@@ -127,7 +127,7 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
         except WizardError as error:
             _tell(str(error))
         except KeyboardInterrupt:  # at the prompt; during an answer it only stops that
-            _say("" if interrupted else f"\n{tr(ONCE_MORE)}")
+            tell("" if interrupted else f"\n{tr(ONCE_MORE)}")
             if interrupted:
                 return 0
             interrupted = True
@@ -164,9 +164,9 @@ def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcom
     if outcome.data:
         print(outcome.data, flush=True)
     if outcome.text:
-        _say(outcome.text)
+        tell(outcome.text)
     if outcome.edit and (must or not is_terminal(sys.stdin)):
-        _say(f"/edit {plain(outcome.edit)}")
+        tell(f"/edit {plain(outcome.edit)}")
     if outcome.ask is not None:
         (ask.must if must else ask)(outcome.ask, again=outcome.open)
     return outcome
@@ -209,7 +209,7 @@ class _Asker:
 
     def _say_who(self, talk: Talk) -> None:
         if not self.json_output:
-            _say(f"\n{one_line(talk.endpoint.name)}:")
+            tell(f"\n{one_line(talk.endpoint.name)}:")
 
     def _answer(self, talk: Talk, question: str, *, again: bool) -> Reply:
         """One model's answer; Ctrl-C stops it in the server, and what came of it is kept."""
@@ -284,7 +284,7 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
         async with aclosing(answer()) as chunks:
             async for chunk in chunks:
                 if chunk.note:
-                    _say(plain(chunk.note))
+                    tell(plain(chunk.note))
                 if chunk.text:
                     texts.append(chunk.text)
                     show(chunk.text)
@@ -315,9 +315,5 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 
 def _tell(text: str) -> None:
-    """Say what is the wizard's own; what somebody wrote keeps its signs (`_say`)."""
-    _say(spoken(text) if is_terminal(sys.stderr) else text)
-
-
-def _say(text: str) -> None:
-    print(folded(text) if is_terminal(sys.stderr) else text, file=sys.stderr, flush=True)
+    """Say what is the wizard's own; what somebody wrote keeps its signs (`tell`)."""
+    tell(spoken(text) if is_terminal(sys.stderr) else text)

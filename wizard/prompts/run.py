@@ -63,14 +63,23 @@ class Run:
                 _tell_failure(error)
             except WizardError as error:
                 say(f"\n{error}\n")
-            while (remedy := self._ask.choose(tr("What now?"), self._remedies())) == "log":
-                self._show_log()
-            if remedy == "back":
+            if not self._goes_on():
                 return None
-            if remedy == "redo":
-                self._redo = {self._pick_step()}
-            if remedy == "skip":
-                self._skip.add(self._failed)
+
+    def _goes_on(self) -> bool:
+        """Ask what to do about a failure; False to go back to the advice."""
+        while True:
+            remedy = self._ask.choose(tr("What now?"), self._remedies())
+            if remedy == "log":
+                self._show_log()
+            elif remedy == "redo":
+                if step := self._pick_step():
+                    self._redo = {step}
+                    return True
+            else:
+                if remedy == "skip":
+                    self._skip.add(self._failed)
+                return remedy != "back"
 
     def _remedies(self) -> list[tuple[str, Remedy]]:
         options: list[tuple[str, Remedy]] = [
@@ -85,9 +94,9 @@ class Run:
             ]
         return options
 
-    def _pick_step(self) -> str:
-        steps = [(one_line(step.title), step.id) for step in self._plan.steps]
-        return self._ask.choose(tr("Which step?"), steps)
+    def _pick_step(self) -> str | None:
+        steps: list[tuple[str, str | None]] = [(one_line(step.title), step.id) for step in self._plan.steps]
+        return self._ask.choose(tr("Which step?"), [*steps, (tr("None of these"), None)])
 
     def _show_log(self) -> None:
         try:
@@ -134,7 +143,10 @@ def save(ask: Ask, plan: Plan) -> None:
     """Ask as what and where, and write the plan there; what cannot be written is told."""
     from wizard.export import formats
 
-    form = ask.choose(tr("Save it as what?"), [(tr(one.title), one) for one in formats.FORMATS])
+    options: list[tuple[str, formats.Format | None]] = [(tr(one.title), one) for one in formats.FORMATS]
+    form = ask.choose(tr("Save it as what?"), [*options, (tr("None of these"), None)])
+    if form is None:
+        return
     usual = form.file(plan)
     path = Path(ask.line(tr("File to write (Enter: {default}):", default=usual)) or usual).expanduser()
     try:

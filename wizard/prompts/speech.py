@@ -122,3 +122,8 @@ def say(text: str = "") -> None:
 def say_command(what: str, command: str) -> None:
     """Print what a command is for, and the command in a line of its own, where it can be copied whole."""
     print(f"{fitted(what)}\n  $ {command}", flush=True)
+
+
+def tell(text: str) -> None:
+    """Print ``text`` beside the data, on standard error; in lines that fit where that is a terminal."""
+    print(folded(text) if is_terminal(sys.stderr) else text, file=sys.stderr, flush=True)
