@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from textual.widgets import Input
 
 from tests.tui.fake_journey import ADVICE, INFEASIBLE, LLAMA, FakeJourney, choice, plan
-from tests.tui.walking import StillApp, screen, to_advice, to_review, wait_for
+from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
 from wizard.advise import report
 from wizard.advise.advice import Wishes
 from wizard.kernel.errors import HostError, InfeasibleError
@@ -17,7 +20,10 @@ from wizard.probe.shorthand import host
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
+from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.chrome import shown_bindings
+
+Way = Callable[[Walk], Awaitable[StageScreen[Any]]]
 
 
 def text_of(found: object, *selectors: str) -> str:
@@ -112,7 +118,8 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         await pilot.press("right", "plus", "plus")
         assert made.wished[-1].tp == 4
         shown = text_of(advice, "Text", "Notes")
-        assert "does not work with what you fixed" in shown
+        assert "does not work with what is fixed" in shown
+        assert "r: take it back" in shown
         assert "needs 4 like GPUs" in " ".join(shown.split())
         assert "→ tp " in shown
         await pilot.press("enter")
@@ -123,6 +130,16 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         await pilot.press("plus", "r")
         assert advice.view.choice is not None
         assert advice.view.wishes == made.wished[0]
+
+
+async def test_what_a_journey_fixes_is_not_said_to_be_taken_back_by_a_key() -> None:
+    made = FakeJourney(advice=INFEASIBLE)
+    async with StillApp(made, answers={"model": "demo", "users": 2}).run_test(size=(80, 24)) as pilot:
+        advice = await to_advice(pilot)
+        shown = text_of(advice, "Text")
+        assert "does not work with what is fixed" in shown
+        assert "r:" not in shown
+        assert "r" not in {one.key for one in shown_bindings(advice)}
 
 
 async def test_a_step_beyond_the_last_value_asks_nothing() -> None:
@@ -303,3 +320,14 @@ async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
         await pilot.press("down")
         await pilot.pause()
         assert "Runner-up" not in text_of(advice, "Notes")
+
+
+@pytest.mark.parametrize("way", [to_advice, to_review])
+async def test_the_key_that_scrolls_is_shown_while_there_is_something_to_scroll(way: Way) -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 60)) as pilot:
+        stage = await way(pilot)
+        await wait_for(pilot, lambda: "pageup" not in {one.key for one in shown_bindings(stage)})
+        await pilot.resize_terminal(80, 16)
+        await wait_for(pilot, lambda: "pageup" in {one.key for one in shown_bindings(stage)})
+        await pilot.resize_terminal(80, 60)
+        await wait_for(pilot, lambda: "pageup" not in {one.key for one in shown_bindings(stage)})

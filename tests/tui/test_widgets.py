@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.geometry import Region
+from textual.widgets import Static
 
 from tests.tui.fake_journey import FakeJourney, choice
 from tests.tui.walking import StillApp, answered, to_chat, to_machine, wait_for
@@ -17,6 +18,7 @@ from wizard.tui.widgets.chrome import MOST_LINES, KeyBar, shown_bindings
 from wizard.tui.widgets.fields import WhatIf
 from wizard.tui.widgets.lines import Lines, Text
 from wizard.tui.widgets.notes import Notes
+from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
 TOO_MUCH = Memory(6 * 2**30, 2**10, 2**20, 2**30, 2**30, 9 * 2**30, 5 * 2**30)
@@ -189,3 +191,20 @@ async def test_what_is_said_for_a_moment_lies_over_no_key_and_over_no_field(size
         await wait_for(pilot, lambda: app.screen.query("Toast") and app.screen.query_one("Toast").region.height)
         toast = app.screen.query_one("Toast").region
         assert not any(toast.overlaps(chat.query_one(one).region) for one in ("KeyBar", "Prompt"))
+
+
+class PaneApp(App[None]):
+    def compose(self) -> ComposeResult:
+        with Pane():
+            yield Static("\n".join(map(str, range(100))))
+
+
+async def test_no_key_that_scrolls_is_lost_before_the_next_picture() -> None:
+    app = PaneApp()
+    async with app.run_test(size=(20, 10)) as pilot:
+        pane = app.query_one(Pane)
+        for _ in range(5):
+            pane.action_scroll_down()
+        pane.action_scroll_up()
+        await pilot.pause()
+        assert pane.scroll_y == 4

@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
@@ -35,6 +35,7 @@ from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.fields import WhatIf
 from wizard.tui.widgets.lines import Text
 from wizard.tui.widgets.notes import Note, Notes
+from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
 GROUPS = {
@@ -114,7 +115,7 @@ class AdviceScreen(StageScreen[Choice]):
 
     def compose(self) -> ComposeResult:
         """The choices, and everything about the one under the cursor."""
-        details = VerticalScroll(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
+        details = Pane(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
         yield from self.framed(
             Static(classes="heading"),
             Static(classes="subheading"),
@@ -187,6 +188,7 @@ class AdviceScreen(StageScreen[Choice]):
             "change": view.last is not None,
             "remedy": bool(self._remedy()),
             "reset": view.wishes != view.given,
+            "scroll": self.hides_something,
             "refused": bool(view.choices and view.advice and view.advice.rejections),
         }.get(action, True)
 
@@ -266,7 +268,7 @@ class AdviceScreen(StageScreen[Choice]):
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
         self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
-        details = self.query_one("#details", VerticalScroll)
+        details = self.query_one("#details", Pane)
         details.set_class(choice is None, "-alone")
         headline = self.query_one(Text)
         if choice is not None:
@@ -275,7 +277,7 @@ class AdviceScreen(StageScreen[Choice]):
         elif view.advice is None:
             headline.show(Content("" if view.error else tr("◌ Thinking …")))
         else:
-            headline.show(_impossible(wished=view.wishes != Wishes(), remedy=bool(self._remedy())))
+            headline.show(_impossible(view, remedy=bool(self._remedy())))
         details.scroll_home(animate=False)
         self.call_later(self.call_after_refresh, self._show_rest)
 
@@ -315,11 +317,12 @@ def _headline(choice: Choice) -> Content:
     return Content("\n").join(lines)
 
 
-def _impossible(*, wished: bool, remedy: bool) -> Content:
-    what = tr("This does not work with what you fixed.") if wished else tr("This model cannot be served here as it is.")
+def _impossible(view: AdviceView, *, remedy: bool) -> Content:
+    fixed = view.wishes != Wishes()
+    what = tr("This does not work with what is fixed.") if fixed else tr("This model cannot be served here as it is.")
     ways = (
         tr("t: take the remedy.") if remedy else "",
-        tr("r: take it back.") if wished else "",
+        tr("r: take it back.") if view.wishes != view.given else "",
         tr("Esc: another model."),
         tr("w: wish for less."),
         tr("Or do what is said below."),

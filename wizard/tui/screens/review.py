@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
@@ -31,6 +31,7 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.error import ErrorPanel
+from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
 FILE = Question("file", "text", mark("File"), "", required=True, help=mark("~ is your home folder."))
@@ -76,7 +77,7 @@ class ReviewScreen(StageScreen[Plan]):
 
     def compose(self) -> ComposeResult:
         """The steps, and everything about the one under the cursor."""
-        details = VerticalScroll(Static(id="step", markup=False), id="details", classes="reading", can_focus=False)
+        details = Pane(Static(id="step", markup=False), id="details", classes="reading", can_focus=False)
         yield from self.framed(
             Static(id="what", classes="heading"),
             Static(id="cost", classes="subheading"),
@@ -118,7 +119,7 @@ class ReviewScreen(StageScreen[Plan]):
             return self.view.plan is not None and self.view.plan.host == "this machine"
         if action == "copy":
             return self.view.plan is not None and self.view.at > 0
-        return action != "export" or self.view.plan is not None
+        return {"export": self.view.plan is not None, "scroll": self.hides_something}.get(action, True)
 
     def action_accept(self) -> None:
         """Carry the plan out."""
@@ -197,7 +198,7 @@ class ReviewScreen(StageScreen[Plan]):
             self.query_one("#cost", Static).update(Content(f"{sums(plan)}\n{_server(plan)}"))
             text = _details(plan.steps[view.at - 1]) if view.at else _overview(plan)
             self.query_one("#step", Static).update(text)
-            self.query_one("#details", VerticalScroll).scroll_home(animate=False)
+            self.query_one("#details", Pane).scroll_home(animate=False)
         self.refresh_bindings()
 
 

@@ -113,7 +113,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def action_scroll(self, pages: int) -> None:
         """Scroll what is to be read while a list or a field keeps the focus: its pane, and all in a low terminal."""
         for pane in self.query("#stage, .reading"):
-            pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
+            pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False, immediate=True)
 
     @property
     def hides_something(self) -> bool:

@@ -23,6 +23,14 @@ class Pane(VerticalScroll):
         """No arrows where everything is in sight."""
         return self.max_scroll_y > 0 if action in ("scroll_up", "scroll_down") else True
 
+    def action_scroll_up(self) -> None:
+        """A line up, at once: Textual would begin after the next picture, and lose keys that come before it."""
+        self.scroll_relative(y=-1, animate=False, immediate=True)
+
+    def action_scroll_down(self) -> None:
+        """A line down, at once."""
+        self.scroll_relative(y=1, animate=False, immediate=True)
+
     def watch_virtual_size(self) -> None:
         """There may be more to scroll now, or less."""
         self.refresh_bindings()
