@@ -545,5 +545,6 @@ def test_the_chat_s_settings_are_asked_before_it(flow: Flow, workspace: Workspac
         terminal.sees(question)
         terminal.types(answer)
     terminal.sees(PLAN)
+    assert "Plan: serve" not in str(terminal.child.before), "it is as it was"
     terminal.leaves()
     assert load_answers(workspace) == {"model": "demo", "system": "Be kind.", "temperature": 0.0, "max_tokens": 7}

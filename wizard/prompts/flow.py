@@ -341,12 +341,9 @@ class _Flow:
                 return plan
             say(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None, fit=aloud)}\n")
             answer = self._go(plan)
-            if answer == "change":
-                self._ask_all(SERVER)
-            elif answer == "settings":
-                self._ask_all(CHAT)
-            else:
+            if answer != "change":
                 return plan if answer == "go" else None
+            self._ask_all(SERVER)
 
     def _go(self, plan: Plan) -> Reviewed:
         """Whether to carry the plan out."""
@@ -362,11 +359,13 @@ class _Flow:
             (tr("Settings of the chat: system prompt, temperature ..."), "settings"),
         ]
         question = tr("This is what will be done. Shall it begin?") if here else tr("This is the plan.")
-        while (picked := self.ask.choose(question, options)) in ("show", "save"):
+        while (picked := self.ask.choose(question, options)) in ("show", "save", "settings"):
             if picked == "show":
                 print(f"\n{plan_text(plan, fit=aloud)}\n")  # its commands must stay whole
-            else:
+            elif picked == "save":
                 save(self.ask, plan)
+            else:
+                self._ask_all(CHAT)
         return picked
 
     # -- run and chat --------------------------------------------------------------------------------------------------
