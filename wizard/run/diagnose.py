@@ -20,6 +20,8 @@ _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
 _BROKEN = "after connection broken by"
 """pip warns so, and in the end says only that it has found nothing."""
+_SYSTEM = re.compile(r"[\w ]+: \[Errno -?\d+\] [^']+")
+"""What the system said, within such a warning."""
 _NOT_FOUND = "no matching distribution found"
 _LOGIN = mark(
     "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the "
@@ -136,4 +138,6 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     line = (full or broken or errors or said or [tr("it printed nothing")])[-1]  # of the first two other errors come
     other = _KILLED if status in _SIGKILL else MEND
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
+    if _BROKEN in line.lower() and (within := _SYSTEM.search(line)):
+        line = within[0].strip()
     return Cause(how, line, tr(todo))
