@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 from textual.color import Color
 from textual.theme import Theme
 
-from tests.tui.fake_journey import FakeJourney
-from tests.tui.walking import StillApp, screen, to_machine
+from tests.tui.fake_journey import GPU_HOST, FakeJourney
+from tests.tui.walking import (
+    StillApp,
+    screen,
+    to_advice,
+    to_build,
+    to_chat,
+    to_machine,
+    to_model,
+    to_review,
+    to_welcome,
+)
 from wizard.kernel import settings
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.theme import CONTRAST, LIGHT, THEMES, WIZARD
@@ -86,3 +99,44 @@ async def test_what_is_below_a_window_is_seen_with_every_theme() -> None:
             app.theme = theme
             await pilot.pause()
             assert window.styles.background.a < 1, theme
+
+
+def unreadable(app: StillApp, least: float) -> dict[str, float]:
+    """Texts on the screen, or in the window over it, and how little they contrast with what they stand on."""
+    shown = next(iter(app.screen.query(".window")), app.screen).region
+    found: dict[str, float] = {}
+    for strip in app.screen._compositor.render_strips()[shown.y : shown.bottom]:
+        for text, style, _control in strip.crop(shown.x, shown.right):
+            if style is None or not any(map(str.isalnum, text)):
+                continue  # bars and frames
+            pair = [Color.from_rich_color(one) for one in (style.color, style.bgcolor) if one is not None]
+            ratio = contrast(*pair) if len(pair) == 2 and not style.dim else 0.0
+            if ratio < least:
+                found[text.strip()] = round(ratio, 2)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("walk", "keys"),
+    [
+        (to_model, []),
+        (to_advice, ["w"]),
+        (to_review, ["n"]),
+        (to_build, ["slash", "f"]),
+        (to_chat, []),
+        (to_welcome, ["f2"]),
+        (to_welcome, ["f1"]),
+    ],
+)
+async def test_what_is_on_the_screens_can_be_read(walk: Callable[[Any], Awaitable[object]], keys: list[str]) -> None:
+    app = StillApp(FakeJourney(host=GPU_HOST))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await walk(pilot)
+        for key in keys:
+            await pilot.press(key)
+        await pilot.pause()
+        for theme, least in ((CONTRAST, 7.0), (WIZARD, 4.5), (LIGHT, 4.5)):
+            app.theme = theme.name
+            await pilot.pause()
+            assert unreadable(app, least) == {}, theme.name
+        app.exit("")

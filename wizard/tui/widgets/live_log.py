@@ -37,7 +37,7 @@ class LiveLog(ScrollView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"live-log--match", "live-log--here", "live-log--cause"}
     DEFAULT_CSS = """
     LiveLog { overflow: scroll; scrollbar-size: 0 1; }
-    LiveLog > .live-log--match { background: $warning 45%; color: $foreground; }
+    LiveLog > .live-log--match { background: $warning 40%; color: $foreground; }
     LiveLog > .live-log--here { background: $warning; color: $background; text-style: bold; }
     LiveLog > .live-log--cause { background: $error 30%; color: $foreground; text-style: bold; }
     """
