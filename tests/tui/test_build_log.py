@@ -55,6 +55,16 @@ async def search(pilot: Pilot[Any], build: BuildScreen, text: str) -> None:
     await pilot.pause()
 
 
+async def test_in_40_by_15_what_is_sought_and_found_is_in_sight() -> None:
+    made = FakeTalker()
+    async with StillApp(made).run_test(size=(40, 15)) as pilot:
+        build, log = await begun(pilot, made, "one", "two", "three")
+        await search(pilot, build, "two")
+        stage = build.query_one("#stage").region
+        await wait_for(pilot, lambda: stage.contains_region(build.query_one(Find).region))
+        assert stage.overlaps(log.region)
+
+
 async def test_matches_are_counted_shown_and_gone_through_while_lines_arrive() -> None:
     made = FakeTalker()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

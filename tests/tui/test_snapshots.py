@@ -31,6 +31,7 @@ from tests.tui.fake_journey import (
     FakeJourney,
     events,
     gpu_advice,
+    plan,
 )
 from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import HITS, PATHS, VERDICTS
@@ -318,6 +319,7 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
     "welcome": (FakeJourney, to_welcome),
     "welcome_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_welcome),
     "welcome_with_a_server": (lambda: FakeJourney(running=(ENDPOINT,)), to_welcome),
+    "welcome_after_a_server": (lambda: FakeJourney(off=("demo",), earlier=plan()), to_welcome),
     "welcome_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_welcome),
     "welcome_help": (FakeJourney, then(to_welcome, "f1", to=ReaderScreen)),
     "journeys": (lambda: FakeJourney(host=GPU_HOST), to_journeys),

@@ -246,8 +246,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(LiveLog).toggle_wrap()
 
     def action_find(self) -> None:
-        """Search the output."""
+        """Search the output; in a low terminal what is typed comes into sight, and the output above it."""
         self.query_one(Find).open()
+        self.call_after_refresh(self.query_one(Find).scroll_visible, animate=False)
 
     def action_next(self, by: int) -> None:
         """Go to another match."""
