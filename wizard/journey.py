@@ -317,10 +317,12 @@ def logs(
     """The last lines of a server's own log, or of a step's; without ``raw`` also without Triton's noise.
 
     Raises:
-        UsageError: TW-S08 if there is no such log.
+        UsageError: TW-S09 if ``name`` is no server of the workspace, TW-S08 if there is no such log.
     """
+    from wizard.serve.find import known
     from wizard.serve.log import view
 
+    known(workspace, name)
     return view(workspace, name, lines=lines, step=step, raw=raw)
 
 

@@ -90,6 +90,7 @@ def test_up_without_a_terminal_and_without_yes_does_not_wait(gguf: str) -> None:
         (("chat", "-m", "hi"), 8, "TW-S02"),
         (("down",), 8, "TW-S02"),
         (("logs",), 2, "TW-S08"),
+        (("logs", "nosuch"), 2, "TW-S09"),
         (("down", "../x"), 2, "TW-U01"),
     ],
 )

@@ -53,6 +53,7 @@ def test_a_file_that_cannot_be_used(text: str, expected: str, hint: str) -> None
         read_answers(written(text))
     assert code(raised) == expected
     assert hint in str(raised.value)
+    assert "answers.toml" in raised.value.what
     assert "hf_abc" not in str(raised.value)
 
 

@@ -46,7 +46,10 @@ def checked(given: Mapping[str, object], where: str) -> Answers:
         if question.secret:
             todo = tr("Remove it there and use {flag}.", flag=question.flag)
             raise UsageError("TW-U34", tr("{path} holds a secret, {name}", path=where, name=name), todo)
-        answers[name] = question.check(value)
+        try:
+            answers[name] = question.check(value)
+        except UsageError as error:
+            raise UsageError(error.code, f"{where}: {error.what}", error.todo) from error
     return answers
 
 
