@@ -197,6 +197,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError) as raised:
         History(tmp_path / "file" / "chats" / "chats.sqlite3").save(kept())
     assert raised.value.code == "TW-C22"
+    assert raised.value.what.endswith("chats.sqlite3: Not a directory")
 
 
 def test_lone_surrogates_do_not_stop_the_keeping(history: History) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -170,6 +171,20 @@ async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> 
         window = await screen(pilot, ConversationsScreen)
         await wait_for(pilot, lambda: "TW-C20" in str(window.query_one("#none").render()))
     assert path.read_bytes().startswith(b"no database")
+
+
+@pytest.mark.parametrize("downs", [0, 2])  # quit, another model
+async def test_what_came_of_an_answer_is_kept_when_the_chat_is_left_meanwhile(downs: int) -> None:
+    made = FakeJourney(hold_chat=True)
+    async with chatting(made, NARROW) as (pilot, chat):
+        await pilot.press("Q", "enter")
+        await wait_for(pilot, lambda: chat.view.tokens == math.ceil(len(made.answer) / 7))
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press(*["down"] * downs, "enter")
+        await wait_for(pilot, lambda: history().search(""))
+        kept = history().load(history().search("")[0].id).conversation
+        assert [one.content for one in kept.messages] == ["Q", made.answer]
 
 
 async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:

@@ -320,8 +320,9 @@ def _damaged(path: Path, why: object) -> WorkspaceError:
 def _failure(path: Path, error: Exception) -> WorkspaceError:
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         return _damaged(path, error)
+    why = getattr(error, "strerror", None) or error
     return WorkspaceError(
         "TW-C22",
-        tr("the conversation cannot be kept in {path}: {why}", path=path, why=error),
+        tr("the conversation cannot be kept in {path}: {why}", path=path, why=why),
         tr("Free some space or mend its rights, or chat with --private, which keeps nothing."),
     )

@@ -106,8 +106,8 @@ def figures(view: ChatView) -> Content:
     if view.stats is not None:
         return Content.assemble((" · ".join(filter(None, (report.figures(view.stats), which))), "$accent"))
     how = " · ".join(filter(None, (which, how)))
-    stopped = [(tr("■ stopped"), "$warning"), "  "] if view.stopped else []
-    return Content.assemble(*stopped, (how, "$text-muted"))
+    stopped = f"{tr('■ stopped')}  " if view.stopped else ""
+    return Content.assemble((stopped, "$warning"), (how, "$text-muted"))
 
 
 def _version(conversation: Conversation) -> str:

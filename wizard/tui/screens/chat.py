@@ -234,7 +234,7 @@ class ChatScreen(ChatKept):
 
     def _end(self, how: str) -> ChatEnd:
         kept = None if self.keeping.private else self.keeping.kept
-        return ChatEnd("restart" if how == "restart" else "another", self.view.conversation, kept)
+        return ChatEnd("restart" if how == "restart" else "another", self.talk.so_far, kept)
 
     def leave(self) -> None:
         """Ask what becomes of the server."""
@@ -250,6 +250,8 @@ class ChatScreen(ChatKept):
         ]
         question = tr("What becomes of the server {name}?", name=one_line(self.endpoint.name))
         answer = await self.app.push_screen_wait(AskScreen(question, answers, leaves=True))
+        if answer in ("leave", "another"):
+            await self.keep_what_came()
         if answer == "leave":
             self.app.exit(0)
         elif answer == "another":

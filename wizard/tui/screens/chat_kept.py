@@ -99,9 +99,18 @@ class ChatKept(ChatComparing):
     @work(group="keep")
     async def keep(self, talk: Talk) -> None:
         """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
-        try:
-            await self.keeping.save(talk.view.conversation, talk.endpoint, "first" if talk is self.talk else "second")
-        except WizardError as error:
-            self.tell(error)
+        await self._save(talk)
         for one in self.query(Conversations):
             one.find()
+
+    async def keep_what_came(self) -> None:
+        """Keep answers that still come as far as they are there: the chat is left."""
+        for talk in self.talks:
+            if talk.view.busy:
+                await self._save(talk)
+
+    async def _save(self, talk: Talk) -> None:
+        try:
+            await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talk else "second")
+        except WizardError as error:
+            self.tell(error)

@@ -81,6 +81,12 @@ class Talk(Vertical):
         """The turns."""
         return self.query_one(Transcript)
 
+    @property
+    def so_far(self) -> Conversation:
+        """The conversation with what has come of an answer that still comes."""
+        text = plain(self.transcript.turns[-1].text) if self.view.busy == "answering" else ""
+        return self.view.conversation.said("assistant", text, at=time.time()) if text else self.view.conversation
+
     def on_mount(self) -> None:
         """Show what was said before."""
         self.transcript.show(self.view.conversation.messages)
