@@ -55,7 +55,8 @@ def test_one_way_that_is_good_is_enough_even_if_it_is_not_the_first() -> None:
 
 
 def test_why_it_is_tight_is_said() -> None:
-    assert "only as fp8" in of(replace(CHOICE, quantization="fp8")).why
+    assert "only as FP8" in of(replace(CHOICE, quantization="fp8")).why
+    assert "only as INT4 AWQ" in of(replace(CHOICE, quantization="int4_awq")).why
     assert of(replace(CHOICE, max_batch_size=1, max_seq_len=2048)).why == "1 person with 2,048 tokens at most"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from wizard.advise import report
 from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Rejection
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.units import size
@@ -40,8 +41,8 @@ def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
     if good is not None:
         return Verdict("fits", _said(good))
     if not published:
-        best = advice.choices[0]
-        return Verdict("tight", tr("only as {format}: another checkpoint, less precise", format=best.quantization))
+        only = report.format_title(advice.choices[0].quantization)
+        return Verdict("tight", tr("only as {format}: another checkpoint, less precise", format=only))
     most = max(published, key=lambda one: (one.max_batch_size, one.max_seq_len))
     people = ntr("{count} person", "{count} people", most.max_batch_size, count=most.max_batch_size)
     return Verdict("tight", tr("{people} with {tokens:,} tokens at most", people=people, tokens=most.max_seq_len))
