@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environmen
 from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.prompts.chat import run_chat
-from wizard.prompts.lines import forget_typed, read_question
+from wizard.prompts.lines import forget_typed, read_question, unechoed
 
 
 @pytest.fixture
@@ -271,6 +272,17 @@ def test_what_was_typed_while_nothing_was_asked_is_no_answer(monkeypatch: pytest
         forget_typed()
         keys.write(b"meant\n")
         assert stdin.readline() == "meant\n"
+
+
+def test_keys_between_two_questions_are_not_shown_by_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        before = termios.tcgetattr(stdin)
+        assert before[3] & termios.ECHO
+        with unechoed():
+            assert not termios.tcgetattr(stdin)[3] & termios.ECHO
+        assert termios.tcgetattr(stdin) == before
 
 
 def test_ctrl_c_in_a_multi_line_question_gives_it_up() -> None:

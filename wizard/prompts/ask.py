@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain, wrap
 from wizard.plan.questions import Question, Value
+from wizard.prompts.lines import unechoed
 from wizard.prompts.speech import columns, fitted, say, spoken
 
 T = TypeVar("T")
@@ -46,6 +48,12 @@ class Ask:
         ]
         if not self._menus:
             print("\n".join([fitted(plain(text)), *titles]))
+        with unechoed() if self._menus else nullcontext():
+            return self._chosen(text, titles, options, first, other)
+
+    def _chosen(
+        self, text: str, titles: list[str], options: Options[T], first: int, other: Callable[[str], T] | None
+    ) -> T:
         while True:
             begun = ""
             if self._menus:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 from wizard.kernel.text import is_terminal, make_printable
@@ -57,6 +57,24 @@ def forget_typed() -> None:
 
     if is_terminal(sys.stdin):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+@contextmanager
+def unechoed() -> Iterator[None]:
+    """Keys that come between two questions are shown by the question that takes them, and not by the terminal too."""
+    import termios
+
+    if not is_terminal(sys.stdin):
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    silent = list(before)
+    silent[3] &= ~termios.ECHO  # the local modes (termios(3))
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
 
 def line_reader(*, visible: bool) -> Read:
