@@ -43,7 +43,7 @@ HOME = "/home/ada"
 """Whose home folder it is in the pictures."""
 SIZE = (92, 26)
 QUESTIONS = ("What is Triton?", "What is dynamic batching?")
-LONG, SHORT, KEY, TOKEN = 2.5, 0.8, 0.05, 0.08
+LONG, SHORT, KEY, TOKEN = 3.5, 0.8, 0.05, 0.08
 """Seconds for which a picture of the animation is seen: to read it, to notice it, for a key, for a piece of text."""
 Pictures = dict[str, str]
 Take = Callable[..., None]
