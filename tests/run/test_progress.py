@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +46,19 @@ def test_time_left_follows_the_fraction_then_the_estimate() -> None:
     assert meter.left(1.0) == 0
     assert Meter(Estimate(1000)).left(None) == pytest.approx(1000, abs=100)
     assert Meter(Estimate(0)).left(None) is None
+
+
+def test_what_came_before_the_first_fraction_says_nothing_of_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An environment is made for 9 s before pip fetches anything; then it fetches half of it in a second."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    meter = Meter(Estimate(20, download_bytes=100_000_000), began=0.0)
+    now[0] = 9
+    assert meter.left(meter.read("20/20 MB")) == 11  # by the estimate
+    now[0] = 10
+    assert meter.left(meter.read("50/50 MB")) == pytest.approx(0.6)
 
 
 PULL = """\

@@ -20,7 +20,7 @@ exists already there is nothing to do."""
 _FETCHED = 0.5
 """How far a layer is that is fetched and not yet unpacked."""
 _LEAST = 0.02
-"""Below this fraction the time left is not worth saying."""
+"""Before so much more is done the fraction says nothing of the time that is left."""
 
 
 @dataclass(slots=True)
@@ -39,12 +39,20 @@ class Meter:
     _of: float = 0.0
     _layers: dict[str, float] = field(default_factory=dict)
     """How far each layer of an image is."""
+    _first: tuple[float, float] | None = None
+    """When a fraction was first told, and which: what was done before says nothing of how fast it goes on."""
 
     def read(self, line: str) -> float | None:
         """The step's fraction, 0 to 1, if ``line`` tells.
 
         ``12.5/107.0 MB`` (pip), ``3.2M/512M`` (tqdm), ``45%``, ``8a1e25ce7c4f: Pull complete`` (docker).
         """
+        fraction = self._fraction(line)
+        if fraction is not None and self._first is None:
+            self._first = time.monotonic(), fraction
+        return fraction
+
+    def _fraction(self, line: str) -> float | None:
         if match := _LAYER.fullmatch(line):
             return self._layer(match)
         if "/" in line and (match := _OF.search(line)):
@@ -69,9 +77,10 @@ class Meter:
         self._done, self._of = min(done, of), of
 
     def left(self, fraction: float | None) -> float | None:
-        """Seconds left: by the fraction if it says anything, else by the estimate; None when even that has run out."""
-        spent = time.monotonic() - self.began
-        if fraction is not None and fraction > _LEAST:
-            return spent * (1 - fraction) / fraction
-        rest = self.estimate.seconds - spent
+        """Seconds left: by how fast the fraction grows, else by the estimate; None when even that has run out."""
+        now = time.monotonic()
+        since, done = self._first or (self.began, 0.0)
+        if fraction is not None and fraction - done > _LEAST:
+            return (now - since) * (1 - fraction) / (fraction - done)
+        rest = self.estimate.seconds - (now - self.began)
         return rest if rest > 0 else None
