@@ -44,6 +44,7 @@ from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.lesson import LessonPanel
 from wizard.tui.widgets.lesson import Pinned as PinnedLine
 
@@ -339,3 +340,24 @@ async def test_a_pinned_temperature_is_closed_in_the_chat() -> None:
         await pilot.press("escape")
         await asked(pilot, "Hello", chat)
         assert [one.sampling.temperature for one in journey.asked] == [0.5]
+
+
+LONG = " ".join(["Look at the memory."] * 120)
+
+
+@pytest.mark.parametrize(("words", "longer"), [(LONG, True), ("", False)])
+@pytest.mark.parametrize(("stage", "walk"), [("start", to_welcome), ("machine", to_machine), ("model", to_model)])
+async def test_a_lesson_that_is_longer_than_its_panel_is_read_with_the_keyboard(
+    stage: str, walk: Callable[[Pilot[int]], Awaitable[StageScreen[Any]]], words: str, longer: bool
+) -> None:
+    workshop = Workshop("Mine", say=Say({stage: words}))
+    async with StillApp(FakeJourney(), workshop=workshop, explain=True).run_test(size=(100, 60)) as pilot:
+        shown = await walk(pilot)
+        lesson = shown.query_one(LessonPanel)
+        await wait_for(pilot, lambda: lesson.size.height and (lesson.max_scroll_y > 0) == longer)
+        await pilot.pause()
+        assert any("PgUp/Dn Scroll" in line.plain for line in shown.query_one(KeyBar).lines(200)) == longer
+        await pilot.press("pagedown")
+        await wait_for(pilot, lambda: (lesson.scroll_y > 0) == longer)
+        await pilot.press("pageup")
+        await wait_for(pilot, lambda: lesson.scroll_y == 0)

@@ -69,7 +69,7 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
         raise UsageError(
             "TW-K01",
             tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=misfit(first)),
-            tr("Mend that field, or let the wizard write the file again."),
+            tr("Mend that field. A file that the wizard wrote can be written anew."),
         ) from error
 
 

@@ -142,11 +142,11 @@ class MachineScreen(StageScreen[Host]):
                 self.view = replace(self.view, reading=reading, silent=None)
             await asyncio.sleep(self.EVERY)
 
-    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Going on needs a machine that can serve."""
         if action == "accept":
             return self.view.host is not None and usable(self.view.host)
-        return action != "back" or not self._first
+        return not (action == "back" and self._first) and super().check_action(action, parameters)
 
     def action_accept(self) -> None:
         """Go on with this machine as it is now."""

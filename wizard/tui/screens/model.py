@@ -265,9 +265,9 @@ class ModelScreen(StageScreen[ModelFacts]):
         field.value = text
         field.cursor_position = len(text)
 
-    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is a path to complete only where one is typed."""
-        return is_path(self.view.text) if action == "complete" else True
+        return is_path(self.view.text) if action == "complete" else super().check_action(action, parameters)
 
     def _row(self) -> Row | None:
         at = self.query_one(Picker).highlighted

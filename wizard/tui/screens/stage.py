@@ -37,6 +37,8 @@ class StageScreen(Screen["R | None"], Generic[R]):
         Binding("escape", "back", mark("Back"), id="stage.back"),
         Binding("question_mark", "app.help", mark("Help"), id="stage.help", show=False),
         Binding("q", "app.quit", mark("Quit"), id="stage.quit"),
+        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="stage.page_up"),
+        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="stage.page_down"),
     ]
 
     def __init__(self) -> None:
@@ -105,6 +107,10 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def _teach(self, shown: bool) -> None:
         self.guide.shown = shown
         self.explain()
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """A list or a pane that has the focus keeps its own PgUp and PgDn, unless a lesson is longer than its panel."""
+        return any(panel.max_scroll_y > 0 for panel in self.query(LessonPanel)) if action == "scroll" else True
 
     def action_back(self) -> None:
         """Go back to the stage before."""

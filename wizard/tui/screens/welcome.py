@@ -51,6 +51,8 @@ class WelcomeScreen(StageScreen[Way]):
         view: What was known before.
     """
 
+    EVERY: ClassVar[float] = 1.0
+    """Seconds after which is looked how far a build is."""
     HELP = mark(
         "From here everything is one or two keys away. A server that runs can be talked to at once; the first row "
         "otherwise serves the model that suits this machine, and every step on the way can be changed or gone back "
@@ -91,6 +93,12 @@ class WelcomeScreen(StageScreen[Way]):
         self.mutate_reactive(WelcomeScreen.view)  # it was set before anything was there to show it
         self._find()
         self._find_servers()
+        self.set_interval(self.EVERY, self._follow)
+
+    def _follow(self) -> None:
+        """What is being built goes on meanwhile."""
+        if any(one.endpoint is None and one.plan is None for one in self.view.servers or ()):
+            self._find_servers()
 
     def on_key(self) -> None:
         """From the first key on the cursor stays where it is."""
@@ -142,9 +150,9 @@ class WelcomeScreen(StageScreen[Way]):
         """A click on a row chooses it."""
         await self.action_accept()
 
-    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is nothing before this."""
-        return action != "back"
+        return action != "back" and super().check_action(action, parameters)
 
     async def action_accept(self) -> None:
         """Go the way under the cursor."""
