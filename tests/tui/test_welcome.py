@@ -317,3 +317,20 @@ async def test_a_build_in_the_background_can_be_come_back_to() -> None:
         assert "See how far demo is" in text(welcome)
         await pilot.press("enter")
         await screen(pilot, BuildScreen)
+
+
+async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WelcomeScreen, "EVERY", 0.05)
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: made.held)
+        build.dismiss("background")
+        welcome = await to_welcome(pilot)
+        await wait_for(pilot, lambda: "See how far demo is" in text(welcome))
+        made.running = (ENDPOINT,)
+        assert made.held is not None
+        made.held.set()
+        await wait_for(pilot, lambda: "Chat with demo" in text(welcome))
+        assert "See how far" not in text(welcome)
+        assert under_cursor(welcome) == "server:demo"
