@@ -100,6 +100,8 @@ def test_a_pinned_model_is_not_asked(attend: Attend) -> None:
     terminal.sees("Pinned by your facilitator: Which model: org/small")
     terminal.sees("How should org/small run here?")
     assert MODEL not in (terminal.child.before or "")
+    terminal.sees("Why these numbers")
+    assert "Another model" not in str(terminal.child.before)
     terminal.leaves()
 
 

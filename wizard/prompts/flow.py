@@ -272,7 +272,8 @@ class _Flow:
             if hidden and advice.choices:
                 return recommended(advice)
             say(f"\n{advice_text(advice, facts, top=top, fit=aloud)}\n")
-            picked = self.ask.choose(tr("How should {model} run here?", model=one_line(facts.name)), ways(advice, top))
+            options = ways(advice, top, pinned="model" in self.workshop.pin)
+            picked = self.ask.choose(tr("How should {model} run here?", model=one_line(facts.name)), options)
             if isinstance(picked, Choice):
                 return picked
             if picked == "model":

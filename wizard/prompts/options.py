@@ -17,8 +17,8 @@ Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
 """What can be picked instead of a choice."""
 
 
-def ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
-    """What can be chosen: the first ``top`` ways, and what else can be done."""
+def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, Choice | Other]]:
+    """What can be chosen: the first ``top`` ways, and what else can be done; no other model if it is ``pinned``."""
     choices = report.ordered(advice.choices)
     options: list[tuple[str, Choice | Other]] = [
         (f"{report.choice_title(one)} · {report.choice_room(one)}", one) for one in choices[:top]
@@ -31,7 +31,8 @@ def ways(advice: Advice, top: int) -> list[tuple[str, Choice | Other]]:
     if report.remedy_wishes(nearest):
         options.append((tr("Take the nearest that works: {way}", way=report.remedy_words(nearest)), "nearest"))
     options.append((tr("Change what you wish for: people, length, format, GPUs ..."), "change"))
-    options.append((tr("Another model"), "model"))
+    if not pinned:
+        options.append((tr("Another model"), "model"))
     return [*options, (tr("Why these numbers"), "why")] if choices else options
 
 
