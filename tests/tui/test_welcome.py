@@ -321,7 +321,7 @@ async def test_a_build_in_the_background_can_be_come_back_to() -> None:
 
 async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WelcomeScreen, "EVERY", 0.05)
-    made = FakeJourney(hold_run=True, script=lambda plan: events(plan))
+    made = FakeJourney(hold_run=True, script=events)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: made.held)
