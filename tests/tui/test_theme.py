@@ -124,6 +124,7 @@ def unreadable(app: StillApp, least: float) -> dict[str, float]:
         (to_review, ["n"]),
         (to_build, ["slash", "f"]),
         (to_chat, []),
+        (to_chat, ["f4"]),
         (to_welcome, ["f2"]),
         (to_welcome, ["f1"]),
     ],
