@@ -117,6 +117,18 @@ async def test_a_websocket_without_an_origin_is_no_browser_s_and_refused(page: S
             assert (await tab.receive(timeout=60)).type == aiohttp.WSMsgType.BINARY
 
 
+async def test_a_long_paste_does_not_end_the_wizard(page: Served) -> None:
+    pasted = "x" * 5_000_000  # aiohttp's own limit is 4 MiB
+    async with visitor(page) as client, client.ws_connect(f"{page.base}/ws", headers={"Origin": page.base}) as tab:
+        assert (await tab.receive(timeout=60)).type == aiohttp.WSMsgType.BINARY
+        await tab.send_json(["stdin", f"\x1b[200~{pasted}\x1b[201~"])
+        await tab.send_json(["ping", "1"])
+        while (message := await tab.receive(timeout=60)).type == aiohttp.WSMsgType.BINARY:
+            pass
+        assert message.type == aiohttp.WSMsgType.TEXT
+        assert message.json() == ["pong", "1"]
+
+
 def test_only_this_machine_is_listened_to(page: Served) -> None:
     port = urlsplit(page.base).port
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

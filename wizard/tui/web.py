@@ -232,7 +232,7 @@ class WebWizard(Server):  # type: ignore[misc]
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A tab: a wizard for as long as it is open."""
-        tab = web.WebSocketResponse(heartbeat=15)
+        tab = web.WebSocketResponse(heartbeat=15, max_msg_size=0)  # what is pasted may be long, and is the user's own
         await tab.prepare(request)
         session = Session(
             self.argv,
@@ -243,7 +243,7 @@ class WebWizard(Server):  # type: ignore[misc]
         )
         self._open.add(tab)
         try:
-            await session.start(to_int(request.query.get("width"), 80), to_int(request.query.get("height"), 24))
+            await session.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
             await self._process_messages(tab, session)
         finally:
             self._open.discard(tab)
