@@ -40,3 +40,8 @@ def test_the_same_plan_is_the_same_text_and_has_no_secret(tmp_path: Path) -> Non
     plan = plan_of(tmp_path, step)
     assert script(plan) == script(replace(plan))
     assert "HF_TOKEN" not in script(plan)
+
+
+def test_the_script_says_who_does_not_stop_its_server(tmp_path: Path) -> None:
+    head = script(plan_of(tmp_path, python_step("s", "pass"))).split("set -euo")[0]
+    assert "`triton-wizard down` does not stop it" in " ".join(head.replace("#", "").split())
