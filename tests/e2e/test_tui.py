@@ -69,8 +69,11 @@ KEYS = 12
 
 def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> None:
     """In a terminal, with nothing running: what the screen offers is accepted until there is a chat."""
+    before = json.loads(wizard.run("status", "--json"))
     command = full_screen(wizard)
     child = pexpect.spawn(command[0], command[1:], dimensions=(24, 80), timeout=240, encoding="utf-8")
+    if before:  # what another test has made is offered first, and would be the shorter way
+        child.expect("Start .* again")
     seen = [
         "Serve Offline demo",  # the welcome has found what it recommends
         "Take this way",  # the key bars name what Enter does as soon as it does it
@@ -80,6 +83,9 @@ def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> N
     pressed = 0
     for words in seen:
         child.expect(words)
+        if before and not pressed:
+            child.send(DOWN)
+            pressed += 1
         child.send("\r")
         pressed += 1
     child.expect("Send")

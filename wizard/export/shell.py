@@ -14,8 +14,8 @@ ABOUT = mark(
     "Serve {model} as {name} with {stack}\n"
     "Made by triton-wizard for {host}; every path in it is that machine's. It does what the wizard would do, without "
     "its\nchecks: nothing is skipped that is there already, a port that is taken is not moved, and no first question "
-    "is asked.\nThe wizard does not know of a server that was started so: `triton-wizard down` does not stop it, `kill` "
-    "does."
+    "is asked.\nThe wizard does not know of a server that was started so: `triton-wizard down` does not stop it, "
+    "`kill` does."
 )
 HEAD = """\
 #!/usr/bin/env bash
