@@ -122,6 +122,8 @@ def the_whole_way(walk: Walk) -> None:
     walk.answers("Which model?", "none\r")
     walk.answers("Which model?", "small\r")
     walk.answers("Which of these?", "2\r")
+    walk.answers("Which model?", "4\r")
+    walk.answers("journey do you want to take?", "2\r")
     walk.answers("Which model?", "demo\r")
     walk.answers("run here?", "3\r")
     walk.answers("be different?", "2\r")

@@ -133,6 +133,18 @@ def test_a_word_searches_the_hub_and_a_search_that_fails_leads_back_to_the_list(
     terminal.leaves()
 
 
+def test_a_ready_journey_is_offered_and_the_way_back(flow: Flow) -> None:
+    terminal = flow(TERM="dumb")
+    for answer in ("2\r", "1\r"):
+        terminal.sees(MODEL)
+        terminal.types("4\r")
+        terminal.sees("Which journey do you want to take?")
+        terminal.sees("1) Offline demo, made for any machine")
+        terminal.types(answer)
+    terminal.sees("How should demo run here?")
+    terminal.leaves()
+
+
 def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)

@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise import report
@@ -41,6 +40,7 @@ from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
+from wizard.prompts.finding import is_word, ready, searched
 from wizard.prompts.lines import tolerate_odd_encodings
 from wizard.prompts.options import as_value, not_here, now, suggestion, ways
 from wizard.prompts.run import Run, save
@@ -62,6 +62,8 @@ from wizard.serve.endpoint import Endpoint
 
 GATED = "TW-M12"
 """What the hub says of a model that only people with a token may read."""
+READY = "/"
+"""Chosen instead of a model: a ready journey. It is no model's name."""
 Reviewed: TypeAlias = Literal["go", "show", "change", "back", "save", "settings"]
 """What can be done with a plan."""
 
@@ -228,38 +230,22 @@ class _Flow:
             say(line)
         options: list[tuple[str, str | None]] = [(suggestion(one), one.ref) for one in usable]
         another = tr("Another: a hub id, a path, or a word to search the hub for; it can be typed here too")
-        options.append((another, None))
+        options += [(another, None), (tr("A ready journey: one of the tutorials, or a shorter way of today"), READY)]
         refs = [one.ref for one in usable]
         kept = self.kept.get("model")
         typed = None if kept in refs else as_value(kept)
         first = refs.index(kept) if kept in refs else len(refs) if typed else 0
         while True:
             ref = self.ask.choose(tr(MODEL.text), options, first, other=lambda text: str(MODEL.parse(text)))
-            named = ref if ref is not None else str(ask_question(self.ask, MODEL, typed))
-            if named in refs or not self._is_word(named):
-                return named
-            if picked := self._search(named):
+            journeys = self.journey.journeys()
+            if ref == READY:
+                picked = ready(self.ask, journeys)
+            else:
+                named = ref or str(ask_question(self.ask, MODEL, typed))
+                known = named in refs or self.offline or not is_word(named, [one.name for one in journeys])
+                picked = named if known else searched(self.ask, self.journey, named)
+            if picked:
                 return picked
-
-    def _is_word(self, text: str) -> bool:
-        """Whether ``text`` names nothing, so that the hub is searched for it."""
-        if self.offline or "/" in text or text.startswith(("~", ".")) or (len(text) < 256 and Path(text).exists()):
-            return False
-        return text not in {one.name for one in self.journey.journeys()}
-
-    def _search(self, text: str) -> str | None:
-        """The model that is chosen of those that the hub finds; None to go back to the list."""
-        say(tr("Searching the hub for {text} ...", text=one_line(text)))
-        try:
-            found = self.journey.search(text, offline=self.offline)
-        except WizardError as error:
-            say(f"\n{error}\n")
-            return None
-        if not found:
-            say(tr("The hub has no model for text whose name holds {text}.", text=one_line(text)))
-            return None
-        options: list[tuple[str, str | None]] = [(suggestion(one), one.ref) for one in found]
-        return self.ask.choose(tr("Which of these?"), [*options, (tr("Back to the list"), None)])
 
     # -- advice --------------------------------------------------------------------------------------------------------
 
