@@ -35,6 +35,7 @@ from wizard.probe.shorthand import host
 from wizard.prompts.show import (
     TOP,
     advice_text,
+    aloud,
     host_text,
     measured_text,
     memory_text,
@@ -308,6 +309,14 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in said
     assert said.count("Not possible: ") == len(report.refusals(advice.rejections)) < len(advice.rejections)
     assert max(map(len, text.split("\n"))) <= width
+
+
+def test_advice_that_is_heard_names_no_flags() -> None:
+    _, facts, advice = gpus("1xL4")
+    assert "--" in advice_text(advice, facts)
+    heard = advice_text(advice, facts, fit=aloud)
+    assert "Not possible" in heard
+    assert "--" not in heard
 
 
 def test_the_short_advice_is_the_recommendation_alone() -> None:

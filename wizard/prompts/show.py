@@ -87,14 +87,16 @@ def advice_text(
             parts += [""] * (number == 2) + [
                 fit(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
             ]
-    if (more := len(advice.choices) - len(shown)) and top != 1:
+    asked = fit is aloud  # where questions are asked nobody gives flags, and the menu offers the rest
+    if (more := len(advice.choices) - len(shown)) and top != 1 and not asked:
         flag = f"--top {len(advice.choices)}"
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
         parts += ["", fit(tr("Nothing that the wizard knows can serve this model here as asked."))]
     for one in report.refusals(advice.rejections) if top != 1 or not advice.feasible else ():
         parts += ["", fit(tr("Not possible: {ways}", ways=one.ways), "  ", first="")]
-        parts += [fit(one.text, "  "), fit(f"→ {one.remedy}", "    ", first="  ")]
+        remedy = report.remedy_words(one.remedy) if asked else one.remedy
+        parts += [fit(one.text, "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
 
