@@ -24,6 +24,7 @@ from tests.tui.walking import (
 from wizard.kernel import settings
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.theme import CONTRAST, LIGHT, THEMES, WIZARD
+from wizard.tui.widgets.picker import Picker
 
 TEXTS = ("foreground", "text-muted", "primary", "secondary", "accent", "warning", "error", "success")
 """Variables that the screens write with."""
@@ -141,3 +142,21 @@ async def test_what_is_on_the_screens_can_be_read(walk: Callable[[Any], Awaitabl
             await pilot.pause()
             assert unreadable(app, least) == {}, theme.name
         app.exit("")
+
+
+@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])
+async def test_every_word_of_the_chosen_row_is_seen_with_the_terminal_s_own_colours(theme: str) -> None:
+    """The terminal's own foreground on its white or blue may be white on white: only its two own colours are a pair."""
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        app.theme = theme
+        await pilot.pause()
+        rows = welcome.query_one(Picker).region
+        grounds = {}
+        for strip in welcome._compositor.render_strips()[rows.y : rows.y + 2]:
+            for text, style, _control in strip:
+                if style is not None and style.bgcolor is not None and any(map(str.isalnum, text)):
+                    grounds[text.strip()] = style.bgcolor.is_default
+        assert len(grounds) >= 2
+        assert all(grounds.values()), grounds
