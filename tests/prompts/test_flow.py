@@ -205,7 +205,7 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
     terminal.sees("TW-U32")
     terminal.types("5000\r")
     terminal.sees("So many do not fit.")
-    terminal.sees("--users 100")
+    terminal.sees("What to do: 100 users")
     terminal.sees(ADVICE)
     terminal.types("2\r")
     terminal.sees("How many people at the same time: 5,000")
