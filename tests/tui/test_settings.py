@@ -100,6 +100,17 @@ async def test_the_language_is_another_from_then_on(monkeypatch: pytest.MonkeyPa
     assert said == ["en", "ko", "en", "ko"]
 
 
+async def test_what_another_wizard_has_set_is_kept_and_shown() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        window = await to_settings(pilot)
+        settings.change(theme="triton-wizard-light", keep_chats=False)  # as a wizard in another terminal does
+        await pilot.press("down", "down", "right")
+        assert [row(window, at)[-10:] for at in (1, 2, 3)] == ["rd-light ›", "ns ‹ yes ›", "ons ‹ no ›"]
+        assert app.theme == "triton-wizard-light"
+        assert load() == app.settings == Settings(theme="triton-wizard-light", explain=True, keep_chats=False)
+
+
 async def test_each_row_says_what_it_is_for() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)

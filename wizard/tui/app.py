@@ -333,7 +333,7 @@ class WizardApp(App[int]):
         from wizard.tui.screens.settings import SettingsScreen
 
         if not isinstance(self.screen, ModalScreen):
-            self.push_screen(SettingsScreen(self.settings, self.change_settings, [*self.available_themes]))
+            self.push_screen(SettingsScreen(lambda: self.settings, self.change_settings, [*self.available_themes]))
 
     def action_command_palette(self) -> None:
         """Everything that can be done here, to be searched."""

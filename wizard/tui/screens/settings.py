@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -59,7 +59,7 @@ class SettingsScreen(ModalScreen[None]):
     """The rows, changed in place; the last one leads to the keys.
 
     Args:
-        present: The settings when it is opened.
+        present: The settings as they are now; another wizard may change them, too.
         change: Changes fields of them, at once and for the next runs.
         themes: Names of all themes.
     """
@@ -71,10 +71,9 @@ class SettingsScreen(ModalScreen[None]):
         Binding("escape,q", "close", mark("Close"), id="settings.close", key_display="Esc"),
     ]
 
-    def __init__(self, present: Settings, change: Callable[..., None], themes: Sequence[str]) -> None:
+    def __init__(self, present: Callable[[], Settings], change: Callable[..., None], themes: Sequence[str]) -> None:
         super().__init__()
-        self._values: dict[str, Any] = {name: getattr(present, name) for name in Settings.__dataclass_fields__}
-        self._change, self._settings = change, settings(themes)
+        self._present, self._change, self._settings = present, change, settings(themes)
 
     def compose(self) -> ComposeResult:
         """A list, and what there is to say about the row under the cursor."""
@@ -96,15 +95,19 @@ class SettingsScreen(ModalScreen[None]):
             Content.assemble((title, "bold"), ("‹ ", "$accent"), self._said(one), (" ›", "$accent"))
             for title, one in zip(titles, self._settings, strict=False)
         ]
-        count = len(self._values["keys"])
+        count = len(self._present().keys)
         keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("as they come")
         rows.append(Content.assemble((titles[-1], "bold"), "  ", keys))
         self.query_one(".window", Vertical).border_title = Content(tr("Settings"))
         self.query_one(Picker).show(rows, at)
         self._about(at)
 
+    def _value(self, one: Setting) -> object:
+        found: object = getattr(self._present(), one.name)
+        return found
+
     def _said(self, one: Setting) -> str:
-        text = next((text for value, text in one.values if value == self._values[one.name]), "?")
+        text = next((text for value, text in one.values if value == self._value(one)), "?")
         return tr(text) if one.name != "theme" else text
 
     def _about(self, at: int) -> None:
@@ -130,10 +133,9 @@ class SettingsScreen(ModalScreen[None]):
         else:
             from wizard.tui.screens.keys import KeysScreen
 
-            self.app.push_screen(KeysScreen(self._values["keys"], self._rekey))
+            self.app.push_screen(KeysScreen(self._present().keys, self._rekey))
 
     def _rekey(self, keys: dict[str, str]) -> None:
-        self._values["keys"] = keys
         self._change(keys=keys)
         self._show(self._at)
 
@@ -141,9 +143,8 @@ class SettingsScreen(ModalScreen[None]):
         """Take the value before or after the present one; it holds at once."""
         one = self._settings[self._at]
         values = [value for value, _text in one.values]
-        at = values.index(self._values[one.name]) if self._values[one.name] in values else 0
-        self._values[one.name] = values[(at + by) % len(values)]
-        self._change(**{one.name: self._values[one.name]})
+        at = values.index(self._value(one)) if self._value(one) in values else 0
+        self._change(**{one.name: values[(at + by) % len(values)]})
         self._show(self._at)
 
     def action_close(self) -> None:
