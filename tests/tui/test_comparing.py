@@ -42,7 +42,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         await asked(pilot, "Both", chat)
         rival = chat.rival
         assert rival is not None
-        await wait_for(pilot, lambda: not rival.view.busy and rival.view.stats)
+        await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
         assert [one.content for one in made.asked[2].messages] == ["Both"]
         assert chat.view.said("user") == ["Alone", "Both"]
         assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")

@@ -183,7 +183,7 @@ class Talk(Vertical):
         text = plain(turn.text)
         turn.finish()
         if text:
-            self.transcript.grown()
+            self.transcript.complete()
         else:
             self.transcript.drop(turn)
         view = self.view

@@ -92,6 +92,10 @@ class Transcript(ScrollView, can_focus=False):
             self._waits = True
             self.set_timer(max(FRAME_S, SHARE * self._cost), self._draw)
 
+    def complete(self) -> None:
+        """The last turn has got all that it gets: it is shown now."""
+        self._measure()
+
     def _draw(self) -> None:
         if self._terminal_is_behind():
             self.set_timer(FRAME_S / 2, self._draw)  # a key that is pressed now must not queue behind pictures
