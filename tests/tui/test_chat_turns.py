@@ -163,12 +163,12 @@ async def test_a_private_conversation_is_marked_and_nothing_of_it_is_kept() -> N
     async with chatting(made) as (pilot, chat):
         await pilot.press("ctrl+g")
         await pilot.pause()
-        assert "private: nothing is kept" in words(chat, ".heading")
+        assert "private: nothing is kept" in str(chat.query_one(Prompt).border_title)
         await asked(pilot, "Secret", chat)
         await pilot.pause()
         await pilot.press("ctrl+g")
         await pilot.pause()
-        assert "private" not in words(chat, ".heading")
+        assert "private" not in str(chat.query_one(Prompt).border_title)
         assert chat.view.conversation.messages == ()
         await asked(pilot, "Open", chat)
         await wait_for(pilot, lambda: made.history(pilot.app.workspace).search(""))  # type: ignore[attr-defined]
@@ -183,7 +183,7 @@ async def test_a_private_conversation_stays_private_when_its_server_was_started_
         made.chat_error = None
         await pilot.press("f5")
         again = await chat_after(pilot, await screen(pilot, BuildScreen))
-        assert "private" in words(again, ".heading")
+        assert "private" in str(again.query_one(Prompt).border_title)
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: again.view.said("assistant"))
         await pilot.pause()

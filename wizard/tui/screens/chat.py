@@ -299,8 +299,7 @@ class ChatScreen(ChatKept):
         """Show the state."""
         view, prompt = self.view, self.query_one(Prompt)
         name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
-        private = ("  " + tr("◉ private: nothing is kept"), "$warning") if self.keeping.private else ""
-        self.query_one(".heading", Static).update(Content.assemble(name, private))
+        self.query_one(".heading", Static).update(Content(name))
         self.set_class(bool(view.conversation.messages) or self.rival is not None, "-begun")
         offered = len(view.served.questions) if view.served else 0
         questions = self.query_one("#questions", Picker)
@@ -310,7 +309,9 @@ class ChatScreen(ChatKept):
         )
         prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
         prompt.waits = self.busy
-        prompt.border_title = tr("Edit the last question") if self._edits else ""
+        titles = [Content(tr("Edit the last question"))] * self._edits
+        titles += [Content.styled(tr("◉ private: nothing is kept"), "$warning")] * self.keeping.private
+        prompt.border_title = Content(" · ").join(titles)
         self.show_comparison()
         self._count()
         self.refresh_bindings()
