@@ -30,23 +30,38 @@ COPIED = re.compile(rb"\x1b\]52;c?;([A-Za-z0-9+/=]*)\x07")
 """What tmux puts into the clipboard of the terminal around it."""
 
 
+class Window(Terminal):
+    """A terminal that shows the session; the picture is tmux's own."""
+
+    def __init__(self, tmux: Tmux, *command: str, columns: int = 80, rows: int = 24) -> None:
+        super().__init__(tmux.argv(*command), columns, rows)
+        self._tmux = tmux
+
+    @property
+    def text(self) -> str:
+        return self._tmux.says("capture-pane", "-p", "-t", "wizard")
+
+
 class Tmux:
     """A server of tmux of its own, as it is without any configuration."""
 
     def __init__(self, folder: Path) -> None:
-        self._tmux = ("tmux", "-u", "-S", str(folder / "s"), "-f", "/dev/null")
+        self._socket = str(folder / "s")
 
-    def opens(self, command: list[str]) -> Terminal:
+    def argv(self, *command: str) -> list[str]:
+        return ["tmux", "-u", "-S", self._socket, "-f", "/dev/null", *command]
+
+    def opens(self, command: list[str]) -> Window:
         """A terminal that runs ``command`` in a new session."""
-        return Terminal([*self._tmux, "new-session", "-s", "wizard", f"exec {shlex.join(command)}"])
+        return Window(self, "new-session", "-s", "wizard", f"exec {shlex.join(command)}")
 
-    def attaches(self, columns: int, rows: int) -> Terminal:
+    def attaches(self, columns: int, rows: int) -> Window:
         """Another terminal that shows the session."""
-        return Terminal([*self._tmux, "attach-session", "-t", "wizard"], columns, rows)
+        return Window(self, "attach-session", "-t", "wizard", columns=columns, rows=rows)
 
     def says(self, *command: str) -> str:
         """What tmux answers to ``command``; empty if it refuses."""
-        return subprocess.run([*self._tmux, *command], capture_output=True, text=True, check=False).stdout
+        return subprocess.run(self.argv(*command), capture_output=True, text=True, check=False).stdout
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ def said(verdict: Verdict) -> tuple[str, str]:
 
 def known(one: Suggestion) -> list[str]:
     """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
-    fetched = tr("nothing to download")
+    fetched = tr("no weights to download")
     if one.download_bytes is None:
         fetched = tr("size unknown") if one.place != "hub" else ""
     elif one.download_bytes:
