@@ -29,12 +29,12 @@ from textual.pilot import Pilot  # noqa: E402
 from tests.tui.walking import StillApp, answered, chat_after, choose, screen, to_welcome, wait_for  # noqa: E402
 from wizard import journey  # noqa: E402
 from wizard.kernel.paths import Workspace  # noqa: E402
-from wizard.tui.build_view import Phase  # noqa: E402
 from wizard.tui.screens.advice import AdviceScreen  # noqa: E402
 from wizard.tui.screens.build import BuildScreen  # noqa: E402
 from wizard.tui.screens.chat import ChatScreen  # noqa: E402
 from wizard.tui.screens.machine import MachineScreen  # noqa: E402
 from wizard.tui.screens.review import ReviewScreen  # noqa: E402
+from wizard.tui.views.build import Phase  # noqa: E402
 from wizard.tui.widgets.live_log import LiveLog  # noqa: E402
 
 FOLDER = Path(__file__).with_name("pictures")

@@ -25,7 +25,7 @@ ENGINES = {"torch", "vllm", "tensorrt_llm", "xllamacpp", "triton_python_backend_
 HEAVY = TOOLKITS | SDKS | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"}
 """What neither ``import wizard`` nor ``triton-wizard --help`` may load."""
 
-OPTIONAL = {"wizard.tui.web"}
+OPTIONAL = {"wizard.tui.web.server"}
 """What needs an extra to be imported: `triton-wizard web` alone imports it, and says what is missing."""
 DOORS = {"wizard.tui", "wizard.prompts", "wizard.notebook"}
 """The parts that may load a toolkit."""

@@ -112,6 +112,9 @@ def test_searching_and_judging_without_a_hub() -> None:
         judged(CPU_HOST, FOUND, offline=True)
 
 
+HERE = {"download_bytes": 0, "needs_network": False}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -120,7 +123,10 @@ def test_searching_and_judging_without_a_hub() -> None:
         ({"gated": True, "parameters": 8_000_000_000}, ["8 B parameters", "licence unknown", "gated: accept"]),
         ({"place": "offered"}, ["size unknown", "licence unknown", "needs the network"]),
         ({"place": "offered", "download_bytes": 1 << 30}, ["1.0 GiB to download", "licence unknown"]),
-        ({"place": "offered", "download_bytes": 0, "needs_network": False}, ["no weights to download", "works offline"]),
+        (
+            {"place": "offered", "download_bytes": 0, "needs_network": False},
+            ["no weights to download", "works offline"],
+        ),
         ({"place": "here", "download_bytes": 0, "needs_network": False}, ["no weights to download", "on this machine"]),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from wizard.kernel.errors import WizardError
-from wizard.tui.web import serve
+from wizard.tui.web.server import serve
 
 
 def main() -> int:

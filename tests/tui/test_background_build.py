@@ -13,11 +13,11 @@ from tests.tui.fake_journey import FakeJourney, events, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.kernel.errors import CancelledError, StepError
 from wizard.tui.app import WizardApp
-from wizard.tui.build_view import Phase, begun, folded, share
 from wizard.tui.flow import Flow
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.views.build import Phase, begun, folded, share
 from wizard.tui.widgets.live_log import LiveLog
 
 ERROR = StepError("TW-R03", "no space left on [/] device", "Free some space, then try again.")

@@ -14,11 +14,11 @@ from wizard.advise.calibration import NOTHING, summary
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Output, Progress, Ready, StepFinished, StepStarted
-from wizard.tui.build_view import BuildView, Phase, begun, diagnosis, ended, folded
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.views.build import BuildView, Phase, begun, diagnosis, ended, folded
 from wizard.tui.widgets.chrome import shown_bindings
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker

@@ -14,14 +14,14 @@ from wizard.chat.settings import SETTINGS
 from wizard.chat.wire import OWN, OWN_KINDS
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
-from wizard.tui.build_view import Phase
-from wizard.tui.chat_view import ChatView, figures, still_running
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.chat_windows import GROUPS
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.views.build import Phase
+from wizard.tui.views.chat import ChatView, figures, still_running
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.talk import Figures
 from wizard.tui.widgets.turn import BAR

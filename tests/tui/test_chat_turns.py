@@ -12,8 +12,8 @@ from wizard.chat.ask import too_long
 from wizard.chat.conversation import Conversation, Message, Stats
 from wizard.chat.meter import Usage
 from wizard.kernel.errors import ServerError
-from wizard.tui.chat_view import ChatView, Live, figures, gauge, refuses_clipboard
 from wizard.tui.screens.build import BuildScreen
+from wizard.tui.views.chat import ChatView, Live, figures, gauge, refuses_clipboard
 from wizard.tui.widgets.prompt import Prompt
 
 CODE = "First:\n\n```python\none()\n```\n\nthen\n\n```sh\ntwo\nthree\n```\n"

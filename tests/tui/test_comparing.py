@@ -14,10 +14,10 @@ from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, WORKSPACE, FakeJ
 from tests.tui.walking import asked, screen, wait_for
 from wizard.chat.ask import unreachable
 from wizard.chat.conversation import Conversation, Stats
-from wizard.tui.chat_view import ChatView, comparison
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.views.chat import ChatView, comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.picker import Picker

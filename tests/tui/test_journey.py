@@ -23,7 +23,6 @@ from tests.tui.walking import (
 )
 from wizard import journey
 from wizard.kernel.errors import ServerError
-from wizard.tui.build_view import Phase
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
@@ -33,6 +32,7 @@ from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.views.build import Phase
 
 
 @pytest.mark.parametrize("name", [name for name in vars(JourneyPort) if not name.startswith("_")])

@@ -12,12 +12,12 @@ from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
 from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_review, to_welcome, wait_for
 from wizard.kernel.errors import CancelledError, ServerError
 from wizard.run.events import Progress
-from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.views.build import Phase
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.progress import ProgressLines
 

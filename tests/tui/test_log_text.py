@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wizard.tui.log_text import LogText
+from wizard.tui.views.log_text import LogText
 
 
 def rows(text: LogText) -> list[str]:

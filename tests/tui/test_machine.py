@@ -13,8 +13,8 @@ from wizard.kernel.errors import HostError, UsageError
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
 from wizard.probe.shorthand import host
-from wizard.tui.machine_view import cards, gauge, links_text
 from wizard.tui.screens.machine import MachineScreen, judgement, rows, usable
+from wizard.tui.views.machine import cards, gauge, links_text
 
 
 async def test_the_first_screen_says_that_it_is_looking_until_the_probe_is_done() -> None:

@@ -15,9 +15,9 @@ from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.model.here import Entry
 from wizard.plan.offers import Suggestion
-from wizard.tui.model_view import ModelView, is_reference, matching, rows
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.model import ModelScreen
+from wizard.tui.views.model import ModelView, is_reference, matching, rows
 from wizard.tui.widgets.picker import Picker
 
 

@@ -11,8 +11,8 @@ from tests.tui.fake_journey import FakeJourney, plan
 from tests.tui.walking import StillApp, to_build, wait_for
 from wizard.kernel.errors import WorkspaceError
 from wizard.run.events import Event, Progress, StepStarted
-from wizard.tui.build_view import Phase
 from wizard.tui.run import Run
+from wizard.tui.views.build import Phase
 from wizard.tui.widgets.progress import ProgressLines
 
 PIP = "     ━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━ 27.5/55.4 MB 136.0 MB/s eta 0:00:02"

@@ -58,7 +58,6 @@ from wizard.plan.plan import Plan
 from wizard.probe.shorthand import host
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output
-from wizard.tui.build_view import Phase
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
@@ -69,6 +68,7 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.theme import CONTRAST
+from wizard.tui.views.build import Phase
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker
 

@@ -18,9 +18,9 @@ from wizard.kernel.errors import HostError
 from wizard.model.source import find
 from wizard.probe.host import GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
-from wizard.tui.machine_view import cards
-from wizard.tui.model_view import ModelView, content, state
 from wizard.tui.screens.machine import MachineView, judgement, said
+from wizard.tui.views.machine import cards
+from wizard.tui.views.model import ModelView, content, state
 
 LOST = GpuReading(0, "NVIDIA H200", unknown={"memory": "lost", "utilisation": "lost"})
 DATA = (

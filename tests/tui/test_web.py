@@ -350,7 +350,7 @@ def test_no_address_but_this_machine_s_is_in_what_is_served() -> None:
     assert "@import" not in style
     with socket.create_server(("127.0.0.1", 0)) as taken:
         from wizard.kernel.errors import UsageError
-        from wizard.tui.web import listen
+        from wizard.tui.web.server import listen
 
         with pytest.raises(UsageError, match="cannot be used"):
             listen(taken.getsockname()[1])

@@ -22,7 +22,7 @@ from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
-from wizard.tui.welcome_view import Server, WelcomeView, best, listed, machine, right, rows
+from wizard.tui.views.welcome import Server, WelcomeView, best, listed, machine, right, rows
 from wizard.tui.widgets.picker import Picker
 
 

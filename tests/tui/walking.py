@@ -14,7 +14,6 @@ from textual.widgets import Input, TextArea
 from tests.tui.fake_journey import WORKSPACE, FakeJourney
 from wizard.kernel.paths import Workspace
 from wizard.tui.app import WizardApp
-from wizard.tui.build_view import Phase
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
@@ -22,6 +21,7 @@ from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.views.build import Phase
 from wizard.tui.widgets.picker import Picker
 
 S = TypeVar("S", bound=Screen[Any])

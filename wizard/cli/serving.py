@@ -38,7 +38,7 @@ def wizard(arguments: argparse.Namespace) -> int:
     from wizard.kernel.text import is_terminal
     from wizard.plan.answers import read_answers
 
-    in_browser = "TEXTUAL_DRIVER" in os.environ  # see `wizard.tui.web`
+    in_browser = "TEXTUAL_DRIVER" in os.environ  # see `wizard.tui.web.server`
     if not in_browser and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
             "TW-U02",

@@ -22,7 +22,7 @@ def web(arguments: argparse.Namespace) -> int:
     from wizard.plan.answers import read_answers
 
     try:
-        from wizard.tui.web import serve
+        from wizard.tui.web.server import serve
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] not in EXTRA:
             raise

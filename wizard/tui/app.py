@@ -287,7 +287,7 @@ class WizardApp(App[int]):
             self._stop_first()
             return
         if message is None and self.running:
-            from wizard.tui.chat_view import still_running
+            from wizard.tui.views.chat import still_running
 
             message = "\n".join(still_running(one, self.workspace) for one in self.running.values())
         super().exit(result, return_code, message)

@@ -16,7 +16,7 @@ from wizard.tui import background
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.welcome_view import Server, WelcomeView, serves
+from wizard.tui.views.welcome import Server, WelcomeView, serves
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -143,7 +143,7 @@ class Flow:
 
     def _servers(self) -> list[Server]:
         """What runs here, is being built, or was set up last (blocking, see `wizard.journey.statuses`)."""
-        from wizard.tui.welcome_view import listed
+        from wizard.tui.views.welcome import listed
 
         found = self._journey.statuses(self._workspace)
         past = self._journey.calibration(self._workspace)
@@ -295,7 +295,7 @@ class Flow:
     def _ended(self, run: Run, message: Message) -> None:
         """Tell how a run ended that no screen shows; one that failed can be come back to."""
         from wizard.tui.bridge import Ended
-        from wizard.tui.build_view import Phase
+        from wizard.tui.views.build import Phase
 
         if not isinstance(message, Ended) or self._app.watches(run):
             return

@@ -16,7 +16,7 @@ from textual.message import Message
 
 from wizard.kernel.errors import WizardError
 from wizard.tui.bridge import MAX_LINES, Begun, Ended, Happened, LogLines, Moved, relay
-from wizard.tui.build_view import BuildView, Phase, begun, ended, folded, share
+from wizard.tui.views.build import BuildView, Phase, begun, ended, folded, share
 
 if TYPE_CHECKING:
     from textual.worker import Worker

@@ -11,9 +11,9 @@ from wizard.kernel.errors import CancelledError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.tui.bridge import Ended
-from wizard.tui.build_view import Phase
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.views.build import Phase
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -29,7 +29,7 @@ from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.what_if import fields, nearest
+from wizard.tui.views.what_if import fields, nearest
 from wizard.tui.widgets.bill import MemoryBill, bar
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.fields import WhatIf

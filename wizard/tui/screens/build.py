@@ -23,12 +23,12 @@ from wizard.plan.words import cost
 from wizard.run.again import followers, needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
 from wizard.tui.bridge import Begun, Ended, LogLines, Moved
-from wizard.tui.build_view import BuildView, Phase, diagnosis
 from wizard.tui.garbage import settle
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.stopping import exit_code, may_stop
+from wizard.tui.views.build import BuildView, Phase, diagnosis
 from wizard.tui.widgets.diagnosis import DiagnosisCard
 from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.live_log import LiveLog

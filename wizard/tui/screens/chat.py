@@ -21,10 +21,10 @@ from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, garbage
 from wizard.tui.chat_calls import Calls
-from wizard.tui.chat_view import ChatEnd, ChatView, gauge
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens.chat_kept import ChatKept
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.views.chat import ChatEnd, ChatView, gauge
 from wizard.tui.widgets.find_here import FindHere
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt

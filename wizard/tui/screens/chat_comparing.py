@@ -17,10 +17,10 @@ from wizard.kernel.text import one_line
 from wizard.plan.questions import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
-from wizard.tui.chat_view import comparison
 from wizard.tui.screens.chat_reading import ChatReading
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.views.chat import comparison
 from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.talk import Talk
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from textual.widgets import Input
 
 from wizard.kernel.language import tr
-from wizard.tui.chat_view import refuses_clipboard
 from wizard.tui.screens.chat_windows import ChatWindows
 from wizard.tui.tail import Tail
+from wizard.tui.views.chat import refuses_clipboard
 from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.prompt import Prompt

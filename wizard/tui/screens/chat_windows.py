@@ -23,12 +23,12 @@ from wizard.plan.questions import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
 from wizard.tui.chat_calls import Calls
-from wizard.tui.chat_view import ChatEnd
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.views.chat import ChatEnd
 from wizard.tui.widgets.talk import Talk
 
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))

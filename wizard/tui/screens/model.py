@@ -24,9 +24,9 @@ from wizard.model.here import Entry, completed
 from wizard.plan.offers import Suggestion
 from wizard.plan.questions import HF_TOKEN
 from wizard.tui import background
-from wizard.tui.model_view import ModelView, Row, content, is_path, is_word, name, rows, state
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.views.model import ModelView, Row, content, is_path, is_word, name, rows, state
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 

@@ -18,7 +18,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.welcome_view import Row, Server, WelcomeView, best, machine, right, rows
+from wizard.tui.views.welcome import Row, Server, WelcomeView, best, machine, right, rows
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 

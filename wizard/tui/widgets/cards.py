@@ -6,7 +6,7 @@ from textual.content import Content
 
 from wizard.probe.host import Host
 from wizard.probe.live import Reading
-from wizard.tui.machine_view import cards
+from wizard.tui.views.machine import cards
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
 

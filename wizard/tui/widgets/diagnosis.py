@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
-from wizard.tui.build_view import Diagnosis
+from wizard.tui.views.build import Diagnosis
 
 
 class DiagnosisCard(Static):

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from wizard.kernel.language import mark, tr
 from wizard.tui.bridge import MAX_LINES
-from wizard.tui.log_text import LogText, Match, Row
+from wizard.tui.views.log_text import LogText, Match, Row
 
 LEAST_WIDTH = 8
 SIDEWAYS = 8

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import duration
-from wizard.tui.build_view import StepView
+from wizard.tui.views.build import StepView
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
 MARKS = {

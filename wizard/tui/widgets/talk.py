@@ -21,7 +21,7 @@ from wizard.chat.snippet import Request
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
 from wizard.serve.endpoint import Endpoint
-from wizard.tui.chat_view import ChatView, Live, figures
+from wizard.tui.views.chat import ChatView, Live, figures
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.lines import Text
 from wizard.tui.widgets.transcript import Transcript

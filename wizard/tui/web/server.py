@@ -40,8 +40,8 @@ ENDS_S = 30.0
 """Seconds that a wizard gets to stop its step before it is killed; Triton gets 30 s to stop, a step less."""
 COOKIE = "triton_wizard_{port}"
 """Browsers do not keep apart the cookies of one machine's ports (RFC 6265, 8.5)."""
-DRIVER = "wizard.tui.web_driver:Driver"
-PAGE = Path(__file__).with_name("web.html")
+DRIVER = "wizard.tui.web.driver:Driver"
+PAGE = Path(__file__).with_name("page.html")
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "font-src 'self'; img-src 'self' data:; connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; "
@@ -134,7 +134,7 @@ class Session(AppService):  # type: ignore[misc]  # textual-serve has no types h
             await super().on_data(payload)
 
     async def stop(self) -> None:
-        """The tab is closed: the wizard stops what it does (see `wizard.tui.web_driver`), or is killed if it cannot."""
+        """The tab is closed: the wizard stops what it does (see `wizard.tui.web.driver`), or is killed if it cannot."""
         process: asyncio.subprocess.Process | None = self._process
         if process is None:
             return
@@ -173,7 +173,7 @@ class WebWizard(Server):  # type: ignore[misc]
         app.add_routes(
             [
                 web.get("/", self.handle_index),
-                web.get("/web.js", self._script),
+                web.get("/page.js", self._script),
                 web.get("/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
                 web.static("/static", self.statics_path),

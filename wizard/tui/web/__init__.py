@@ -1,0 +1,1 @@
+"""The full-screen wizard in a browser: a server on this machine, the page, and what draws there."""
