@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from tests.e2e.terminal import Terminal
 from tests.tui.fake_journey import FakeJourney, events
 from tests.tui.walking import (
     StillApp,
@@ -33,6 +35,8 @@ from wizard.tui.widgets.prompt import Prompt
 
 FRAME = {"ff5f57", "febc2e", "28c840", "c5c8c6"}
 """Colours of the window that Rich draws around every picture: its buttons and its title."""
+HELD = ["env", "COLUMNS=40", "LINES=30", sys.executable, "-m", "wizard", "--offline"]
+"""The program below another that has told the size of a terminal that was there once."""
 WALKS = [to_machine, to_model, to_advice, to_review, to_build, to_chat]
 
 
@@ -44,6 +48,17 @@ async def test_the_whole_journey_works_in_a_terminal_of_any_size(size: tuple[int
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
     assert chat.view.said("assistant") == [made.answer]
+
+
+def test_a_size_that_the_environment_tells_is_not_believed() -> None:
+    terminal = Terminal(HELD)
+    try:
+        terminal.shows("◆ triton-wizard", "○ Machine", "○ Chat", "Quit")
+        assert "triton-wizard" in terminal.screen.display[0]
+        terminal.child.setwinsize(24, 60)
+        terminal.until(lambda: "○ Machine" not in terminal.text)
+    finally:
+        terminal.child.close(force=True)
 
 
 async def test_in_40_by_15_the_field_is_in_sight_and_the_whole_machine_can_be_read() -> None:
