@@ -344,7 +344,7 @@ class WizardApp(App[int]):
 def run_tui(workspace: Workspace, **options: Any) -> int:
     """Run the full-screen wizard, with the options of `WizardApp`, and return the exit status."""
     if "TEXTUAL_DRIVER" not in os.environ:  # in a browser they say how large the page is
-        for name in ("COLUMNS", "LINES"):  # left by a program around this one (readline does it), they hide every resize
+        for name in ("COLUMNS", "LINES"):  # left by a program around this one (readline does so), they hide resizes
             os.environ.pop(name, None)
     app = WizardApp(workspace, **options)
     result = app.run()
