@@ -18,8 +18,6 @@ KEEP = {
     "PYTEST_XDIST_WORKER",
     "PYTEST_CURRENT_TEST",
     "TEXTUAL_SNAPSHOT_TEMPDIR",
-    "COLUMNS",
-    "LINES",
 }
 KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_", "GRPC_")
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times
@@ -32,6 +30,8 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     for name in list(os.environ):
         if name not in KEEP and not name.startswith(KEEP_PREFIXES):
             monkeypatch.delenv(name)
+    for name in ("COLUMNS", "LINES"):  # readline sets them for all children of a process in which it is imported
+        os.unsetenv(name)
     monkeypatch.setenv("HOME", str(home))
     for variable, folder in (
         ("XDG_DATA_HOME", "data"),
