@@ -35,3 +35,19 @@ def test_tmux_gets_the_text_and_may_refuse_it(
 def test_only_tmux_itself_says_that_it_is_there() -> None:
     assert clipboard.in_tmux({"TMUX": "/tmp/tmux-1000/default,3,0"})
     assert not clipboard.in_tmux({"TERM": "tmux-256color"})  # over SSH: the tmux there is not to be reached from here
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"TERM": "linux"},
+        {"TERM": "dumb"},
+        {},
+        {"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"},
+        {"TERM": "screen.xterm-256color", "STY": "22354.pts-3"},
+    ],
+)
+def test_a_terminal_that_takes_nothing_for_the_clipboard_is_known(environ: dict[str, str]) -> None:
+    assert clipboard.missing(environ)
+    assert not clipboard.missing({"TERM": "xterm-256color"})
+    assert not clipboard.missing(environ | {"TMUX": "/tmp/tmux-1000/default,3,0"})

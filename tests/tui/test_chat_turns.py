@@ -13,7 +13,7 @@ from wizard.chat.conversation import Conversation, Message, Stats
 from wizard.chat.meter import Usage
 from wizard.kernel.errors import ServerError
 from wizard.tui.screens.build import BuildScreen
-from wizard.tui.views.chat import ChatView, Live, figures, gauge, refuses_clipboard
+from wizard.tui.views.chat import ChatView, Live, figures, gauge
 from wizard.tui.widgets.prompt import Prompt
 
 CODE = "First:\n\n```python\none()\n```\n\nthen\n\n```sh\ntwo\nthree\n```\n"
@@ -128,13 +128,7 @@ async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked()
         assert chat.talk.transcript.turns[-1].marked == 1
 
 
-@pytest.mark.parametrize("environ", [{"TERM": "linux"}, {"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}])
-def test_a_terminal_that_takes_nothing_for_the_clipboard_is_named(environ: dict[str, str]) -> None:
-    assert "OSC 52" in refuses_clipboard(environ)
-    assert not refuses_clipboard({"TERM": "xterm-256color"})
-
-
-async def test_copying_in_such_a_terminal_says_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_copying_where_no_clipboard_is_says_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         await asked(pilot, "Q", chat)
         monkeypatch.setenv("TERM", "linux")

@@ -96,6 +96,20 @@ async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
         assert chat.rival.endpoint == ELSEWHERE
 
 
+async def test_a_model_is_not_compared_with_itself() -> None:
+    made = FakeJourney()
+    made.elsewhere = ENDPOINT
+    async with chatting(made) as (pilot, chat):
+        await pilot.press("f6")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        await screen(pilot, FormScreen)
+        await pilot.press(*ENDPOINT.http, "down", *ENDPOINT.model, "enter")
+        await wait_for(pilot, lambda: "answers already" in notes(pilot))
+        await screen(pilot, FormScreen)
+        assert chat.rival is None
+
+
 async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
     async with chatting(both()) as (pilot, chat):
         await pilot.press("f6")

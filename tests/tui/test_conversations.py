@@ -173,7 +173,7 @@ async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> 
     assert path.read_bytes().startswith(b"no database")
 
 
-@pytest.mark.parametrize("downs", [0, 2])  # quit, another model
+@pytest.mark.parametrize("downs", [0, 1, 2])  # quit, quit and stop the server, another model
 async def test_what_came_of_an_answer_is_kept_when_the_chat_is_left_meanwhile(downs: int) -> None:
     made = FakeJourney(hold_chat=True)
     async with chatting(made, NARROW) as (pilot, chat):

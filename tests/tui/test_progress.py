@@ -36,6 +36,7 @@ def test_a_step_that_has_told_of_all_it_fetches_and_goes_on_has_no_bar() -> None
     [
         (PIP, "27.5/55.4 MB 136.0 MB/s eta 0:00:02"),
         ("model.gguf:  45%|████▌     | 230M/512M [00:11<00:13]", "model.gguf: 45% 230M/512M [00:11<00:13]"),
+        ("model.gguf:   0%|          | 0.00/512M [00:00<?]", "model.gguf: 0% 0.00/512M [00:00<?]"),
         ("8a1e25ce7c4f: Pull complete", "8a1e25ce7c4f: Pull complete"),
     ],
 )

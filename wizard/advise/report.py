@@ -154,14 +154,12 @@ def _rate(per_s: float) -> str:
     return f"{per_s:,.0f}" if per_s >= 9.95 else f"{per_s:.1f}"
 
 
-def rate(speed: Speed | None) -> str:
-    """Speed where it stands beside the number of users: ``39 tokens/s``; empty if it is unknown."""
-    return tr("{rate} tokens/s", rate=_rate(1000 / speed.tpot_ms)) if speed and speed.tpot_ms else ""
-
-
-def pace(speed: Speed | None) -> str:
-    """Speed in a list: ``39 tokens/s each``; empty if it is unknown."""
-    return tr("{rate} tokens/s each", rate=_rate(1000 / speed.tpot_ms)) if speed and speed.tpot_ms else ""
+def pace(speed: Speed | None, *, each: bool = True) -> str:
+    """Speed in a list: ``39 tokens/s each``; without ``each`` beside the number of users; empty if it is unknown."""
+    if speed is None or not speed.tpot_ms:
+        return ""
+    rate = _rate(1000 / speed.tpot_ms)
+    return tr("{rate} tokens/s each", rate=rate) if each else tr("{rate} tokens/s", rate=rate)
 
 
 def speed_sentence(speed: Speed | None) -> str:

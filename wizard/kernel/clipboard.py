@@ -1,4 +1,4 @@
-"""The clipboard of a terminal in which tmux runs. Everywhere else xterm's control sequence OSC 52 is what there is.
+"""The clipboard of a terminal: xterm's control sequence OSC 52 is what there is for it, but where tmux runs.
 
 tmux drops that sequence unless its option ``set-clipboard`` is ``on``, and since tmux 2.6 that is ``external`` by
 default. What it is given by command it does pass on to the clipboard (``load-buffer -w``, since tmux 3.2; tmux(1)).
@@ -12,6 +12,17 @@ from collections.abc import Mapping
 
 SECONDS = 5.0
 """Time for tmux to take a text; it answers at once or, if its server is gone, not at all."""
+
+
+def missing(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the terminal is known to take nothing for its clipboard; most do not tell, and some ignore it.
+
+    GNU screen drops the sequence (tried with 4.9); it sets ``STY``.
+    """
+    if in_tmux(environ):
+        return False
+    plain = environ.get("TERM", "dumb") in ("linux", "dumb")
+    return plain or environ.get("TERM_PROGRAM") == "Apple_Terminal" or bool(environ.get("STY"))
 
 
 def in_tmux(environ: Mapping[str, str] = os.environ) -> bool:

@@ -110,6 +110,7 @@ class WizardApp(App[int]):
         self._told = False
         """Whether a signal told the wizard to leave: nothing is asked any more."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
+        self._tmux = asyncio.Lock()
         self._damaged: WizardError | None = None
         self.settings = Settings()
         """What the user likes; changed with `change_settings` only."""
@@ -319,7 +320,8 @@ class WizardApp(App[int]):
     async def _give_tmux(self, text: str) -> None:
         from wizard.tui import background
 
-        await background.call(partial(clipboard.tmux_takes, text))
+        async with self._tmux:  # what was copied last is what stays
+            await background.call(partial(clipboard.tmux_takes, text))
 
     def action_help(self) -> None:
         """Explain the present screen."""

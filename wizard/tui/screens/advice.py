@@ -297,7 +297,7 @@ class AdviceScreen(StageScreen[Choice]):
 def _row(choice: Choice, recommended: bool) -> Content:
     star = ("  " + tr("★ best") if recommended else "", "$accent")
     rest = f" {choice.max_batch_size:,} × {choice.max_seq_len:,}"
-    rate = report.rate(choice.speed)
+    rate = report.pace(choice.speed, each=False)
     figures = f" {rate} ·{rest}" if rate else tr("{rest} tokens", rest=rest)
     return Content.assemble(
         (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")

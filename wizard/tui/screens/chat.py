@@ -250,7 +250,7 @@ class ChatScreen(ChatKept):
         ]
         question = tr("What becomes of the server {name}?", name=one_line(self.endpoint.name))
         answer = await self.app.push_screen_wait(AskScreen(question, answers, leaves=True))
-        if answer in ("leave", "another"):
+        if answer in ("leave", "another", "stop"):
             await self.keep_what_came()
         if answer == "leave":
             self.app.exit(0)

@@ -151,9 +151,13 @@ class ChatComparing(ChatReading):
             if given:
                 model = given.get("model")
                 try:
-                    return await background.call(
+                    found_there: Endpoint = await background.call(
                         partial(self.calls.at, str(given["url"]), str(model) if model else None)
                     )
                 except WizardError as error:
                     self.tell(error)
+                    continue
+                if (found_there.http, found_there.model) != (self.endpoint.http, self.endpoint.model):
+                    return found_there
+                self.notify(tr("{name} answers already", name=one_line(found_there.name)), severity="warning")
         return None

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from textual.widgets import Input
 
+from wizard.kernel import clipboard
 from wizard.kernel.language import tr
 from wizard.tui.screens.chat_windows import ChatWindows
 from wizard.tui.tail import Tail
-from wizard.tui.views.chat import refuses_clipboard
 from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.prompt import Prompt
@@ -91,7 +91,8 @@ class ChatReading(ChatWindows):
 
     def _copy(self, text: str, what: str) -> None:
         self.app.copy_to_clipboard(text)
-        if why := refuses_clipboard():
+        if clipboard.missing():
+            why = tr("This terminal takes nothing for the clipboard (OSC 52). ^S saves the conversation to a file.")
             self.notify(why, severity="warning", timeout=6)
         else:
             self.notify(what, timeout=2)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,9 +18,6 @@ from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import one_line
 from wizard.serve.endpoint import Endpoint
-
-SHORTEST_S = 0.2
-"""Seconds of an answer from which a rate is said while it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ class Live:
     @property
     def tokens_per_s(self) -> float | None:
         """The rate so far; None while the time is too short to mean anything."""
-        if self.first is None or self.tokens is None or self.now - self.first < SHORTEST_S:
+        if self.first is None or self.tokens is None or self.now - self.first < report.COMPARABLE_S:
             return None
         return (self.tokens - 1) / (self.now - self.first)
 
@@ -202,10 +197,3 @@ def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Conten
     ]
     first = report.faster(measured)
     return Content(" · ".join([first, *begins])).stylize("bold $accent", 0, len(first))
-
-
-def refuses_clipboard(environ: Mapping[str, str] = os.environ) -> str:
-    """Why nothing comes into the clipboard, in words; empty as far as that is known (a terminal does not say it)."""
-    if environ.get("TERM") in ("linux", "dumb") or environ.get("TERM_PROGRAM") == "Apple_Terminal":
-        return tr("This terminal takes nothing for the clipboard (OSC 52). ^S saves the conversation to a file.")
-    return ""

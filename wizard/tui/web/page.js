@@ -1,4 +1,4 @@
-// What a page can add to textual.js; the server puts both into the page.
+// What a page can add to textual.js, before which page.html loads it.
 
 // It makes the terminal but does not focus it: without this every user would have to click before typing.
 new MutationObserver((_, observer) => {

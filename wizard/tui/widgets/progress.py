@@ -12,8 +12,8 @@ from wizard.kernel.units import duration
 from wizard.run.events import Progress
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
-_DRAWN = re.compile("[|]?[─-▟][─-▟ ]*[|]?")
-"""A bar that a tool draws itself (pip, uv, tqdm): box drawing and block elements."""
+_DRAWN = re.compile(r"[|]?[─-▟][─-▟ ]*[|]?|[|]\s+[|]")
+"""A bar that a tool draws itself (pip, uv, tqdm): box drawing and block elements; tqdm's is empty at first."""
 
 _ALL = 0.995
 """From here on it would be said to be 100 %."""
