@@ -102,6 +102,14 @@ def test_bad_input_has_a_code_and_a_status(arguments: tuple[str, ...], status: i
     assert "Traceback" not in done.stderr
 
 
+def test_a_plan_that_is_no_text_says_where(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_bytes(b"{\xff")
+    done = wizard("run", str(plan))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"TW-U05: {plan} cannot be read: byte 2 is not UTF-8")
+
+
 def test_a_command_in_an_error_can_be_pasted(tmp_path: Path) -> None:
     """It names the program where that is not on PATH, and the workspace that was given."""
     done = wizard("--workspace", str(tmp_path / "my work"), "down", PATH="/usr/bin:/bin")

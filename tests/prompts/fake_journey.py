@@ -21,6 +21,7 @@ from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.workshops import workshop
 from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.history import History
 from wizard.chat.template import ServedModel
 from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import ModelError, NetworkError, ServerError, WizardError, WorkspaceError
@@ -251,7 +252,14 @@ def main() -> int:
 
             if "without_readline" in options:
                 lines._editor = lambda: None
-            return run_chat(ENDPOINT, json_output="json" in options, message=options.get("message"), journey=journey)
+            kept = History(workspace.root / "chats.sqlite3") if "kept" in options else None
+            return run_chat(
+                ENDPOINT,
+                json_output="json" in options,
+                message=options.get("message"),
+                history=kept,
+                journey=journey,
+            )
         from wizard.prompts.flow import run_prompts
 
         attended = seated(workshop(options["workshop"])) if "workshop" in options else None

@@ -93,5 +93,36 @@ def test_whoever_stops_the_first_answer_waits_for_no_second(tmp_path: Path) -> N
         terminal.sees("stopped")
         terminal.sees("> ")
         assert "other:" not in str(terminal.child.before)
+        assert "other was not asked." in str(terminal.child.before)
         terminal.types(CTRL_D)
         assert terminal.ends() == 0
+
+
+@pytest.mark.parametrize(("command", "question"), [("/edit two", "two"), ("/edit two\r/again", "two")])
+def test_a_question_that_the_second_was_not_asked_replaces_none_of_its_own(
+    tmp_path: Path, command: str, question: str
+) -> None:
+    with Terminal("chat", str(tmp_path), "kept=yes") as terminal:
+        terminal.sees("> ")
+        terminal.types("/compare other\r")
+        terminal.sees("Both get the same questions")
+        terminal.sees("> ")
+        terminal.types("one\r")
+        terminal.sees("in all")
+        terminal.sees("> ")
+        terminal.types("on and on\r")
+        terminal.sees("demo:\r\nYou asked: ")
+        terminal.types(CTRL_C)
+        for line in command.split("\r"):
+            terminal.sees("> ")
+            terminal.types(f"{line}\r")
+            terminal.sees("in all")
+        terminal.sees("> ")
+        terminal.types(CTRL_D)
+        assert terminal.ends() == 0
+    history = History(tmp_path / "chats.sqlite3")
+    kept = {one.model: history.load(one.id).conversation for one in history.entries()}
+    for conversation in kept.values():
+        said = [message.content for message in conversation.messages]
+        assert said == ["one", "You asked: one", question, f"You asked: {question}"]
+    assert len(kept["other"].versions()[0]) == command.count("\r") + 1

@@ -9,6 +9,7 @@ import sys
 from itertools import islice
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from tests.probe.fake_nvml import FakeNvml
@@ -35,6 +36,12 @@ def test_what_is_unknown_is_left_out_and_a_gpu_that_is_gone_says_why() -> None:
         "CPU: 25% busy, 2.0 GiB free of 8.0 GiB, 54 °C",
         "GPU 1 (NVIDIA L4): It does not answer: it fell off the bus",
     ]
+
+
+def test_it_is_spoken_where_somebody_listens() -> None:
+    command = ["-m", "wizard", "probe", "--watch", "1"]
+    with pexpect.spawn(sys.executable, command, env=environment(), encoding="utf-8", timeout=60) as child:
+        child.expect(r"CPU: [^\n]*bibytes free of")
 
 
 @pytest.mark.parametrize("json_output", [False, True])

@@ -53,19 +53,3 @@ class Parser(argparse.ArgumentParser):
 
 def _unknown(words: str) -> str:
     return tr("unrecognized arguments: %s") % plain(words)
-
-
-def whole(text: str) -> int:
-    """A whole number, 1 or more."""
-    value = int(text) if text.isdecimal() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(tr("must be a whole number, 1 or more"))
-    return value
-
-
-def port(text: str, last: int = 65533) -> int:
-    """A port, ``last`` at most."""
-    value = int(text) if text.isdecimal() else 0
-    if not 1 <= value <= last:
-        raise argparse.ArgumentTypeError(tr("must be 1 to {last}", last=last))
-    return value

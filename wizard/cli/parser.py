@@ -8,7 +8,8 @@ from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_words import translate_argparse
-from wizard.cli.mistyped import Parser, port, whole
+from wizard.cli.mistyped import Parser
+from wizard.cli.numbers import port, whole
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name

@@ -60,6 +60,7 @@ def wizard(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """`triton-wizard run`."""
+    from wizard.kernel.reasons import unreadable
     from wizard.kernel.values import from_json
     from wizard.plan.plan import Plan
 
@@ -70,9 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "TW-U05",
-            tr(
-                "{file} cannot be read: {reason}", file=arguments.plan, reason=getattr(error, "strerror", None) or error
-            ),
+            tr("{file} cannot be read: {reason}", file=arguments.plan, reason=unreadable(error)),
             tr("Give what `plan --json` printed."),
         ) from error
     carry_out(from_json(Plan, text, where=arguments.plan), arguments)

@@ -63,13 +63,20 @@ def probe(arguments: argparse.Namespace) -> int:
 def _watch(arguments: argparse.Namespace) -> int:
     """Say what goes on until Ctrl-C, as text or as an object a line."""
     from wizard import journey
+    from wizard.kernel.text import is_terminal
+    from wizard.prompts.speech import say
     from wizard.prompts.watch import reading_text, readings
 
     if arguments.hardware or arguments.save:
         what = tr("--watch is about what goes on on this machine")
         raise UsageError("TW-U10", what, tr("Leave --hardware and --save out."))
     for reading in readings(journey.monitor(), arguments.watch):
-        print_json(reading) if arguments.json else print(reading_text(reading), flush=True)
+        if arguments.json:
+            print_json(reading)
+        elif is_terminal(sys.stdout):
+            say(reading_text(reading))
+        else:
+            print(reading_text(reading), flush=True)
     return 0
 
 

@@ -23,7 +23,7 @@ from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import spoken, tell
-from wizard.prompts.talk import Outcome, Talk
+from wizard.prompts.talk import Outcome, Talk, begin
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends.")
@@ -59,8 +59,7 @@ def run_chat(
     Args:
         endpoint: The server.
         conversation: Messages so far and settings.
-        message: Ask only this. Without it questions are read: in a terminal until Ctrl-D or twice Ctrl-C at
-            the prompt, from a pipe one a line until its end.
+        message: Ask only this; without it questions are read until Ctrl-D or twice Ctrl-C, or until a pipe's end.
         json_output: Print an object a line instead of text.
         protocol: ``grpc`` or ``http``.
         workspace: Whose servers can be compared with; the usual one if left out.
@@ -73,23 +72,15 @@ def run_chat(
         The exit status, 0.
 
     Raises:
-        UsageError: TW-U20 if there is nowhere to read questions from, TW-U21 if none came, TW-C08 if a setting is out
-            of range.
+        UsageError: TW-U20 if standard input is closed, TW-U21 if no question came, TW-C08 if a setting does not fit.
         CancelledError: TW-U22 if the only answer, or one to a pipe, was stopped.
         WizardError: What the chat raises; in a terminal it is shown instead, and the chat goes on.
     """
     if journey is None:
         from wizard import journey
     tolerate_odd_encodings()
-
-    def begun(endpoint: Endpoint, conversation: Conversation) -> Talk:
-        return Talk(endpoint, conversation, lambda: journey.served(endpoint), other, history, keep)
-
-    def other(name: str, model: str | None) -> Talk:
-        here = workspace or Workspace.at(None)
-        return begun(journey.at(name, model) if "://" in name else journey.endpoint(here, name), Conversation())
-
-    talk = begun(endpoint, conversation or Conversation())
+    said = conversation or Conversation()
+    talk = begin(endpoint, said, journey=journey, workspace=workspace, history=history, keeps=keep)
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)
@@ -98,9 +89,7 @@ def run_chat(
         return 0
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("TW-U20", tr("standard input is closed"), tr('Give the question with --message "...".'))
-    if is_terminal(sys.stdin):
-        return _in_terminal(talk, ask)
-    return _from_pipe(talk, ask)
+    return (_in_terminal if is_terminal(sys.stdin) else _from_pipe)(talk, ask)
 
 
 def _in_terminal(talk: Talk, ask: _Asker) -> int:
@@ -196,9 +185,11 @@ class _Asker:
         talk, rival = self._talk, self._talk.rival
         if rival is None:
             return self._answer(talk, question, again=again)
+        rival.along = rival.along and again
         self._say_who(talk)
         reply = self._answer(talk, question, again=again)
         if reply.stats is None:  # stopped: whoever does that has no more patience for the other
+            _tell(tr("{name} was not asked.", name=one_line(rival.endpoint.name)))
             return reply
         self._say_who(rival)
         second = self._answer(rival, question, again=brought_along(talk, rival, question, again=again))

@@ -138,7 +138,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
     "/compare": (
         "/compare [NAME]",
         compare,
-        mark("let another server answer, too, by its name or its URL and MODEL; alone no more"),
+        mark("let a second server answer too: NAME, or URL and MODEL; without a name it stops"),
     ),
     "/context": ("/context", look.context, mark("how much of the model's context is taken")),
     "/logprobs": ("/logprobs [N]", look.logprobs, mark("how sure the model was of each token, with N others; off")),

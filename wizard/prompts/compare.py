@@ -32,7 +32,7 @@ def compare(talk: Talk, argument: str) -> Outcome:
 
 
 def brought_along(talk: Talk, rival: Talk, question: str, *, again: bool) -> bool:
-    """Bring ``rival`` to where it can be asked ``question`` in the same way; whether it was asked it before.
+    """Bring ``rival`` to where it can be asked ``question`` in the same way; whether it has the turn already.
 
     Args:
         talk: The one that is talked with.
@@ -44,6 +44,7 @@ def brought_along(talk: Talk, rival: Talk, question: str, *, again: bool) -> boo
     rival.conversation = replace(
         rival.conversation.with_system(talk.conversation.system), sampling=talk.conversation.sampling
     )
-    if again := again and any(one.role == "user" for one in rival.conversation.messages):
+    again, rival.along = again and rival.along, True
+    if again:
         rival.conversation = rival.conversation.asked_again(question)
     return again

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from wizard.chat.conversation import Conversation, TokenLogprob
 from wizard.chat.history import History, Kept
@@ -11,6 +12,7 @@ from wizard.chat.meter import Meter
 from wizard.chat.snippet import Request
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
 from wizard.serve.endpoint import Endpoint
 
 
@@ -50,6 +52,7 @@ class Talk:
         request: The last one that was sent.
         logprobs: Of the last answer.
         rival: With the model that is asked the same, if there is one.
+        along: What was last asked of the one that this is the rival of was asked here, too.
     """
 
     endpoint: Endpoint
@@ -63,6 +66,7 @@ class Talk:
     logprobs: list[TokenLogprob] = field(default_factory=list)
     meter: Meter | None = None
     rival: Talk | None = None
+    along: bool = False
 
     def keep(self) -> None:
         """Keep the conversation as it is now, if conversations are kept.
@@ -80,9 +84,37 @@ class Talk:
     def go_on_with(self, kept: Kept) -> None:
         """Another conversation from here on; the rival begins anew."""
         self.kept, self.conversation = kept, kept.conversation
-        self.request, self.logprobs = None, []
+        self.request, self.logprobs, self.along = None, [], False
         if self.rival is not None:
             self.rival.go_on_with(Kept(Conversation()))
+
+
+def begin(
+    endpoint: Endpoint,
+    conversation: Conversation,
+    *,
+    journey: Any,
+    workspace: Workspace | None,
+    history: History | None,
+    keeps: bool,
+) -> Talk:
+    """A talk with ``endpoint``; those that it begins with others are kept as it is.
+
+    Args:
+        endpoint: The server.
+        conversation: Messages so far and settings.
+        journey: `wizard.journey`, or what is used instead.
+        workspace: Whose servers can be talked with by their names; the usual one if None.
+        history: See `Talk`.
+        keeps: See `Talk`.
+    """
+
+    def other(name: str, model: str | None) -> Talk:
+        here = workspace or Workspace.at(None)
+        found = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
+        return begin(found, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
+
+    return Talk(endpoint, conversation, lambda: journey.served(endpoint), other, history, keeps)
 
 
 def wanted() -> bool:

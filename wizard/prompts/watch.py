@@ -20,7 +20,7 @@ def readings(
     """A reading after `FIRST_S` and then one each ``every`` seconds, without end; ``monitor`` is closed with it."""
     try:
         monitor.read()
-        sleep(min(FIRST_S, every))
+        sleep(FIRST_S)
         while True:
             yield monitor.read()
             sleep(every)
