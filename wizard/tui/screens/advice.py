@@ -95,8 +95,6 @@ class AdviceScreen(StageScreen[Choice]):
         Binding("e", "explain", mark("Why these numbers"), id="advice.explain"),
         Binding("x", "refused", mark("What does not work"), id="advice.refused"),
         Binding("w", "wishes", mark("Your wishes"), id="advice.wishes"),
-        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="advice.page_up"),
-        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="advice.page_down"),
     ]
     view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 

@@ -76,8 +76,6 @@ class ChatScreen(ChatKept):
         Binding("alt+right", "version(1)", mark("Other answer"), priority=True, show=False, id="chat.version_after"),
         Binding("alt+left", "mean(0)", mark("Other model"), priority=True, key_display="Alt+←→", id="chat.first_model"),
         Binding("alt+right", "mean(1)", mark("Other model"), priority=True, show=False, id="chat.second_model"),
-        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="chat.page_up"),
-        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="chat.page_down"),
     ]
 
     def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:

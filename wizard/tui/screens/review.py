@@ -65,8 +65,6 @@ class ReviewScreen(StageScreen[Plan]):
         Binding("n", "server", mark("Name and port"), id="review.server"),
         Binding("c", "copy", mark("Copy the commands"), id="review.copy"),
         Binding("x", "export", mark("Export"), id="review.export"),
-        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="review.page_up"),
-        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="review.page_down"),
     ]
     view: reactive[ReviewView] = reactive(ReviewView())
 
