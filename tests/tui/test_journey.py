@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import threading
+from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, GPU_HOST, NO_PYTHON, FakeJourney, choice
+from tests.tui.fake_journey import ENDPOINT, GPU_HOST, NO_PYTHON, FakeJourney, choice, plan
 from tests.tui.walking import (
     StillApp,
+    Walk,
     answered,
     choose,
     screen,
@@ -23,10 +26,12 @@ from tests.tui.walking import (
 )
 from wizard import journey
 from wizard.kernel.errors import ServerError
+from wizard.probe.host import Host
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
@@ -269,6 +274,67 @@ async def test_back_from_a_failed_build_leads_to_the_plan() -> None:
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
         await pilot.press("escape")
         await screen(pilot, ReviewScreen)
+
+
+@pytest.mark.parametrize("host", [None, NO_PYTHON])
+async def test_a_server_is_started_again_as_it_was_whenever_the_machine_is_known(host: Host | None) -> None:
+    way = choice(max_batch_size=1)
+    made = FakeJourney(off=("mine",), earlier=replace(plan(), name="mine", choice=way), gate=threading.Event())
+    able, made.host = made.host, host or made.host
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        welcome = await screen(pilot, WelcomeScreen)
+        assert made.gate is not None
+        if host is not None:
+            made.gate.set()
+            await wait_for(pilot, lambda: welcome.view.host)
+        await choose_when_there(pilot, "server:mine")
+        machine = await screen(pilot, MachineScreen)
+        made.gate.set()
+        await wait_for(pilot, lambda: machine.view.host and not machine.awaits_reading)
+        if host is not None:
+            made.host = able
+            await pilot.press("r")
+            await wait_for(pilot, lambda: machine.view.host == able and not machine.awaits_reading)
+        await pilot.pause()
+        await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        await wait_for(pilot, lambda: review.view.plan)
+        assert review.view.plan is not None
+        assert (review.view.plan.name, review.view.plan.choice) == ("mine", way)
+
+
+async def choose_when_there(pilot: Walk, row: str) -> None:
+    """Choose a row of the welcome that comes late."""
+    welcome = await screen(pilot, WelcomeScreen)
+    await wait_for(pilot, lambda: row in [one.id for one in welcome.rows])
+    await choose(pilot, row)
+
+
+async def test_another_name_for_a_server_that_is_started_again_is_still_there_after_the_build() -> None:
+    failed = ServerError("TW-S03", "it died", "Look at the log.")
+    made = FakeJourney(off=("mine",), earlier=replace(plan(), name="mine"), run_error=failed, script=lambda _plan: [])
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_welcome(pilot)
+        await choose(pilot, "server:mine")
+        review = await screen(pilot, ReviewScreen)
+        assert review.view.answers == {"name": "mine"}
+        await pilot.press("n")
+        await screen(pilot, FormScreen)
+        await pilot.press("end", "2", "enter")
+        await screen(pilot, ReviewScreen)
+        await wait_for(pilot, lambda: review.view.plan and review.view.plan.name == "mine2")
+        await pilot.press("enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
+        await pilot.press("escape")
+        review = await screen(pilot, ReviewScreen)
+        assert review.view.answers["name"] == "mine2"
+        await pilot.press("escape")
+        await to_welcome(pilot)
+        await choose(pilot, "serve")
+        await screen(pilot, AdviceScreen)
+        await pilot.press("enter")
+        assert (await screen(pilot, ReviewScreen)).view.answers == {}, "it was the other server's"
 
 
 async def test_answers_given_beforehand_are_what_the_forms_hold() -> None:

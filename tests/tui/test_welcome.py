@@ -9,6 +9,7 @@ import pytest
 
 from tests.tui.fake_journey import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS, FakeJourney, events, plan
 from tests.tui.walking import StillApp, choose, screen, to_build, to_chat, to_welcome, wait_for
+from wizard.catalog.workshops import Workshop
 from wizard.kernel import settings
 from wizard.kernel.errors import HostError
 from wizard.probe.shorthand import host as described
@@ -86,7 +87,17 @@ def test_what_is_being_built_stands_before_what_answers() -> None:
         ("third", "its build has ended; you can look at why, and try again"),
         ("demo", f"model demo on {ENDPOINT.http} · as predicted"),
     ]
+    assert [one.name for one in found if one.building] == ["other"]
     assert rows(WelcomeView(servers=tuple(found)))[0].title == "See how far other is"
+
+
+def test_a_server_that_answers_before_its_build_has_ended_is_one_row() -> None:
+    assert [one.endpoint for one in listed([ENDPOINT], {"demo": 0.9}, lambda _name: "")] == [None]
+
+
+def test_what_a_server_that_does_not_run_keeps_is_said() -> None:
+    (found,) = listed([], {}, lambda _name: "", plan())
+    assert found.about == "triton-wizard-demo: not running; what was downloaded and built is kept"
 
 
 def test_a_model_that_is_here_is_no_promise_that_nothing_is_downloaded() -> None:
@@ -114,6 +125,24 @@ async def test_a_server_that_does_not_run_any_more_can_be_started_again() -> Non
         await pilot.press("enter")
         review = await screen(pilot, ReviewScreen)
         assert review.view.answers == {}, "another model is not served under that name"
+
+
+@pytest.mark.parametrize(
+    ("workshop", "offered"),
+    [
+        (Workshop("Mine", pin={"model": "demo"}), True),
+        (Workshop("Mine", pin={"users": 3}), True),
+        (Workshop("Mine", pin={"model": "another"}), False),
+        (Workshop("Mine", hide=("model",)), False),
+        (Workshop("Mine", pin={"name": "another"}), False),
+    ],
+)
+async def test_what_a_facilitator_does_not_allow_is_not_offered_to_be_started_again(
+    workshop: Workshop, offered: bool
+) -> None:
+    made = FakeJourney(off=("demo",), earlier=plan())
+    async with StillApp(made, workshop=workshop).run_test(size=(80, 24)) as pilot:
+        assert ("Start demo again" in text(await to_welcome(pilot))) is offered
 
 
 async def test_a_server_that_is_built_in_the_background_is_not_offered_to_be_started_again() -> None:
@@ -317,20 +346,3 @@ async def test_a_build_in_the_background_can_be_come_back_to() -> None:
         assert "See how far demo is" in text(welcome)
         await pilot.press("enter")
         await screen(pilot, BuildScreen)
-
-
-async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WelcomeScreen, "EVERY", 0.05)
-    made = FakeJourney(hold_run=True, script=events)
-    async with StillApp(made).run_test(size=(80, 24)) as pilot:
-        build = await to_build(pilot)
-        await wait_for(pilot, lambda: made.held)
-        build.dismiss("background")
-        welcome = await to_welcome(pilot)
-        await wait_for(pilot, lambda: "See how far demo is" in text(welcome))
-        made.running = (ENDPOINT,)
-        assert made.held is not None
-        made.held.set()
-        await wait_for(pilot, lambda: "Chat with demo" in text(welcome))
-        assert "See how far" not in text(welcome)
-        assert under_cursor(welcome) == "server:demo"

@@ -16,13 +16,13 @@ from wizard.tui import background
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.servers import measured, ready, servers
 from wizard.tui.views.welcome import Server, WelcomeView, serves
 
 if TYPE_CHECKING:
     from textual.message import Message
 
     from wizard.advise.advice import Advice, Choice, Wishes
-    from wizard.advise.calibration import Calibration
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import Kept
     from wizard.model.facts import ModelFacts
@@ -96,7 +96,7 @@ class Flow:
         screen = WelcomeScreen(
             partial(self._journey.probe, self._workspace, hardware=self._app.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=offline),
-            self._servers,
+            partial(servers, self._app, self._journey, self._workspace),
             replace(self._seen, lessons=self._app.guide.shown),
         )
         way = await self._show(screen)
@@ -132,26 +132,14 @@ class Flow:
         plan = await background.call(partial(self._journey.earlier_plan, self._workspace, server.name))
         return partial(self.chat, server.endpoint, plan, conversation)
 
-    async def _again(self, plan: Plan) -> Stage:
+    async def _again(self, plan: Plan, host: Host | None = None) -> Stage:
         """Begin with the ``plan`` of a server that does not run: it is made anew, for this machine as it is now."""
         self._start(plan.facts.ref)
-        host = self._seen.host
+        host = host or self._seen.host
         if host is None or not serves(host):
-            return partial(self.machine, host, back=self.welcome)
+            return partial(self.machine, host, back=self.welcome, again=plan)
         self._settings = await background.call(partial(self._known, plan.facts.ref))
-        return partial(self.review, host, plan.facts, plan.choice, back=self.welcome, name=plan.name)
-
-    def _servers(self) -> list[Server]:
-        """What runs here, is being built, or was set up last (blocking, see `wizard.journey.statuses`)."""
-        from wizard.tui.views.welcome import listed
-
-        found = self._journey.statuses(self._workspace)
-        past = self._journey.calibration(self._workspace)
-        ready = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
-        self._app.running.update({one.name: one for one in ready})
-        builds = {name: run.share if run.under_way else None for name, run in self._app.runs.items()}
-        off = [one.name for one in found if one.state in ("stopped", "dead") and one.name not in self._app.runs]
-        return listed(ready, builds, partial(_measured, past), self._journey.latest_plan(self._workspace, off))
+        return partial(self.review, host, plan.facts, plan.choice, back=self.welcome, own={"name": plan.name})
 
     async def journeys(self, *, back: Stage) -> Stage:
         """The ready journeys, to take one of them."""
@@ -167,12 +155,14 @@ class Flow:
             return partial(self.machine, host, back=again)
         return partial(self.model, host, take=True, back=again)
 
-    async def machine(self, host: Host | None = None, *, back: Stage | None = None) -> Stage:
-        """Stage 1."""
+    async def machine(self, host: Host | None = None, *, back: Stage | None = None, again: Plan | None = None) -> Stage:
+        """Stage 1; the plan ``again`` is gone on with, if one is to be made anew."""
         from wizard.tui.screens.machine import MachineScreen
 
         probe = partial(self._journey.probe, self._workspace, hardware=self._app.hardware)
         if passed := await self._passed("machine", lambda: _if(serves, host or probe())):
+            if again is not None:
+                return await self._again(again, passed)
             return partial(self.model, passed, take="model" in self._app.answers, back=back or self.welcome)
         monitor = self._journey.monitor() if self._app.hardware is None else None
         try:
@@ -183,6 +173,8 @@ class Flow:
                 monitor.close()
         if found is None:
             return back or self.machine
+        if again is not None:
+            return await self._again(again, found)
         take = "model" in self._app.answers and host is None
         return partial(self.model, found, take=take, back=partial(self.machine, found, back=back))
 
@@ -244,25 +236,37 @@ class Flow:
         return partial(self.review, host, facts, choice, back=partial(self.advice, host, facts, choice, back=back))
 
     async def review(
-        self, host: Host, facts: ModelFacts, choice: Choice, *, back: Stage, shown: bool = False, name: str = ""
+        self,
+        host: Host,
+        facts: ModelFacts,
+        choice: Choice,
+        *,
+        back: Stage,
+        shown: bool = False,
+        own: Answers | None = None,
     ) -> Stage:
-        """Stage 4; ``shown`` even if it is hidden: to somebody who comes back; ``name``: of a server set up before."""
+        """Stage 4; ``shown`` even if it is hidden: to somebody who comes back.
+
+        A server that was set up before has its ``own`` name and port; another one those that the user gave.
+        """
         from wizard.tui.screens.review import ReviewScreen
 
         def make(answers: Mapping[str, Any]) -> Plan:
             return self._journey.plan(host, facts, choice, self._workspace, **answers)
 
-        again = partial(self.review, host, facts, choice, back=back, shown=True, name=name)
-        server: Answers = {"name": name} if name else self._server
+        again = partial(self.review, host, facts, choice, back=back, shown=True)
+        server = self._server if own is None else own
         if not shown and (passed := await self._passed("review", lambda: _if(_is_for_here, make(server)))):
-            return partial(self.build, passed, back=again)
+            return partial(self.build, passed, back=partial(again, own=own))
         screen = ReviewScreen(make, server)
         plan = await self._show(screen)
-        if not name:
+        if own is None:
             self._server = screen.view.answers
+        else:
+            own = screen.view.answers
         if plan is None:
             return back
-        return partial(self.build, plan, back=again)
+        return partial(self.build, plan, back=partial(again, own=own))
 
     async def build(self, plan: Plan, conversation: Conversation | None = None, *, back: Stage) -> Stage:
         """Stage 5; with a ``conversation`` it goes on after the server was started again."""
@@ -326,7 +330,7 @@ class Flow:
             async for event in events:
                 if isinstance(event, Ready):
                     past = await background.call(partial(self._journey.calibration, self._workspace))
-                    self._measured[plan.name] = _measured(past, plan.name)
+                    self._measured[plan.name] = measured(past, plan.name)
                     self._app.running[event.endpoint.name] = event.endpoint
                     self._forget()
                 yield event
@@ -347,7 +351,7 @@ class Flow:
             send=self._journey.chat,
             served=self._journey.served,
             stop=partial(self._stop, endpoint.name),
-            others=self._ready,
+            others=partial(ready, self._journey, self._workspace),
             at=self._journey.at,
             meter=self._journey.meter,
             presets=self._journey.presets,
@@ -362,20 +366,6 @@ class Flow:
             return partial(self.build, plan, said, back=self.machine) if plan else self.machine
         self._server = {}  # another model is another server
         return partial(self.machine, back=partial(self.welcome, said))
-
-    def _ready(self) -> list[Endpoint]:
-        """Servers of the workspace that answer now."""
-        found = self._journey.statuses(self._workspace)
-        return [one.endpoint for one in found if one.endpoint and one.state == "ready"]
-
-
-def _measured(past: Calibration, server: str) -> str:
-    """What ``server`` took when it was last started, beside what was predicted; empty if it was not measured."""
-    from wizard.advise.calibration import summary
-    from wizard.serve.calibration import latest_of
-
-    found = latest_of(past, server)
-    return summary(found) if found else ""
 
 
 def _if(good: Callable[[T], bool], value: T) -> T | None:

@@ -63,6 +63,11 @@ class Run:
         return self._worker is not None
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing of it runs any more: a moment after its server is ready."""
+        return self._over.is_set()
+
+    @property
     def share(self) -> float:
         """How far it is, 0 to 1, by the estimates of the steps."""
         return share(self.view, self.plan)

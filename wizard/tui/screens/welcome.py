@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,7 +53,7 @@ class WelcomeScreen(StageScreen[Way]):
     """
 
     EVERY: ClassVar[float] = 1.0
-    """Seconds after which is looked how far a build is."""
+    """Seconds from one look at how far a build is to the next."""
     HELP = mark(
         "From here everything is one or two keys away. A server that runs can be talked to at once; the first row "
         "otherwise serves the model that suits this machine, and every step on the way can be changed or gone back "
@@ -93,12 +94,6 @@ class WelcomeScreen(StageScreen[Way]):
         self.mutate_reactive(WelcomeScreen.view)  # it was set before anything was there to show it
         self._find()
         self._find_servers()
-        self.set_interval(self.EVERY, self._follow)
-
-    def _follow(self) -> None:
-        """What is being built goes on meanwhile."""
-        if any(one.endpoint is None and one.plan is None for one in self.view.servers or ()):
-            self._find_servers()
 
     def on_key(self) -> None:
         """From the first key on the cursor stays where it is."""
@@ -137,14 +132,17 @@ class WelcomeScreen(StageScreen[Way]):
 
     @work(exclusive=True, group="servers")
     async def _find_servers(self) -> None:
-        """What runs already."""
+        """What runs already, and how far a build is for as long as it is under way."""
         try:
             found = await background.call(self._servers)
+            self.view = replace(self.view, servers=tuple(found))
+            while any(one.building for one in found):
+                await asyncio.sleep(self.EVERY)
+                found = await background.call(self._servers)
+                self.view = replace(self.view, servers=tuple(found))
         except WizardError as error:
             self.view = replace(self.view, servers=())
             self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
-        else:
-            self.view = replace(self.view, servers=tuple(found))
 
     async def on_option_list_option_selected(self) -> None:
         """A click on a row chooses it."""

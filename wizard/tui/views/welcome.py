@@ -29,6 +29,8 @@ class Server:
     """None unless it runs."""
     plan: Plan | None = None
     """What it was made from, if it does not run."""
+    building: bool = False
+    """Whether its build is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +115,17 @@ def listed(
     """
     over = tr("its build has ended; you can look at why, and try again")
     found = [
-        Server(name, over if share is None else tr("being built: {share:.0%}", share=share), None)
+        Server(
+            name, over if share is None else tr("being built: {share:.0%}", share=share), None, None, share is not None
+        )
         for name, share in builds.items()
     ]
-    for one in ready:
+    under_way = {one.name for one in found if one.building}
+    for one in (one for one in ready if one.name not in under_way):  # it answers before its build has ended
         about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
         found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
     if before is not None:
-        about = tr("{model}: it does not run now, and what is done stays done", model=one_line(before.facts.name))
+        about = tr("{model}: not running; what was downloaded and built is kept", model=one_line(before.facts.name))
         found.append(Server(before.name, about, None, before))
     return found
 

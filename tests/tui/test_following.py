@@ -1,0 +1,97 @@
+"""The welcome follows a build that is under way: one look after the other, and none without need."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
+from tests.tui.walking import StillApp, Walk, to_build, to_welcome, wait_for
+from wizard.kernel.errors import ServerError
+from wizard.kernel.paths import Workspace
+from wizard.serve.status import Status
+from wizard.tui.screens.welcome import WelcomeScreen
+from wizard.tui.widgets.picker import Picker
+
+
+def text(welcome: WelcomeScreen) -> str:
+    return "\n".join(str(option.prompt) for option in welcome.query_one(Picker).options)
+
+
+class Looks:
+    """Looks for servers that are counted, and wait for the ``gate``."""
+
+    def __init__(self, made: FakeJourney) -> None:
+        self.gate = threading.Event()
+        self.gate.set()
+        self.begun = self.waited = 0
+        self._look = made.statuses
+        made.statuses = self  # type: ignore[method-assign]
+
+    def __call__(self, workspace: Workspace) -> list[Status]:
+        self.begun += 1
+        self.waited += not self.gate.is_set()
+        assert self.gate.wait(30)
+        return self._look(workspace)
+
+
+async def ticks(app: StillApp, pilot: Walk, seconds: float, number: int = 5) -> None:
+    """Let a timer of so many ``seconds`` fire a ``number`` of times."""
+    fired: list[None] = []
+    timer = app.set_interval(seconds, lambda: fired.append(None))
+    await wait_for(pilot, lambda: len(fired) >= number)
+    timer.stop()
+
+
+async def following(pilot: Walk, made: FakeJourney) -> WelcomeScreen:
+    """The welcome while a build goes on."""
+    build = await to_build(pilot)
+    await wait_for(pilot, lambda: made.held)
+    build.dismiss("background")
+    welcome = await to_welcome(pilot)
+    await wait_for(pilot, lambda: "See how far demo is" in text(welcome))
+    return welcome
+
+
+async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
+    made = FakeJourney(hold_run=True, script=events)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        welcome = await following(pilot, made)
+        made.running = (ENDPOINT,)
+        assert made.held is not None
+        made.held.set()
+        await wait_for(pilot, lambda: "Chat with demo" in text(welcome))
+        assert "See how far" not in text(welcome)
+        assert welcome.rows[welcome.query_one(Picker).highlighted or 0].id == "server:demo"
+
+
+async def test_a_look_that_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    app, looks = StillApp(made), Looks(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await following(pilot, made)
+        looks.gate.clear()
+        await wait_for(pilot, lambda: looks.waited)
+        await ticks(app, pilot, WelcomeScreen.EVERY)
+        assert looks.waited == 1
+        looks.gate.set()
+        before = looks.begun
+        await wait_for(pilot, lambda: looks.begun > before)
+
+
+async def test_a_build_that_has_ended_is_not_looked_at_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
+    failed = ServerError("TW-S03", "it died", "Look at the log.")
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"), run_error=failed)
+    app, looks = StillApp(made), Looks(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        welcome = await following(pilot, made)
+        assert made.held is not None
+        made.held.set()
+        await wait_for(pilot, lambda: "its build has ended" in text(welcome))
+        before = looks.begun
+        await ticks(app, pilot, WelcomeScreen.EVERY)
+        assert looks.begun == before

@@ -1,0 +1,53 @@
+"""The servers that the welcome lists: those of the workspace, and what is being built beside the screens. Blocking."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from wizard.tui.views.welcome import Server, listed
+
+if TYPE_CHECKING:
+    from wizard.advise.calibration import Calibration
+    from wizard.catalog.workshops import Workshop
+    from wizard.kernel.paths import Workspace
+    from wizard.plan.plan import Plan
+    from wizard.serve.endpoint import Endpoint
+    from wizard.tui.app import WizardApp
+    from wizard.tui.port import JourneyPort
+
+
+def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace) -> list[Server]:
+    """What runs here, is being built, or was set up last (blocking, see `wizard.journey.statuses`)."""
+    runs = dict(app.runs)  # before the servers are looked at: what is ready by then is not missed
+    builds = {name: None if run.ended else run.share for name, run in runs.items()}
+    found = journey.statuses(workspace)
+    past = journey.calibration(workspace)
+    answering = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
+    app.running.update({one.name: one for one in answering})
+    workshop = app.guide.workshop
+    named = workshop.pin.get("name")
+    off = [one.name for one in found if one.state in ("stopped", "dead") and one.name not in runs]
+    last = journey.latest_plan(workspace, [name for name in off if named in (None, name)])
+    return listed(answering, builds, partial(measured, past), last if last and _may(last, workshop) else None)
+
+
+def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
+    """Servers of the workspace that answer now (blocking)."""
+    return [one.endpoint for one in journey.statuses(workspace) if one.endpoint and one.state == "ready"]
+
+
+def measured(past: Calibration, server: str) -> str:
+    """What ``server`` took when it was last started, beside what was predicted; empty if it was not measured."""
+    from wizard.advise.calibration import summary
+    from wizard.serve.calibration import latest_of
+
+    found = latest_of(past, server)
+    return summary(found) if found else ""
+
+
+def _may(plan: Plan, workshop: Workshop) -> bool:
+    """Whether the ``workshop`` lets the plan's model be served."""
+    if "model" in workshop.pin:
+        return workshop.pin["model"] == plan.facts.ref
+    return "model" not in workshop.hide
