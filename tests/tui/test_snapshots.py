@@ -169,7 +169,7 @@ async def to_building(pilot: Pilot[Any]) -> None:
     await to_running(pilot)
     await pilot.press("b")
     welcome = await screen(pilot, WelcomeScreen)
-    await wait_for(pilot, lambda: welcome.view.servers)
+    await wait_for(pilot, lambda: welcome.view.servers and welcome.view.host and welcome.view.suggestions)
     pilot.app.clear_notifications()
     await pilot.pause()
 
