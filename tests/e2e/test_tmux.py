@@ -74,8 +74,8 @@ def tmux() -> Iterator[Tmux]:
 
 def to_the_build(terminal: Terminal) -> None:
     """Accept what is offered until something is done."""
-    for words in ("Serve Offline demo", "Take this way", "Do it"):
-        terminal.shows(words)
+    for words in (["Serve Offline demo"], ["Take this way"], ["Do it", "6 steps"]):
+        terminal.shows(*words)
         terminal.press(ENTER)
     terminal.shows("● Build")
 
