@@ -158,7 +158,7 @@ async def test_a_server_whose_client_is_killed_is_stopped_all_the_same(
 
 
 async def test_a_step_that_is_stopped_leaves_no_container(address: str, runtime: Docker) -> None:
-    long = python(runtime, "build", "import time; print('begun', flush=True); time.sleep(600)")
+    long = python(runtime, "build", "import signal; print('begun', flush=True); signal.pause()")
     async with aclosing(run(plan(runtime, long))) as found:
         async for event in found:
             if isinstance(event, Output) and "begun" in event.lines:
@@ -174,7 +174,7 @@ async def killed_when_begun(address: str, made: Plan) -> None:
 
 
 async def test_a_container_that_is_killed_fails_its_step(address: str, runtime: Docker) -> None:
-    long = python(runtime, "build", "import time; print('begun', flush=True); time.sleep(600)")
+    long = python(runtime, "build", "import signal; print('begun', flush=True); signal.pause()")
     with pytest.raises(StepError) as caught:
         await killed_when_begun(address, plan(runtime, long))
     assert caught.value.code == "TW-R03"
@@ -183,7 +183,7 @@ async def test_a_container_that_is_killed_fails_its_step(address: str, runtime: 
 
 
 async def test_what_a_killed_wizard_left_is_removed_before_the_step_runs_again(address: str, runtime: Docker) -> None:
-    command = runtime.command("build", ("python3", "-c", "import time; print('begun', flush=True); time.sleep(600)"))
+    command = runtime.command("build", ("python3", "-c", "import signal; print('begun', flush=True); signal.pause()"))
     client = await asyncio.create_subprocess_exec(*command.argv, stdout=asyncio.subprocess.PIPE)
     assert client.stdout is not None
     await client.stdout.readline()

@@ -226,7 +226,7 @@ def test_what_cannot_be_compared_is_not() -> None:
         for name, ttft in (("a", 0.07), ("b", 0.18))
     ]
     assert comparison(*short).plain.startswith("a takes 77 ms in all · b takes 198 ms in all")
-    assert "Both are about as fast" in comparison(("a", measured), ("b", measured)).plain
+    assert "Both are about equally fast" in comparison(("a", measured), ("b", measured)).plain
     assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
     for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
         assert "is compared here" in comparison(("a", measured), ("b", early)).plain

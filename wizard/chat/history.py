@@ -20,6 +20,7 @@ from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Ver
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.reasons import unreadable
 from wizard.kernel.text import one_line
 from wizard.kernel.values import from_json, to_json
 
@@ -320,9 +321,8 @@ def _damaged(path: Path, why: object) -> WorkspaceError:
 def _failure(path: Path, error: Exception) -> WorkspaceError:
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         return _damaged(path, error)
-    why = getattr(error, "strerror", None) or error
     return WorkspaceError(
         "TW-C22",
-        tr("the conversation cannot be kept in {path}: {why}", path=path, why=why),
+        tr("the conversation cannot be kept in {path}: {why}", path=path, why=unreadable(error)),
         tr("Free some space or mend its rights, or chat with --private, which keeps nothing."),
     )

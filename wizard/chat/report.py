@@ -59,7 +59,7 @@ def faster(measured: Sequence[tuple[str, Stats]]) -> str:
         return " · ".join(every)
     (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
     if rate < 1.05 * least:
-        return tr("Both are about as fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
+        return tr("Both are about equally fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
     return tr(
         "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
         fast=fast,

@@ -11,6 +11,7 @@ from pathlib import Path
 from wizard.chat.conversation import Conversation
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
+from wizard.kernel.reasons import unreadable
 from wizard.kernel.values import from_json, to_data, to_json
 from wizard.plan.questions import Question
 
@@ -105,9 +106,8 @@ def save(path: Path, model: str, conversation: Conversation, *, title: str = "",
                 path.unlink(missing_ok=True)
             raise
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
         raise UsageError(
-            "TW-U25", tr("{path} cannot be written: {why}", path=path, why=why), tr("Give another name.")
+            "TW-U25", tr("{path} cannot be written: {why}", path=path, why=unreadable(error)), tr("Give another name.")
         ) from error
 
 
@@ -122,10 +122,9 @@ def load(path: Path) -> Saved:
             raise OSError(tr("it is too large"))
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
         raise UsageError(
             "TW-U27",
-            tr("{path} cannot be read: {why}", path=path, why=why),
+            tr("{path} cannot be read: {why}", path=path, why=unreadable(error)),
             tr("Give a .json file that /save wrote."),
         ) from error
     conversation = from_json(Conversation, text, where=str(path))

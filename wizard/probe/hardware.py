@@ -11,6 +11,7 @@ from typing import Any
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
+from wizard.kernel.reasons import unreadable
 from wizard.kernel.values import from_json, to_data, to_json
 from wizard.probe import machine, shorthand
 from wizard.probe.host import Host
@@ -63,10 +64,9 @@ def _recorded(name: str) -> Host:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        reason = getattr(error, "strerror", None) or error
         raise UsageError(
             "TW-P06",
-            tr("the recorded host {name!r} cannot be read: {reason}", name=name, reason=reason),
+            tr("the recorded host {name!r} cannot be read: {reason}", name=name, reason=unreadable(error)),
             tr("Record one with `triton-wizard probe --save`."),
         ) from error
     if len(data) > _LARGEST_FILE:

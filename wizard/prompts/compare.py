@@ -20,7 +20,7 @@ def compare(talk: Talk, argument: str) -> Outcome:
         talk.rival = None
         return Outcome(tr("Only {name} answers from now on.", name=one_line(talk.endpoint.name)))
     rival = talk.other(name, model.strip() or None)
-    if rival.endpoint == talk.endpoint:
+    if rival.endpoint.answers_as(talk.endpoint):
         todo = tr("Name another server; `triton-wizard status` lists them.")
         raise UsageError("TW-U24", tr("{name} answers already", name=one_line(name)), todo)
     talk.rival = rival

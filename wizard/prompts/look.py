@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import os
 import re
 import sys
 
@@ -116,7 +115,7 @@ def copy(talk: Talk, argument: str) -> Outcome:
         raise UsageError("TW-U24", tr("the last answer has no block of code"), tr("/copy takes the whole answer."))
     if not answers:
         raise UsageError("TW-U24", tr("there is no answer yet"), tr("Ask something first."))
-    if os.environ.get("TERM", "dumb") == "dumb" or not is_terminal(sys.stderr):
+    if clipboard.missing() or not is_terminal(sys.stderr):
         raise UsageError(
             "TW-U24", tr("this terminal has no clipboard"), tr("Write the chat to a file with /save FILE.")
         )

@@ -36,6 +36,10 @@ class Endpoint:
         """Base URL of the HTTP endpoint."""
         return self.url or f"http://{self.host}:{self.ports.http}"
 
+    def answers_as(self, other: Endpoint) -> bool:
+        """Whether the same model answers at the same address, however it was found."""
+        return (self.http, self.model) == (other.http, other.model)
+
     @property
     def grpc(self) -> str:
         """``host:port`` of the gRPC endpoint."""

@@ -157,7 +157,7 @@ class ChatComparing(ChatReading):
                 except WizardError as error:
                     self.tell(error)
                     continue
-                if (found_there.http, found_there.model) != (self.endpoint.http, self.endpoint.model):
+                if not found_there.answers_as(self.endpoint):
                     return found_there
                 self.notify(tr("{name} answers already", name=one_line(found_there.name)), severity="warning")
         return None
