@@ -61,8 +61,8 @@ def why_not() -> str | None:
     """Why no engine can be started here; None if one can."""
     if os.geteuid() != 0:
         return "a Docker engine of the tests' own needs root"
-    missing = [name for name in ("docker", "dockerd", "iptables") if shutil.which(name, path=_PATH) is None]
-    return f"{', '.join(missing)} not installed (Debian: docker.io, iptables)" if missing else None
+    missing = [name for name in ("docker", "dockerd", "ip", "setpriv") if shutil.which(name, path=_PATH) is None]
+    return f"{', '.join(missing)} not installed (Debian: docker.io, iproute2, util-linux)" if missing else None
 
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -72,7 +72,9 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 def engine(*, gpus: bool = True) -> Iterator[str]:
     """Start dockerd with everything of its own; yields what ``DOCKER_HOST`` must be.
 
-    Without ``gpus`` it knows no NVIDIA runtime, and has no network: a second engine would take the first one's bridge.
+    Its bridge is its own too, and it changes no firewall: Docker's ``docker0`` and its chains belong to the machine's
+    engine, and to what an engine that was killed left there. Without ``gpus`` it knows no NVIDIA runtime and has no
+    network.
     """
     # not pytest's folder: its path is longer than that of a socket may be
     folder = Path(tempfile.mkdtemp(prefix="tw-docker-"))
@@ -82,14 +84,14 @@ def engine(*, gpus: bool = True) -> Iterator[str]:
         hook = hooks / "nvidia-container-runtime-hook"
         hook.write_text(FAKE_HOOK)
         hook.chmod(0o755)
-    alone = () if gpus else ("--bridge=none", "--iptables=false", "--ip6tables=false")
     address = f"unix://{folder}/docker.sock"
-    with (folder / "dockerd.log").open("wb") as log:
+    with (folder / "dockerd.log").open("wb") as log, bridge() if gpus else contextlib.nullcontext("none") as network:
         process = subprocess.Popen(
             [
                 *(() if gpus else ("unshare", "--net")),
+                *("setpriv", "--pdeathsig=TERM"),
                 "dockerd",
-                *alone,
+                *(f"--bridge={network}", "--iptables=false", "--ip6tables=false"),
                 f"--data-root={folder}/data",
                 f"--exec-root={folder}/exec",
                 f"--pidfile={folder}/docker.pid",
@@ -114,6 +116,28 @@ def engine(*, gpus: bool = True) -> Iterator[str]:
             process.terminate()
             process.wait(30)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def bridge() -> Iterator[str]:
+    """A bridge that no other engine uses; published ports of the loopback reach it through Docker's own proxy."""
+    for number in range(256):
+        name = f"tw-docker-{number}"
+        if not _ip("link", "add", name, "type", "bridge"):
+            break
+    else:
+        pytest.skip("a bridge for containers cannot be made here")
+    try:
+        # 198.18.0.0/15 is set aside for tests of networks (RFC 2544): nothing else is expected to be there
+        _ip("address", "add", f"198.18.{number}.1/24", "dev", name)
+        _ip("link", "set", name, "up")
+        yield name
+    finally:
+        _ip("link", "delete", name)
+
+
+def _ip(*arguments: str) -> int:
+    return subprocess.run(["ip", *arguments], env={"PATH": _PATH}, capture_output=True, check=False).returncode
 
 
 def docker(address: str, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:
