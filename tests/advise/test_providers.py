@@ -16,6 +16,7 @@ from wizard.advise.providers import PROVIDERS, Aiconfigurator, Roofline, ask, te
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, estimate
 from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.kernel.extras import install
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host
@@ -165,7 +166,7 @@ def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: py
     with pytest.raises(UsageError) as caught:
         ask(host("H100"), facts, SETUP, LOAD, "aiconfigurator")
     assert caught.value.code == "TW-A09"
-    assert "triton-wizard[perf]" in caught.value.todo
+    assert f"`{install('perf')}`" in caught.value.todo
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")

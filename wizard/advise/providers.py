@@ -22,6 +22,7 @@ from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.speed import fit
 from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.kernel.extras import install
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -104,7 +105,7 @@ class Aiconfigurator:
             raise UsageError(
                 "TW-A09",
                 tr("aiconfigurator-core is not installed ({error})", error=error),
-                tr("Install the extra: `pip install 'triton-wizard[perf]'` (Linux on x86_64, Python 3.11 to 3.13)."),
+                tr("Install it: `{command}` (Linux on x86_64, Python 3.11 to 3.13).", command=install("perf")),
             ) from error
         shipped = Path(aiconfigurator_core.__file__ or "").parent / "model_configs"
         model = _model(facts, shipped)
