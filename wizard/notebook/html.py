@@ -97,8 +97,7 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
         report.reason(choice, report.BEHIND),
     )
     lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
-    why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
-    body = memory_html(choice) + lines + _notes(tr("Why:"), why) + _notes(tr("Mind:"), choice.warnings)
+    body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Mind:"), choice.warnings)
     if best:
         heading = tr("Recommended: {way}", way=title) if recommended else title
         return f"<div><b>{text(heading)}</b>{body}</div>"

@@ -121,8 +121,7 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
         parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
     if limit := report.reason(choice, report.LIMIT):
         parts.append(fit(limit, "  ", first=""))
-    why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
-    if why:
+    if why := report.whys(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
         parts.append(f"{tr('Mind:')}\n{_notes(choice.warnings, fit)}")
