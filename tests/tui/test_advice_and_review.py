@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from tests.tui.fake_journey import ADVICE, INFEASIBLE, LLAMA, FakeJourney, choice, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ADVICE, INFEASIBLE, LLAMA, choice, plan
 from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
 from wizard.advise import report
 from wizard.advise.advice import Wishes

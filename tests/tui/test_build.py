@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, measurement, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, WORKSPACE, events, measurement, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.advise.calibration import NOTHING, summary
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError

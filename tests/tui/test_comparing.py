@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.chatting import chatting, notes, words
-from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, WORKSPACE, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ELSEWHERE, ENDPOINT, SECOND, WORKSPACE
 from tests.tui.walking import asked, screen, wait_for
 from wizard.chat.ask import unreachable
 from wizard.chat.conversation import Conversation, Stats

@@ -12,7 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from tests.tui.fake_journey import NO_PYTHON, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import NO_PYTHON
 from tests.tui.walking import (
     StillApp,
     asked,

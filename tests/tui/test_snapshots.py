@@ -18,7 +18,10 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tests.tui.chatting import to_running_chat, words
-from tests.tui.fake_journey import (
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.test_machine import at_work, here
+from tests.tui.test_model import HITS, PATHS, VERDICTS
+from tests.tui.values import (
     ANSWER,
     ENDPOINT,
     GPU_HOST,
@@ -28,13 +31,10 @@ from tests.tui.fake_journey import (
     NO_PYTHON,
     SECOND,
     WORKSPACE,
-    FakeJourney,
     events,
     gpu_advice,
     plan,
 )
-from tests.tui.test_machine import at_work, here
-from tests.tui.test_model import HITS, PATHS, VERDICTS
 from tests.tui.walking import (
     StillApp,
     answered,
