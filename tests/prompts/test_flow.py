@@ -67,7 +67,7 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.sees("220.0 tokens/s, first token 50 milliseconds, 12 tokens")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
-    assert f"triton-wizard down demo --workspace '{workspace.root}'" in terminal.rest
+    assert f"/triton-wizard --workspace '{workspace.root}' down demo" in terminal.rest
     assert load_answers(workspace) == {}, "nothing is left to go on with"
 
 
@@ -80,7 +80,8 @@ def test_ctrl_c_at_each_question_keeps_the_answers(flow: Flow, workspace: Worksp
             break
         terminal.types(ENTER)
     terminal.leaves()
-    assert f"triton-wizard --plain --workspace '{workspace.root}'" in terminal.rest.replace("\r\n", "")
+    again = f"/triton-wizard --workspace '{workspace.root}' --plain"
+    assert again in terminal.rest.replace("\r\n", "")
     assert load_answers(workspace) == ({} if at == MODEL else {"model": "demo"})
 
 
@@ -182,12 +183,12 @@ def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> 
 
 def test_commands_name_the_workspace_unless_it_is_the_default_one(tmp_path: Path) -> None:
     answers = ("model=demo",)
-    for root, where in ((tmp_path, ""), (tmp_path / "other", f" --workspace {tmp_path / 'other'}")):
+    for root, where in ((tmp_path, ""), (tmp_path / "other", f"--workspace {tmp_path / 'other'} ")):
         with Terminal("flow", str(root), *answers, TRITON_WIZARD_HOME=str(tmp_path), size=(24, 200)) as terminal:
             for question in (ADVICE, PLAN):
                 terminal.sees(question)
                 terminal.types(ENTER)
-            terminal.sees(f"$ triton-wizard down demo{where}\r\n")
+            terminal.sees(f"/triton-wizard {where}down demo\r\n")
 
 
 def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Workspace) -> None:

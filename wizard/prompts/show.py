@@ -244,10 +244,10 @@ def _step_text(number: int, step: Step, lesson: str, fit: Fit, *, commands: bool
     return "\n".join(parts)
 
 
-def statuses_text(statuses: list[Status]) -> str:
-    """All servers, one line each."""
+def statuses_text(statuses: list[Status], start: str) -> str:
+    """All servers, one line each; if there are none, ``start`` is the command that starts one."""
     if not statuses:
-        return tr("There are no servers yet. Start one: {command}", command="triton-wizard up demo")
+        return tr("There are no servers yet. Start one: {command}", command=start)
     return table(
         [
             (tr("SERVER"), tr("STATE"), tr("WHERE")),
