@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.chain_model import CHAT, write_chain_model
+from tests.chat.fake_openai import FakeOpenAI, serving
 from tests.server_environment import RunningTriton, running_triton, write
 from tests.values import CHOICE
 from wizard.model.facts import Gate, ModelFacts
@@ -70,3 +71,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     scratch = tmp_path_factory.mktemp("triton")
     with running_triton(chain_repository(scratch / "repository"), scratch) as triton:
         yield Served(triton)
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    with serving(FakeOpenAI()) as one:
+        yield one
