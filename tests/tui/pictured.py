@@ -71,12 +71,12 @@ NOT_YET = InfeasibleError(
     "this version of the wizard sets up llama.cpp only, not vLLM; the advice stands",
     "Take its figures to the image by hand, or give a GGUF file of the model.",
 )
-Walk = Callable[[Pilot[Any]], Awaitable[Any]]
+Way = Callable[[Pilot[Any]], Awaitable[Any]]
 FAILED = StepError("TW-R03", "step 'Start Triton' failed: no space left on device", "Free some space and try again.")
 GONE = ServerError("TW-C03", "the server at 127.0.0.1:8011 went away", "See what happened with `triton-wizard logs`.")
 
 
-def then(walk: Walk, *keys: str, to: type[Screen[Any]] | None = None) -> Walk:
+def then(walk: Way, *keys: str, to: type[Screen[Any]] | None = None) -> Way:
     async def go(pilot: Pilot[Any]) -> None:
         await walk(pilot)
         await pilot.press(*keys)
@@ -307,7 +307,7 @@ def diagnosed() -> FakeJourney:
     return FakeJourney(script=script, run_error=error)
 
 
-PICTURES: dict[str, tuple[Callable[[], FakeJourney], Walk]] = {
+PICTURES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "welcome": (FakeJourney, to_welcome),
     "welcome_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_welcome),
     "welcome_with_a_server": (lambda: FakeJourney(running=(ENDPOINT,)), to_welcome),
