@@ -64,7 +64,7 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.sees("> ")
     terminal.types("What is Triton?\r")
     terminal.sees("You asked: What is Triton?")
-    terminal.sees("220.0 tokens/s, first token 50 milliseconds, 12 tokens")
+    terminal.sees("220.0 tokens per second, first token 50 milliseconds, 12 tokens")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
     assert f"/triton-wizard --workspace '{workspace.root}' down demo" in terminal.rest

@@ -85,8 +85,7 @@ def _tell(error: WizardError, arguments: Namespace) -> None:
 
         print(to_json({"error": error.as_json()}), flush=True)
     else:
-        from wizard.kernel.text import is_terminal
-        from wizard.prompts.speech import spoken, tell
+        from wizard.prompts.speech import heard, tell
 
         text = pasteable(str(error), arguments.workspace)
-        tell(spoken(text) if _aloud(arguments) and is_terminal(sys.stderr) else text)
+        tell(heard(text) if _aloud(arguments) else text)

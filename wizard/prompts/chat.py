@@ -23,7 +23,7 @@ from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
-from wizard.prompts.speech import spoken, tell
+from wizard.prompts.speech import heard, tell
 from wizard.prompts.talk import Outcome, Talk, begin
 from wizard.serve.endpoint import Endpoint
 
@@ -308,4 +308,4 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 def _tell(text: str) -> None:
     """Say what is the wizard's own; what somebody wrote keeps its signs (`tell`)."""
-    tell(spoken(text) if is_terminal(sys.stderr) else text)
+    tell(heard(text))
