@@ -108,7 +108,8 @@ async def to_model(pilot: Pilot[Any]) -> ModelScreen:
 async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
     app = pilot.app
     assert isinstance(app, WizardApp)
-    await (to_model(pilot) if "model" not in app.answers else to_machine(pilot))
+    named = "model" in app.answers and "model" not in app.guide.workshop.pin
+    await (to_machine(pilot) if named else to_model(pilot))
     await pilot.press("enter")
     found = await screen(pilot, AdviceScreen)
     await wait_for(pilot, lambda: found.view.advice or found.view.error)

@@ -68,8 +68,6 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         Binding("escape", "end_search", mark("End the search"), id="build.end_search"),
         Binding("escape", "stop", mark("Stop"), id="build.stop"),
         Binding("escape", "back", mark("Back to the plan"), id="build.back"),
-        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, show=False, id="build.page_up"),
-        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="build.page_down"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
 
