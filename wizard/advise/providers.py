@@ -24,6 +24,7 @@ from wizard.catalog.speed import fit
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.extras import install
 from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -195,6 +196,11 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         InfeasibleError: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
     """
     if setup.quantization not in FORMATS:
+        stored = facts.quantization
+        if stored and stored.format == setup.quantization:  # nobody has to have asked for it
+            name = one_line(stored.detail or stored.method)
+            what = tr("the speed of weights that are stored as {format} is not estimated", format=name)
+            raise InfeasibleError("TW-A10", what, tr("Name the model's repository with safetensors."))
         text = tr("there is no weight format {name!r}", name=setup.quantization[:40])
         raise UsageError("TW-A08", text, tr("Give one of {names}.", names=", ".join(FORMATS)))
     groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
