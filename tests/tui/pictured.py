@@ -259,10 +259,12 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await screen(pilot, AskScreen)
     await pilot.press("enter")
     await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+    await pilot.pause()
     await pilot.press(*"Q", "enter")
     await wait_for(pilot, lambda: chat.rival and chat.rival.view.stats and chat.view.stats and not chat.busy)
     pilot.app.clear_notifications()
     await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
+    await wait_for(pilot, lambda: all(talk.transcript.is_vertical_scroll_end for talk in chat.talks))
     await pilot.pause()
 
 

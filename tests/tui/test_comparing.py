@@ -55,9 +55,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         await wait_for(pilot, lambda: len(made.asked) == 5)
         await wait_for(pilot, lambda: not chat.busy)
         await pilot.press("f6")
-        await wait_for(pilot, lambda: chat.rival is None)
-        await pilot.pause()
-        assert not chat.query_one("#comparison").display
+        await wait_for(pilot, lambda: chat.rival is None and not chat.query_one("#comparison").display)
         await asked(pilot, "Alone again", chat)
         assert len(made.asked) == 6
 
