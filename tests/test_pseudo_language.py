@@ -12,7 +12,7 @@ import pytest
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine, sliced
 from tests.probe.fake_nvml import HOSTS
-from wizard.advise import calibration, compatibility, explain, providers, report, rules
+from wizard.advise import calibration, compatibility, explain, providers, refusals, report, rules
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
 from wizard.advise.formats import FORMATS
@@ -80,8 +80,8 @@ def about(host: Host, facts: ModelFacts, wishes: Wishes) -> Iterator[str]:
         for figure in explain.figures(host, facts, one):
             yield from (figure.name, figure.result, figure.formula)
     for why in advice.rejections:
-        yield from (why.text, why.remedy, report.remedy_words(why.remedy))
-    yield from (refusal.ways for refusal in report.refusals(advice.rejections))
+        yield from (why.text, why.remedy, refusals.remedy_words(why.remedy))
+    yield from (refusal.ways for refusal in refusals.grouped(advice.rejections))
 
 
 def _choice(one: Choice, first: Choice) -> Iterator[str]:
@@ -163,8 +163,8 @@ def test_an_estimate(users: int) -> None:
 
 def test_the_first_way_of_a_remedy_is_read_in_every_language() -> None:
     remedy = compatibility.either("--max-len 8192 --users 2", tr("without {flag}", flag="--release"), "--tp 8")
-    assert report.remedy_wishes(remedy) == {"max_len": 8192, "users": 2}
-    assert report.remedy_wishes(tr("without {flag}", flag="--release")) == {}
+    assert refusals.remedy_wishes(remedy) == {"max_len": 8192, "users": 2}
+    assert refusals.remedy_wishes(tr("without {flag}", flag="--release")) == {}
 
 
 @pytest.mark.parametrize("model", CONFIGS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.values import CHOICE, CPU_HOST, GGUF
 from wizard.advise import report
-from wizard.advise.advice import Choice, Memory, Note, Rejection, Speed, Wishes
+from wizard.advise.advice import Choice, Memory, Note, Speed, Wishes
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -168,59 +168,6 @@ def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> 
     assert sorted(map(id, shown)) == sorted(map(id, choices))
 
 
-def rejection(stack: str, name: str | None, code: str, remedy: str = "--stack vllm", tp: int = 1) -> Rejection:
-    return Rejection(stack, name, tp, 1, code, f"{stack} cannot.", remedy)
-
-
-def test_refusals_are_grouped_by_reason_and_remedy() -> None:
-    found = report.refusals(
-        [
-            rejection("vllm", "fp8", "format"),
-            rejection("vllm", "nvfp4", "format"),
-            rejection("trtllm-llmapi", "fp8", "format"),
-            rejection("trtllm-llmapi", "nvfp4", "format"),
-            rejection("transformers", "int4_awq", "format"),
-            rejection("vllm", "none", "memory", "tp 4", tp=2),
-            rejection("trtllm-llmapi", "none", "memory", "tp 4", tp=2),
-            rejection("vllm", "none", "split", "--tp 1", tp=3),
-            rejection("vllm", "none", "split", "--tp 1", tp=5),
-            rejection("vllm", None, "no-gpu"),
-            rejection("llamacpp", "gguf_q8_0", "memory", "--max-len 512"),
-        ]
-    )
-    assert [one.ways for one in found] == [
-        "vLLM, TensorRT-LLM · FP8, NVFP4; Transformers · INT4 AWQ",
-        "vLLM, TensorRT-LLM · 16 bits with tp 2",
-        "vLLM · 16 bits with tp 3, 16 bits with tp 5",
-        "vLLM",
-        "llama.cpp · Q8_0",
-    ]
-    assert [one.text for one in found][:2] == ["vllm cannot.", "vllm cannot."]
-
-
-@pytest.mark.parametrize(
-    ("remedy", "words", "wished"),
-    [
-        ("--tp 2", "tp 2", {"tp": 2}),
-        ("--max-len 8192", "context 8,192", {"max_len": 8192}),
-        ("--quantization int4_awq --tp 4, or a GPU of ≥ 75 GB", "INT4 AWQ · tp 4, or a GPU of ≥ 75 GB", {
-            "quantization": "int4_awq", "tp": 4}),
-        ("--users 3", "3 users", {"users": 3}),
-        ("--stack vllm, or a newer GPU", "vLLM, or a newer GPU", {"stack": "vllm"}),
-        ("--kv-dtype auto, or fp8", "KV cache auto, or fp8", {"kv_dtype": "auto"}),
-        ("--max-gpus 4", "4 GPUs", {"max_gpus": 4}),
-        ("--gpu-memory-utilization 0.71", "0.71 of the GPU's memory", {"gpu_memory_utilization": 0.71}),
-        ("a GPU of ≥ 48 GB, or --tp 2", "a GPU of ≥ 48 GB, or tp 2", {}),
-        ("float16", "float16", {}),
-        ("--release 24.07, or a newer driver", "release 24.07, or a newer driver", {"release": "24.07"}),
-    ],
-)  # fmt: skip
-def test_remedies_in_words_and_as_wishes(remedy: str, words: str, wished: dict[str, object]) -> None:
-    assert report.remedy_words(remedy) == words
-    assert report.remedy_wishes(remedy) == wished
-    assert set(wished) <= {one.name for one in fields(Wishes)}
-
-
 def test_reasons_are_found_by_their_code() -> None:
     assert report.reason(replace(CHOICE, reasons=(Note("a", "A"), Note("b", "B"))), "b") == "B"
     own = (Note(report.LIMIT, "L"), Note("a", "A"), Note(report.BEHIND, "B"))
@@ -235,3 +182,10 @@ def test_large_numbers_have_commas_for_people() -> None:
     refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
     assert "1,024 tokens of context; 100,000 were" in refused.text
     assert refused.remedy == "--max-len 1024", "a flag can be pasted"
+
+
+def test_the_runner_up_is_the_second_as_they_are_shown_and_says_why() -> None:
+    why = Note(report.BEHIND, "It is slower.")
+    same, other = replace(GPU, tp=2, reasons=(why,)), replace(GPU, quantization="fp8", reasons=(why,))
+    assert report.runner_up((GPU, same, other)) == "Runner-up: vLLM · FP8. It is slower."
+    assert report.runner_up((GPU, replace(other, reasons=()))) == report.runner_up((GPU,)) == report.runner_up(()) == ""

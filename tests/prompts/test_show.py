@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.advise import report
+from wizard.advise import refusals, report
 from wizard.advise.advice import Advice, Memory, Note, Rejection, Speed, Wishes
 from wizard.advise.explain import figures
 from wizard.advise.ranking import advise
@@ -307,7 +307,7 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     assert report.reason(advice.choices[0], report.LIMIT) in said
     assert [f"Or {number}: " in said for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
     assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in said
-    assert said.count("Not possible: ") == len(report.refusals(advice.rejections)) < len(advice.rejections)
+    assert said.count("Not possible: ") == len(refusals.grouped(advice.rejections)) < len(advice.rejections)
     assert max(map(len, text.split("\n"))) <= width
 
 

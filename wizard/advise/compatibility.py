@@ -25,7 +25,7 @@ OR = mark(", or ")
 
 
 def either(*ways: str) -> str:
-    """A remedy of several ways, the easiest first: `wizard.advise.report.remedy_wishes` reads that one."""
+    """A remedy of several ways, the easiest first: `wizard.advise.refusals.remedy_wishes` reads that one."""
     return tr(OR).join(ways)
 
 

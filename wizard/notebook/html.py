@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wizard.advise import calibration, report
+from wizard.advise import calibration, refusals, report
 from wizard.advise.advice import Advice, Choice, Note
 from wizard.advise.calibration import Measurement
 from wizard.advise.explain import Figure
@@ -67,8 +67,7 @@ def advice_html(advice: Advice) -> str:
     """The recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
     choices = report.ordered(advice.choices)
     parts = [_choice(choice, best=not number) for number, choice in enumerate(choices[:SHOWN])]
-    if len(choices) > 1 and (why := report.reason(choices[1], report.BEHIND)):
-        runner = tr("Runner-up: {way}. {why}", way=report.choice_title(choices[1]), why=why)
+    if runner := report.runner_up(choices):
         parts.insert(1, f'<div style="{APART}">{text(runner)}</div>')
     if rest := choices[SHOWN:]:
         more = "".join(_choice(choice, best=False) for choice in rest)
@@ -77,10 +76,10 @@ def advice_html(advice: Advice) -> str:
     if not advice.feasible:
         nothing = tr("Nothing that the wizard knows can serve this model here as asked.")
         parts.append(f"<b>{text(nothing)}</b>")
-    refusals = "".join(_refusal(one) for one in report.refusals(advice.rejections))
-    if refusals and advice.feasible:
-        refusals = _folded(tr("What does not work here"), refusals)
-    return f"<div>{''.join(parts)}{refusals}</div>"
+    refused = "".join(_refusal(one) for one in refusals.grouped(advice.rejections))
+    if refused and advice.feasible:
+        refused = _folded(tr("What does not work here"), refused)
+    return f"<div>{''.join(parts)}{refused}</div>"
 
 
 def choice_html(choice: Choice) -> str:
@@ -105,9 +104,9 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
     return _folded(tr("Or: {way}", way=f"{title} · {pace}" if pace else title), body)
 
 
-def _refusal(one: report.Refusal) -> str:
+def _refusal(one: refusals.Refusal) -> str:
     head = f"<b>{text(tr('Not possible: {ways}', ways=one.ways))}</b>"
-    return f'<div style="{APART}">{head}<br>{text(one.text)}<br>→ {text(report.remedy_words(one.remedy))}</div>'
+    return f'<div style="{APART}">{head}<br>{text(one.text)}<br>→ {text(refusals.remedy_words(one.remedy))}</div>'
 
 
 def _notes(title: str, notes: Sequence[Note]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
-from wizard.advise import report
+from wizard.advise import refusals
 from wizard.advise.advice import Advice, Choice, Wishes
 from wizard.advise.explain import figures
 from wizard.advise.ranking import recommended
@@ -272,7 +272,7 @@ class _Flow:
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
-                self.answers.update(report.remedy_wishes(advice.rejections[0].remedy))
+                self.answers.update(refusals.remedy_wishes(advice.rejections[0].remedy))
             else:
                 self._change()
 

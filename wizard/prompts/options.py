@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from wizard.advise import report
+from wizard.advise import refusals, report
 from wizard.advise.advice import Advice, Choice
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
@@ -28,8 +28,8 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
     if (count := len(choices)) > top:
         options.append((ntr("Show {count} way", "Show all {count} ways", count, count=count), "all"))
     nearest = advice.rejections[0].remedy if not choices and advice.rejections else ""
-    if report.remedy_wishes(nearest):
-        options.append((tr("Take the nearest that works: {way}", way=report.remedy_words(nearest)), "nearest"))
+    if refusals.remedy_wishes(nearest):
+        options.append((tr("Take the nearest that works: {way}", way=refusals.remedy_words(nearest)), "nearest"))
     options.append((tr("Change what you wish for: people, length, format, GPUs ..."), "change"))
     if not pinned:
         options.append((tr("Another model"), "model"))

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO, TypeAlias
 
-from wizard.advise import report
+from wizard.advise import refusals, report
 from wizard.advise.advice import Advice, Choice, Note
 from wizard.advise.calibration import Measurement, rows
 from wizard.advise.explain import Figure
@@ -82,7 +82,8 @@ def advice_text(
             title = f"{report.choice_title(choice)} · {report.choice_room(choice)} · {one_line(choice.release)}"
             parts += ["", fit(tr("Recommended: {way}", way=title), "  ", first=""), choice_text(choice, fit)]
             parts += [figures_text(figures, fit)] if figures else []
-            parts += _runner_up(advice, fit) if top != 1 else []
+            if top != 1 and (second := report.runner_up(advice.choices)):
+                parts.append(fit(second, "  ", first=""))
         else:
             parts += [""] * (number == 2) + [
                 fit(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
@@ -93,9 +94,9 @@ def advice_text(
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
         parts += ["", fit(tr("Nothing that the wizard knows can serve this model here as asked."))]
-    for one in report.refusals(advice.rejections) if top != 1 or not advice.feasible else ():
+    for one in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
         parts += ["", fit(tr("Not possible: {ways}", ways=one.ways), "  ", first="")]
-        remedy = report.remedy_words(one.remedy) if asked else one.remedy
+        remedy = refusals.remedy_words(one.remedy) if asked else one.remedy
         parts += [fit(one.text, "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
@@ -104,14 +105,6 @@ def _row(choice: Choice) -> str:
     """A choice in a line."""
     parts = (report.choice_title(choice), report.pace(choice.speed), report.choice_room(choice))
     return " · ".join(part for part in parts if part)
-
-
-def _runner_up(advice: Advice, fit: Fit) -> list[str]:
-    second = next(iter(report.ordered(advice.choices)[1:]), None)
-    if second is None or not (why := report.reason(second, report.BEHIND)):
-        return []
-    said = tr("Runner-up: {way}. {why}", way=report.choice_title(second), why=why)
-    return [fit(said, "  ", first="")]
 
 
 def choice_text(choice: Choice, fit: Fit = wrapped) -> str:

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.advise import report
+from wizard.advise import refusals, report
 from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.explain import Figure
 from wizard.kernel.errors import WizardError
@@ -203,10 +203,12 @@ class AdviceScreen(StageScreen[Choice]):
         """Give the chosen wish its next value, or the one before."""
         view = self.view
         changed = self._fields[view.field].stepped(view.wishes, view.choice or view.last, by)
-        if changed != view.wishes:
+        pinned = self._fields[view.field].name in self.guide.workshop.pin
+        if changed != view.wishes and not pinned:
             self._what_if(changed, view.choice or view.last)
         elif not self.query("Toast"):  # once, however long the key is held
-            self.notify(tr("There is no further value here."), timeout=2)
+            why = tr("Your facilitator has pinned this.") if pinned else tr("There is no further value here.")
+            self.notify(why, timeout=2)
 
     def action_reset(self) -> None:
         """Take every "what if" back, and go to the first choice."""
@@ -221,7 +223,7 @@ class AdviceScreen(StageScreen[Choice]):
         advice = self.view.advice
         if advice is None or advice.choices or not advice.rejections:
             return {}
-        return report.remedy_wishes(advice.rejections[0].remedy)
+        return refusals.remedy_wishes(advice.rejections[0].remedy)
 
     def action_explain(self) -> None:
         """Every number of the choice, with its formula and its source."""
@@ -236,8 +238,8 @@ class AdviceScreen(StageScreen[Choice]):
 
     def action_refused(self) -> None:
         """Everything that does not work here, with what would help."""
-        found = report.refusals(self.view.advice.rejections if self.view.advice else ())
-        text = "\n\n".join(f"✗ {one.ways}\n{one.text}\n→ {report.remedy_words(one.remedy)}" for one in found)
+        found = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
+        text = "\n\n".join(f"✗ {one.ways}\n{one.text}\n→ {refusals.remedy_words(one.remedy)}" for one in found)
         self.app.push_screen(ReaderScreen(tr("What does not work here"), text))
 
     @work(exclusive=True, group="form")
@@ -373,10 +375,10 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
 
 def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
     yield Content(""), Content("")
-    for one in report.refusals(rejections):
+    for one in refusals.grouped(rejections):
         yield (
             Content.assemble(BAD),
             Content.assemble(
-                (f"{one.ways}: ", "bold"), plain(one.text), "\n", ("→ ", "$accent"), report.remedy_words(one.remedy)
+                (f"{one.ways}: ", "bold"), plain(one.text), "\n", ("→ ", "$accent"), refusals.remedy_words(one.remedy)
             ),
         )
