@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.chain_model import write_chain_model
+from wizard.cli import main
 from wizard.cli.commands import COMMANDS
 from wizard.cli.parser import parser
 from wizard.kernel.errors import EXIT_CODES
@@ -66,6 +67,16 @@ def test_without_a_terminal_the_wizard_says_which_command_to_use() -> None:
     assert done.returncode == 2
     assert "TW-U02" in done.stderr
     assert "up demo --yes" in done.stderr
+
+
+def test_a_machine_that_cannot_be_is_told_before_a_screen_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", "no.such:Driver")  # as in a browser, where the wizard needs no terminal
+    with pytest.raises(SystemExit) as ended:
+        main(["--hardware", "nonsense"])
+    assert ended.value.code == 2
+    assert "TW-P05" in capsys.readouterr().err
 
 
 def test_up_without_a_terminal_and_without_yes_does_not_wait(gguf: str) -> None:

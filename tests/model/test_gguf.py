@@ -92,6 +92,7 @@ def test_a_tensor_type_from_the_future_leaves_the_bytes_unknown(path: Path) -> N
         (tiny(general__type=(STRING, "adapter")).bytes(), "adapter"),
         (tiny(split__count=(U32, 3)).bytes(), "llama-gguf-split"),
         (tiny(general__alignment=(U32, 0)).bytes(), "alignment"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "no tensors"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("k") + b"\x4d\0\0\0" + bytes(9), "type 77"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1 << 40) + bytes(40), "claims"),
     ],

@@ -165,6 +165,25 @@ def test_a_held_port_is_moved_and_said(workspace: Workspace) -> None:
     assert any(str(port) in note for note in plan.notes)
 
 
+def test_what_is_held_or_made_on_this_machine_says_nothing_of_another(workspace: Workspace) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        there = replace(CPU_HOST, source="cpu")
+        plan = build(there, GGUF, CHOICE, workspace, http_port=port)
+        (start,) = steps_of(plan)["start"]
+        assert isinstance(start, Start)
+        assert start.ports == Ports(port, port + 1, port + 2)
+        assert not any("is taken" in note for note in plan.notes)
+    environment = plan.steps[0]
+    for file in environment.done.files:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    assert build(CPU_HOST, GGUF, CHOICE, workspace).steps[0].estimate.download_bytes == 0
+    assert build(there, GGUF, CHOICE, workspace).steps[0].estimate == environment.estimate
+
+
 def test_the_ports_of_the_server_itself_are_kept(workspace: Workspace) -> None:
     ports = Ports(9100, 9101, 9102)
     (start,) = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace, keep_ports=ports))["start"]

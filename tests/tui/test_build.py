@@ -197,7 +197,9 @@ async def test_l_shows_where_the_whole_output_is() -> None:
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
         await pilot.press("l")
         reader = await screen(pilot, ReaderScreen)
-        assert str(WORKSPACE.server("demo").logs / "start.log") in reader._text
+        logs = WORKSPACE.server("demo").logs
+        assert f"Start Triton\n  {logs / 'start.log'}\n" in reader._text
+        assert reader._text.endswith(f"Server's log\n  {logs / 'triton.log'}")
         await pilot.press("c", "escape")
         assert await screen(pilot, BuildScreen) is build
         assert "start.log" in pilot.app.clipboard

@@ -261,6 +261,7 @@ async def test_pinned_wishes_stay_whatever_is_tried() -> None:
         while advice._fields[advice.view.field].name != "users":
             await pilot.press("right")
         await pilot.press("plus")
+        assert [one.message for one in pilot.app._notifications] == ["Your facilitator has pinned this."]
         assert {one.users for one in journey.wished} == {3}
         assert advice.view.wishes == Wishes(users=3)
         await pilot.press("w")

@@ -39,6 +39,7 @@ from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.views.build import Phase
+from wizard.tui.widgets.chrome import key_rows
 
 
 @pytest.mark.parametrize("name", [name for name in vars(JourneyPort) if not name.startswith("_")])
@@ -216,6 +217,7 @@ async def test_a_plan_for_another_machine_is_shown_but_not_carried_out() -> None
         await pilot.pause()
         assert pilot.app.screen is review
         assert "4xH100" in str(review.query_one("#step").render())
+        assert "⏎" not in [row.keys for row in key_rows(review)]
     assert made.runs == 0
 
 

@@ -226,6 +226,7 @@ async def test_a_word_searches_the_hub_and_the_row_under_the_cursor_is_judged() 
             assert word in rows[0]
         assert "fits" not in rows[1]
         assert "Take mist" in rows[2]
+        assert "hub id" in rows[2]
         await pilot.press("down", "enter")
         await screen(pilot, AdviceScreen)
     assert made.read == ["org/mist-gated"]
@@ -306,6 +307,7 @@ async def test_tab_types_the_rest_of_a_path_and_enter_goes_into_folders() -> Non
         await wait_for(pilot, lambda: len(model.view.entries) == 3)
         await pilot.press("tab")
         await wait_for(pilot, lambda: model.view.text == "/data/models/")
+        assert "as a folder or a .gguf file" in shown(model)[0]
         await pilot.pause()
         assert "it has a config.json" in shown(model)[1]
         assert "a model in one file" in shown(model)[2]

@@ -43,7 +43,7 @@ def test_the_machine_is_said_in_two_lines() -> None:
         "✓ Triton can run here with docker or Python 3.11",
     ]
     assert machine(WelcomeView(CPU_HOST)) == [
-        "no NVIDIA GPU · AMD EPYC 7B13 64-Core Processor, 2 cores · 21.3 GiB free",
+        "no NVIDIA GPU · AMD EPYC 7B13 64-Core Processor, 2 cores · 21.3 GiB RAM free",
         "✓ Triton can run here with Python 3.11",
     ]
     assert machine(WelcomeView(NO_PYTHON))[1].startswith("✗ No Python")

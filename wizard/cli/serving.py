@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.again import again, same
-from wizard.cli.stages import make_plan, print_json, wishes_given, workspace_of
+from wizard.cli.stages import host_of, make_plan, print_json, wishes_given, workspace_of
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr
@@ -47,6 +47,8 @@ def wizard(arguments: argparse.Namespace) -> int:
         )
     answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
     answers = pinned_answers(arguments, answers)
+    if arguments.hardware:
+        host_of(arguments)  # what is wrong with a flag is told before a screen is shown
     options = {"hardware": arguments.hardware, "offline": arguments.offline, **workshop_options(arguments)}
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts

@@ -139,6 +139,8 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
         if not partial:
             raise _truncated(where, str(error)) from error
     _refuse_parts(metadata, where)
+    if tensors is not None and not tensors.all:
+        raise refused(where, tr("it holds no tensors"))
     tokens = metadata.pop(_TOKENS, None)
     known = FILE_TYPES.get(file_type) if isinstance(file_type := metadata.get("general.file_type"), int) else None
     return Header(

@@ -80,11 +80,12 @@ def build(
     facts, other = as_chosen(facts, choice)
     _check(facts, choice, workspace, options)
     server = workspace.server(name or suggest_name(facts.ref))
-    ports, moved = _ports(http_port, keep_ports)
+    here = host.source == "this machine"
+    ports, moved = _ports(http_port, keep_ports, here=here)
     runtime = runtime_of(host, choice, workspace, server)
     steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options)
     plan = _plan(host, facts, choice, runtime, steps, (*other, *moved))
-    if host.source == "this machine":
+    if here:
         _check_token(plan)
         _check_disks(plan, workspace.root, runtime)
     return plan
@@ -99,7 +100,7 @@ def _plan(
         model=runtime.server.name,
         facts=facts,
         choice=choice,
-        steps=tuple(map(_remaining, steps)),
+        steps=tuple(map(_remaining, steps)) if host.source == "this machine" else steps,
         notes=(*runtime.notes, *notes, *_gate(facts), *remote_code.notes(facts, choice)),
         host=host.source,
         machine=machine(host, choice),
@@ -192,11 +193,13 @@ def _there(step: Step) -> bool:
     return bool(step.done.files) and all(Path(file).exists() for file in step.done.files)
 
 
-def _ports(http_port: int | None, keep: Ports | None) -> tuple[Ports, list[str]]:
+def _ports(http_port: int | None, keep: Ports | None, *, here: bool) -> tuple[Ports, list[str]]:
+    """The ports, and what is to be said of them: who holds one ``here`` says nothing of another machine."""
     if keep is not None and http_port in (None, keep.http):
         return keep, []
     first = http_port or Ports().http
-    return free(Ports(first, first + 1, first + 2))
+    wanted = Ports(first, first + 1, first + 2)
+    return free(wanted) if here else (wanted, [])
 
 
 def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:

@@ -213,9 +213,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def action_logs(self) -> None:
         """Say where the whole output is."""
-        files = "\n".join(f"{self._logs / step.id}.log   {step.title}" for step in self.run.plan.steps)
-        last = tr("{path}   the server", path=self._logs / "triton.log")
-        self.app.push_screen(ReaderScreen(tr("The whole output of each step"), f"{files}\n{last}"))
+        files = [(step.title, f"{step.id}.log") for step in self.run.plan.steps]
+        said = [f"{title}\n  {self._logs / file}" for title, file in (*files, (tr("Server's log"), "triton.log"))]
+        self.app.push_screen(ReaderScreen(tr("The whole output of each step"), "\n".join(said)))
 
     def action_copy_diagnosis(self) -> None:
         """Copy what there is to know of the failure."""

@@ -80,7 +80,7 @@ class ReviewScreen(StageScreen[Plan]):
             Static(id="what", classes="heading"),
             Static(id="cost", classes="subheading"),
             ErrorPanel(),
-            Container(Picker(id="steps"), details, classes="master-detail"),
+            Container(Picker(id="steps", chooses=False), details, classes="master-detail"),
         )
 
     def on_mount(self) -> None:

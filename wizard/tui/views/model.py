@@ -136,7 +136,10 @@ def content(row: Row, view: ModelView) -> Content:
         return Content.assemble(
             (tr("Take {model}", model=one_line(row)), "bold $accent"),
             "\n",
-            (tr("as a hub id, a folder or a .gguf file"), "$text-muted"),
+            (
+                tr("as a folder or a .gguf file") if is_path(row) else tr("as a hub id, a folder or a .gguf file"),
+                "$text-muted",
+            ),
         )
     if isinstance(row, Entry):
         return Content.assemble((one_line(row.path), "bold"), f"  {tr(KINDS[row.kind])}")

@@ -168,7 +168,7 @@ def _parts(host: Host) -> Sequence[str]:
         return [*map(one_line, gpus), driver]
     model = one_line(host.cpu.model or host.cpu.architecture)
     cpu = ntr("{model}, {count} core", "{model}, {count} cores", host.cpu.cores, model=model, count=host.cpu.cores)
-    return [tr("no NVIDIA GPU"), cpu, tr("{size} free", size=size(host.memory_available_bytes))]
+    return [tr("no NVIDIA GPU"), cpu, tr("{size} RAM free", size=size(host.memory_available_bytes))]
 
 
 def _can(host: Host) -> str:

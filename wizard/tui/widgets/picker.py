@@ -31,8 +31,10 @@ class Picker(OptionList):
         Binding("enter", "select", mark("Choose"), id="picker.select", key_display="⏎"),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None, chooses: bool = True) -> None:
+        """With ``chooses`` off the cursor is all: Enter takes no row."""
         super().__init__(id=id, markup=False)
+        self._chooses = chooses
         self._rows: tuple[Content, ...] = ()
         self._pointed: int | None = None
         self.moved = False
@@ -62,7 +64,7 @@ class Picker(OptionList):
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """There must be something to move to, or to choose."""
         least = {"cursor_up": 2, "cursor_down": 2, "select": 1}
-        return self.option_count >= least.get(action, 0)
+        return self.option_count >= least.get(action, 0) and (self._chooses or action != "select")
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the rows need; Textual cannot wrap them into no columns at all (a terminal of 10 × 3)."""
