@@ -11,8 +11,6 @@ from wizard.kernel import language
 
 KEEP = {
     "PATH",
-    "LANG",
-    "LC_ALL",
     "TMPDIR",
     "VIRTUAL_ENV",
     "PYTEST_XDIST_WORKER",
@@ -44,6 +42,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the discard port: nothing listens there
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("LANG", "C.UTF-8")
     language.use("en")
     cwd = home / "cwd"
     cwd.mkdir()

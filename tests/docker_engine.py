@@ -48,7 +48,7 @@ CHANGES = (
     "ENV PYTHONHOME=/usr",
 )
 """What an image says beside its files."""
-STARTS_S = 60.0
+STARTS_S = 120.0
 FIRST_PORT = 8600
 """For servers in containers: Triton's own ports are taken by other tests that run at the same time."""
 FAKE_HOOK = """#!/bin/sh
@@ -114,7 +114,7 @@ def engine(*, gpus: bool = True) -> Iterator[str]:
             if left:
                 docker(address, "rm", "--force", *left)
             process.terminate()
-            process.wait(30)
+            process.wait(120)
             shutil.rmtree(folder, ignore_errors=True)
 
 

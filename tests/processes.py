@@ -6,6 +6,9 @@ import os
 import select
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from wizard.kernel import proctable
 
 SECONDS = 60
 """Bounds a wait in vain."""
@@ -19,6 +22,13 @@ def opened(pids: Iterable[int]) -> Iterator[list[int]]:
         for process in processes:
             stack.callback(os.close, process)
         yield processes
+
+
+def of_step(workspace: Path, number: int) -> list[proctable.Process]:
+    """The processes of the step that runs, once they are so many: one that has just begun has no environment yet."""
+    while len(found := proctable.marked(proctable.STEP_MARK, str(workspace))) < number:
+        pass  # the test's own time limit ends it
+    return found
 
 
 def over(processes: list[int]) -> bool:

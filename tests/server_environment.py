@@ -9,7 +9,6 @@ import http.client
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import reserved
 from wizard.catalog import profiles
 from wizard.plan.plan import Ports
 from wizard.repository.repository import Repository
@@ -28,6 +28,8 @@ LISTENS = "Started Metrics Service"
 """Triton 2.51.0 logs this last, when all models are loaded and all ports are open."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+SECONDS = 60
+"""Bounds a wait in vain."""
 
 
 def server_environment() -> Path:
@@ -69,7 +71,7 @@ class RunningTriton:
 
     def status(self, path: str) -> int:
         """HTTP status of GET ``path``; 0 if nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports.http, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports.http, timeout=SECONDS)
         try:
             connection.request("GET", path)
             return connection.getresponse().status
@@ -81,7 +83,7 @@ class RunningTriton:
     def logged(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def wait_for_log(self, condition: Callable[[str], bool], seconds: float = 20) -> str:
+    def wait_for_log(self, condition: Callable[[str], bool], seconds: float = SECONDS) -> str:
         """Wait until ``condition`` is true of the log, and return that; fails after ``seconds``."""
         with self.written:
             assert self.written.wait_for(lambda: condition(self.logged()), seconds), self.logged()[-4000:]
@@ -103,42 +105,43 @@ def running_triton(
     """
     environment = environment or server_environment()
     packages, libraries, version = _python(environment)
-    ports = _free_ports()
     log = scratch / "triton.log"
-    memory = f"test-{os.getpid()}-{ports.http}-"
-    command = [
-        *(str(packages / "pytriton/tritonserver/bin/tritonserver"), f"--model-repository={repository}"),
-        *(f"--backend-directory={_backends(packages, version, scratch)}", "--disable-auto-complete-config"),
-        *("--http-address=127.0.0.1", f"--http-port={ports.http}"),
-        *("--grpc-address=127.0.0.1", f"--grpc-port={ports.grpc}"),
-        *("--metrics-address=127.0.0.1", f"--metrics-port={ports.metrics}"),
-        *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name={memory}"),
-        *options,
-    ]
-    library = f"{packages / 'nvidia_pytriton.libs'}:{libraries}"
-    env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
-    process = subprocess.Popen(
-        command,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    server = RunningTriton(process, ports, log, threading.Condition())
-    log.touch()
-    reader = threading.Thread(target=_copy, args=(server,))
-    reader.start()
-    try:
-        if ready:
-            server.wait_for_log(lambda text: LISTENS in text or process.poll() is not None, 90)
-            assert server.status("/v2/health/ready") == 200, server.logged()
-        yield server
-    finally:
-        _stop(process)
-        reader.join()
-        for left in Path("/dev/shm").glob(f"{memory}*"):  # a server that was killed leaves them behind
-            left.unlink(missing_ok=True)
+    with reserved() as port:
+        ports = Ports(port, port + 1, port + 2)
+        memory = f"test-{os.getpid()}-{ports.http}-"
+        command = [
+            *(str(packages / "pytriton/tritonserver/bin/tritonserver"), f"--model-repository={repository}"),
+            *(f"--backend-directory={_backends(packages, version, scratch)}", "--disable-auto-complete-config"),
+            *("--http-address=127.0.0.1", f"--http-port={ports.http}"),
+            *("--grpc-address=127.0.0.1", f"--grpc-port={ports.grpc}"),
+            *("--metrics-address=127.0.0.1", f"--metrics-port={ports.metrics}"),
+            *("--exit-timeout-secs=5", f"--backend-config=python,shm-region-prefix-name={memory}"),
+            *options,
+        ]
+        library = f"{packages / 'nvidia_pytriton.libs'}:{libraries}"
+        env = {**os.environ, "LD_LIBRARY_PATH": library, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
+        process = subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        server = RunningTriton(process, ports, log, threading.Condition())
+        log.touch()
+        reader = threading.Thread(target=_copy, args=(server,))
+        reader.start()
+        try:
+            if ready:
+                server.wait_for_log(lambda text: LISTENS in text or process.poll() is not None, 2 * SECONDS)
+                assert server.status("/v2/health/ready") == 200, server.logged()
+            yield server
+        finally:
+            _stop(process)
+            reader.join()
+            for left in Path("/dev/shm").glob(f"{memory}*"):  # a server that was killed leaves them behind
+                left.unlink(missing_ok=True)
 
 
 def write(repository: Repository, root: Path) -> Path:
@@ -192,11 +195,3 @@ def _backends(packages: Path, version: str, scratch: Path) -> Path:
         shutil.copy2(source / "backends/python" / file, backend)
     shutil.copy2(source / "python_backend_stubs" / version / "triton_python_backend_stub", backend)
     return backend.parent
-
-
-def _free_ports() -> Ports:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return Ports(*(each.getsockname()[1] for each in sockets))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ import pytest
 
 from tests.chain_model import CHAT, write_chain_model
 from tests.chat.fake_openai import FakeOpenAI, serving
-from tests.server_environment import RunningTriton, running_triton, write
+from tests.server_environment import SECONDS, RunningTriton, running_triton, write
 from tests.values import CHOICE
 from wizard.model.facts import Gate, ModelFacts
 from wizard.repository.llamacpp import repository
@@ -40,13 +41,13 @@ class Served:
 
     def requests(self, model: str) -> int:
         """How many requests the model has taken so far; Triton counts one when the model's ``execute`` has it."""
-        with urlopen(f"{self.triton.url}/v2/models/{model}/stats", timeout=20) as answer:
+        with urlopen(f"{self.triton.url}/v2/models/{model}/stats", timeout=SECONDS) as answer:
             count: int = json.load(answer)["model_stats"][0]["execution_count"]
         return count
 
     def wait_for_requests(self, model: str, count: int) -> None:
-        """Wait until the model has taken ``count`` requests; fails after 20 seconds. Every look asks the server."""
-        deadline = time.monotonic() + 20
+        """Wait until the model has taken ``count`` requests; every look asks the server."""
+        deadline = time.monotonic() + SECONDS
         while self.requests(model) < count:
             assert time.monotonic() < deadline, f"{model} never took {count} requests\n{self.triton.logged()[-4000:]}"
 
@@ -77,3 +78,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def fake() -> Iterator[FakeOpenAI]:
     with serving(FakeOpenAI()) as one:
         yield one
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that is taken, so that nobody else gets it, and on which nobody listens."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]

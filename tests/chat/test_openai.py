@@ -170,7 +170,7 @@ async def test_closing_hangs_up(fake: FakeOpenAI) -> None:
     fake.endless = True
     async with aclosing(answer(at(fake.url), asked())) as chunks:
         await chunks.__anext__()
-    assert fake.hung_up.wait(20)
+    assert fake.hung_up.wait(60)
 
 
 def test_the_model_is_found(fake: FakeOpenAI) -> None:
@@ -231,7 +231,7 @@ async def test_a_kept_alive_refusal_ends_where_it_says() -> None:
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(ServerError, match="no way") as caught:
-            await asyncio.wait_for(only(f"http://127.0.0.1:{port}/v1"), 20)
+            await asyncio.wait_for(only(f"http://127.0.0.1:{port}/v1"), 60)
     assert caught.value.code == "TW-C04"
 
 
@@ -245,7 +245,7 @@ async def test_a_length_that_is_wrong(length: str, code: str) -> None:
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(ServerError) as caught:
-            await asyncio.wait_for(only(f"http://127.0.0.1:{port}/v1"), 20)
+            await asyncio.wait_for(only(f"http://127.0.0.1:{port}/v1"), 60)
     assert caught.value.code == code
 
 
@@ -256,9 +256,9 @@ def test_a_list_of_models_that_no_parser_takes(fake: FakeOpenAI) -> None:
     assert caught.value.code == "TW-C14"
 
 
-def test_nobody_answers(unused_tcp_port: int) -> None:
+def test_nobody_answers(silent_port: int) -> None:
     with pytest.raises(ServerError) as caught:
-        at(f"http://127.0.0.1:{unused_tcp_port}")
+        at(f"http://127.0.0.1:{silent_port}")
     assert caught.value.code == "TW-C01"
 
 

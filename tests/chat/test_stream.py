@@ -282,7 +282,7 @@ async def test_the_models_process_is_killed_and_triton_lives_on(tmp_path: Path, 
             [chunk async for chunk in chunks]
         # Most times Triton lives on; now and then it falls with the process that it asked (seen with 2.51.0).
         if caught.value.code == "TW-C03":
-            assert triton.process.wait(10) != 0
+            assert triton.process.wait(60) != 0
             return
         assert caught.value.code == "TW-C11"
         assert "triton-wizard up chain" in caught.value.todo

@@ -116,9 +116,9 @@ def test_a_model_that_is_not_served(served: Served, name: str) -> None:
     assert caught.value.code == "TW-C02"
 
 
-def test_nobody_answers(unused_tcp_port: int) -> None:
+def test_nobody_answers(silent_port: int) -> None:
     with pytest.raises(ServerError) as caught:
-        served_model(f"http://127.0.0.1:{unused_tcp_port}", "m")
+        served_model(f"http://127.0.0.1:{silent_port}", "m")
     assert caught.value.code == "TW-C01"
 
 

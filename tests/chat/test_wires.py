@@ -244,7 +244,7 @@ async def test_no_request_stays_in_flight_after_a_chat_was_stopped(tmp_path: Pat
             await chunks.__anext__()
         triton.wait_for_log(lambda text: "FakeEngine tensorrt_llm cancelled" in text)
         triton.process.terminate()
-        triton.process.wait(30)
+        triton.process.wait(60)
         # Through the ensemble itself the server says this when its exit timeout is over (measured, 2.51.0).
         assert not re.search("Timeout 0: .* in-flight inferences", triton.logged())
 

@@ -35,7 +35,7 @@ class Wizard:
             stdin=subprocess.DEVNULL if text is None else None,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=600,
             check=False,
         )
         assert done.returncode == status, (

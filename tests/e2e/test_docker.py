@@ -99,7 +99,7 @@ async def reached(made: Plan) -> list[Event]:
 
 
 def fetched(request: urllib.request.Request) -> dict[str, str]:
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         data: dict[str, str] = json.load(answer)
     return data
 
@@ -118,7 +118,7 @@ def serving(runtime: Docker, tmp_path: Path) -> tuple[Step, ...]:
     files = (RepositoryFile("test/config.pbtxt", config), RepositoryFile("test/1/model.py", FAKE_MODEL))
     write = repository_step(runtime, Repository(files), "A stand-in.")
     ports, _ = free(Ports(FIRST_PORT, FIRST_PORT + 1, FIRST_PORT + 2))
-    return (*runtime.prepare(), write, *serve_steps(runtime.start("test", ports, "made"), 60))
+    return (*runtime.prepare(), write, *serve_steps(runtime.start("test", ports, "made"), 240))
 
 
 async def test_a_whole_journey(address: str, runtime: Docker, tmp_path: Path) -> None:

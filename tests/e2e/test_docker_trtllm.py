@@ -26,6 +26,7 @@ from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_n
 from tests.e2e import fake_trtllm
 from tests.e2e.test_docker import IMAGE, events, ours, said
 from tests.plan.trtllm_values import LLAMA, choice
+from tests.ports import reserved
 from wizard.advise.advice import Choice
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer, described
@@ -125,7 +126,7 @@ def outcomes(found: list[Event]) -> dict[str, str]:
 
 
 def asked(url: str, **body: object) -> str:
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode()), timeout=30) as response:
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode()), timeout=60) as response:
         return str(json.load(response)["text_output"])
 
 
@@ -253,10 +254,16 @@ async def test_a_disk_that_fills_during_a_step(address: str, facts: ModelFacts, 
     await stop(server_of(made))
 
 
-async def test_a_name_and_a_port_that_somebody_took_meanwhile(address: str, facts: ModelFacts, tmp_path: Path) -> None:
-    with socket.socket() as any_port:  # one that no other test asks for
-        any_port.bind(("127.0.0.1", 0))
-        port = any_port.getsockname()[1]
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One that no other test asks for."""
+    with reserved() as first:
+        yield first
+
+
+async def test_a_name_and_a_port_that_somebody_took_meanwhile(
+    address: str, facts: ModelFacts, tmp_path: Path, port: int
+) -> None:
     made = plan(facts, tmp_path / "work", port=port)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.container

@@ -93,7 +93,7 @@ def plan(facts: ModelFacts, tmp_path: Path, choice: Choice = IN_IMAGE) -> Plan:
 
 def streamed(url: str, **body: object) -> list[dict[str, object]]:
     request = urllib.request.Request(url, json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=30) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return [json.loads(line[5:]) for line in response.read().splitlines() if line.startswith(b"data:")]
 
 

@@ -34,7 +34,7 @@ from wizard.model.facts import ChatFormat
 from wizard.repository.front import repository
 from wizard.serve.endpoint import Endpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
 
 HERE = Path(__file__).parent
 TYPES: dict[type, tuple[str, Any]] = {
@@ -81,7 +81,7 @@ class Served:
     def post(self, path: str, **inputs: Any) -> bytes:
         request = urllib.request.Request(f"{self.triton.url}/v2/models/demo/{path}", json.dumps(inputs).encode())
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return bytes(answer.read())
         except urllib.error.HTTPError as error:
             return error.read()
@@ -138,7 +138,7 @@ async def ask(client: grpc_aio.InferenceServerClient, **values: Any) -> list[tup
     return said
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Wait for something that nobody announces."""
     limit = threading.Event()
     timer = threading.Timer(seconds, limit.set)
@@ -252,7 +252,7 @@ def test_cancelling_reaches_the_engine(served: Served) -> None:
         first: queue.SimpleQueue[Any] = queue.SimpleQueue()
         client.start_stream(lambda result, error: first.put((result, error)))
         client.async_stream_infer("demo", inputs(text_input="endless", max_tokens=10**8))
-        assert first.get(timeout=20)[1] is None
+        assert first.get(timeout=60)[1] is None
         client.stop_stream(cancel_requests=True)
     asked = next(one["ask"] for one in served.messages() if one.get("ask", {}).get("text") == "endless")
     wait_until(lambda: {"cancel": asked["id"]} in served.messages())
@@ -294,7 +294,7 @@ def test_death_of_the_engine_ends_what_runs_and_is_said_from_then_on(tmp_path: P
         assert "error" in json.loads(served.post("generate", text_input="hello", stream=False))
         assert served.triton.process.poll() is None
         served.triton.process.send_signal(signal.SIGTERM)
-        assert served.triton.process.wait(20) in ENDED
+        assert served.triton.process.wait(60) in ENDED
 
 
 def test_a_server_that_is_stopped_ends_the_engine_and_its_children(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_server_that_is_stopped_ends_the_engine_and_its_children(tmp_path: Pat
         members = [row.pid for row in proctable.group_members(served.engine)]
         assert len(members) == 2
         served.triton.process.send_signal(signal.SIGTERM)
-        assert served.triton.process.wait(20) in ENDED
+        assert served.triton.process.wait(60) in ENDED
         wait_until(lambda: not proctable.group_members(served.engine))
 
 
@@ -346,5 +346,5 @@ def test_a_server_that_is_stopped_while_the_engine_loads_ends_it(tmp_path: Path)
         served.triton.wait_for_log(lambda text: "loading the weights" in text)
         engine = served.engine
         served.triton.process.send_signal(signal.SIGTERM)
-        served.triton.process.wait(20)
+        served.triton.process.wait(60)
         wait_until(lambda: not proctable.group_members(engine))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -15,17 +14,18 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Wizard, until
+from tests.ports import reserved
 from wizard.kernel import proctable
 from wizard.probe.ports import choose
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
 
 STEPS = ["environment", "model", "repository", "start", "ready", "question"]
 
 
 def get(url: str, data: dict[str, Any] | None = None) -> bytes:
     body = None if data is None else json.dumps(data).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=60) as answer:
         read: bytes = answer.read()
         return read
 
@@ -151,19 +151,8 @@ def test_questions_from_a_pipe_are_answered_one_by_one(wizard: Wizard) -> None:
     assert "vLLM" in answers
 
 
-def hold(holder: socket.socket) -> int:
-    """Listen on a free port that no client gets (Linux gives them 32768 and up): later plans begin beside it."""
-    for port in range(20_000, 30_000, 10):
-        with contextlib.suppress(OSError):
-            holder.bind(("127.0.0.1", port))
-            holder.listen()
-            return port
-    raise OSError("no port is free")
-
-
 def test_a_held_port_is_moved_and_said(wizard: Wizard) -> None:
-    with socket.socket() as holder:
-        port = hold(holder)
+    with reserved() as port, socket.create_server(("127.0.0.1", port)):
         plan = json.loads(wizard.run("plan", "demo", "--json", "--http-port", str(port)))
         assert any(str(port) in note for note in plan["notes"])
         events = wizard.up("--http-port", str(port))

@@ -34,7 +34,7 @@ def ready(repository: Path, scratch: Path) -> set[str]:
     with running_triton(repository, scratch, ready=False, options=["--exit-on-error=false"]) as server:
         server.wait_for_log(lambda text: LISTENS in text or server.process.poll() is not None, 120)
         request = urllib.request.Request(f"{server.url}/v2/repository/index", b"{}", method="POST")
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return {row["name"] for row in json.load(answer) if row.get("state") == "READY"}
 
 
@@ -74,7 +74,7 @@ def test_what_keeps_the_server_waiting_is_an_error(name: str, tmp_path: Path) ->
     root = broken.write(tmp_path / "repository", {name: NEVER_READY[name]})
     assert loads(root) == set()
     with running_triton(root, tmp_path, ready=False) as server:
-        log = server.wait_for_log(lambda text: "Failed to preinitialize" in text or "std::invalid_argument" in text, 60)
+        log = server.wait_for_log(lambda text: "Failed to preinitialize" in text or "std::invalid_argument" in text)
         assert LISTENS not in log
         assert server.status("/v2/health/live") == 0
 

@@ -21,7 +21,7 @@ from wizard.plan.options import Options
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.stacks.transformers import beside
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
 
 FAKE_ENGINE = Path(__file__).parent / "fake_engine.py"
 
@@ -35,7 +35,7 @@ def put(files: dict[str, str], folder: Path) -> None:
 
 def ask(triton: RunningTriton, model: str) -> dict[str, Any]:
     body = json.dumps({"text_input": "hello", "max_tokens": 3, "stream": False}).encode()
-    with urllib.request.urlopen(f"{triton.url}/v2/models/{model}/generate", body, timeout=30) as response:
+    with urllib.request.urlopen(f"{triton.url}/v2/models/{model}/generate", body, timeout=60) as response:
         found: dict[str, Any] = json.load(response)
     return found
 

@@ -14,7 +14,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.secrets import SECRET_VARIABLES
 from wizard.serve.find import endpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
 
 VALUES = {"HF_TOKEN": "hf_" + "SweptAway" * 4, "NVIDIA_API_KEY": "nvapi-" + "SweptAway" * 4}
 """By their shape as well as by their name; all others by their name alone."""
@@ -65,5 +65,5 @@ def test_a_whole_journey(wizard: Wizard, monkeypatch: pytest.MonkeyPatch) -> Non
         assert proctable.SERVER_MARK.encode() in environ
         swept(f"environment of {row.pid}", environ)
         swept(f"arguments of {row.pid}", Path(f"/proc/{row.pid}/cmdline").read_bytes())
-    with urllib.request.urlopen(f"{served.http}/v2/models/demo/config", timeout=10) as answer:
+    with urllib.request.urlopen(f"{served.http}/v2/models/demo/config", timeout=60) as answer:
         swept("the model's description", answer.read())

@@ -22,7 +22,7 @@ from tests.processes import opened, over
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.xdist_group("journey"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
 ]
 DETACH = "\x02d"

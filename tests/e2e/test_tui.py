@@ -34,7 +34,7 @@ from wizard.tui.app import WizardApp
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.modal import AskScreen
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
 
 
 async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_killed(wizard: Wizard) -> None:

@@ -15,7 +15,7 @@ from tests.tui.web_server import served
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.xdist_group("journey"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(program() is None, reason="no chromium on PATH"),
 ]
 

@@ -64,7 +64,7 @@ def test_an_interrupt_at_any_time_does_not_hang() -> None:
     assert main == threading.get_ident()
 
     def interrupt() -> None:
-        entered.wait(20)
+        entered.wait(60)
         signal.pthread_kill(main, signal.SIGINT)
 
     for _ in range(20):

@@ -33,7 +33,7 @@ class Kernel:
         """What a cell sends to the front end, until it is done."""
         ident = self.client.execute(code)
         while True:
-            message = self.client.get_iopub_msg(timeout=30)
+            message = self.client.get_iopub_msg(timeout=60)
             if message["parent_header"].get("msg_id") != ident:
                 continue
             if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
@@ -57,7 +57,7 @@ class Kernel:
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[Kernel]:
-    manager, client = start_new_kernel(env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, startup_timeout=60)
+    manager, client = start_new_kernel(env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, startup_timeout=120)
     one = Kernel(manager, client)
     try:
         assert one.shows(PREPARE.format(notes=str(tmp_path / "notes"), workspace=str(tmp_path / "ws"))) == []

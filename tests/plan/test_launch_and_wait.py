@@ -51,7 +51,7 @@ def test_it_lives_as_long_as_the_ranks_and_hands_a_stop_on(tmp_path: Path, numbe
     assert process.poll() is None
     process.send_signal(number)
     assert f"stopped by {int(number)}" in lines(process, "")
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_it_lives_as_long_as_the_ranks_and_hands_a_stop_on(tmp_path: Path, numbe
 )
 def test_the_ranks_end_is_its_own(tmp_path: Path, rank: str, status: int) -> None:
     process = started(tmp_path, rank)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == status
 
 

@@ -36,6 +36,7 @@ def test_this_machine_is_described(tmp_path: Path) -> None:
     assert text(host).startswith("machine     this machine\n")
 
 
+@pytest.mark.xdist_group("journey")  # whose servers take Triton's own ports, and are looked for there
 def test_a_port_of_triton_that_somebody_holds_is_listed(quiet: Path) -> None:
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

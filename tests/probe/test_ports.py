@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.ports import reserved
 from wizard.kernel.errors import HostError
 from wizard.probe.ports import choose, is_free
 
 
 @pytest.fixture
 def held() -> Iterator[int]:
-    """A port that somebody listens on."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        yield server.getsockname()[1]
+    """A port that somebody listens on; those after it are free."""
+    with reserved() as port, socket.create_server(("127.0.0.1", port)):
+        yield port
 
 
 def test_a_held_port_is_not_free_and_freed_it_is(held: int) -> None:
@@ -25,26 +24,23 @@ def test_a_held_port_is_not_free_and_freed_it_is(held: int) -> None:
 
 
 def test_a_port_held_on_all_addresses_is_not_free() -> None:
-    with socket.socket() as server:
-        server.bind(("0.0.0.0", 0))
-        server.listen()
-        port = server.getsockname()[1]
-        assert not is_free(port)
-    assert is_free(port)
+    with reserved() as port:
+        with socket.create_server(("0.0.0.0", port)):
+            assert not is_free(port)
+        assert is_free(port)
 
 
 def test_a_port_with_fading_connections_is_free() -> None:
     """TIME_WAIT of an earlier server must not move the port."""
-    with socket.socket() as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        port = server.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port)) as client:
+    with reserved() as port:
+        with (
+            socket.create_server(("127.0.0.1", port)) as server,
+            socket.create_connection(("127.0.0.1", port)) as client,
+        ):
             accepted, _ = server.accept()
             accepted.close()  # closed here first, so the server's side is what fades
             assert client.recv(1) == b""
-    assert is_free(port)
+        assert is_free(port)
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**9])

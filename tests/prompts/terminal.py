@@ -33,7 +33,7 @@ class Terminal:
     def __init__(self, *arguments: str, size: tuple[int, int] = (24, 80), **variables: str) -> None:
         program, *rest = command(*arguments)
         self.child = pexpect.spawn(
-            program, rest, env=environment(**variables), dimensions=size, encoding="utf-8", timeout=20
+            program, rest, env=environment(**variables), dimensions=size, encoding="utf-8", timeout=60
         )
         self.child.delaybeforesend = None
 

@@ -53,7 +53,7 @@ def test_it_goes_on_until_ctrl_c(json_output: bool) -> None:
         assert child.stdout is not None
         first = child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=30)
+        _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "Traceback" not in err
     if json_output:

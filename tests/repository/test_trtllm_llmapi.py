@@ -101,7 +101,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTriton]:
 
 def ask(server: RunningTriton, way: str, **question: object) -> bytes:
     request = urllib.request.Request(f"{server.url}/v2/models/demo/{way}", json.dumps(question).encode())
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         read: bytes = answer.read()
         return read
 

@@ -27,7 +27,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def ask(server: RunningTriton, path: str, **question: object) -> bytes:
     url = f"{server.url}/v2/models/{path}"
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(question).encode()), timeout=30) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(question).encode()), timeout=60) as answer:
         read: bytes = answer.read()
         return read
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,13 @@ from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.measured import READERS, measure, read
 
+HOLDS = """
+import os, sys
+held = b"x" * (64 << 20)
+os.fork()
+print("here", flush=True)
+sys.stdin.read()
+"""
 LOGS = Path(__file__).parents[1] / "cases" / "engine-logs"
 
 KNOWN: list[tuple[str, str, dict[str, float]]] = [
@@ -210,11 +218,19 @@ def test_a_secret_in_a_line_is_not_kept() -> None:
 
 
 def test_on_the_cpu_what_the_processes_hold_beside_the_cache_is_the_server() -> None:
-    """The process group of this test stands for the server's."""
-    endpoint = Endpoint("demo", "demo", "127.0.0.1", Ports(), os.getpgrp(), "", "")
-    found = measure(endpoint, "llamacpp", lines("llamacpp-2026"))
-    held = sum(proctable.memory(row.pid) or 0 for row in proctable.group_members(os.getpgrp()))
-    assert found.runtime_bytes == pytest.approx(held - 10 * MIB, rel=0.1)
+    """A process that holds 64 MiB and its child stand for the server's."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as server:
+        assert server.stdout
+        assert server.stdout.readline() + server.stdout.readline() == b"here\nhere\n"
+        endpoint = Endpoint("demo", "demo", "127.0.0.1", Ports(), server.pid, "", "")
+        found = measure(endpoint, "llamacpp", lines("llamacpp-2026"))
+        held = [proctable.memory(row.pid) or 0 for row in proctable.group_members(server.pid)]
+        server.communicate()
+    assert len(held) == 2
+    assert sum(held) > 64 * MIB
+    assert found.runtime_bytes == pytest.approx(sum(held) - 10 * MIB, rel=0.1)
     assert measure(endpoint, "llamacpp", []).runtime_bytes is None
     assert measure(endpoint, "vllm", lines("vllm-0.26")) == read("vllm", lines("vllm-0.26"))
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import itertools
 import json
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,7 +198,7 @@ class Browser:
         """What the page's terminal shows."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
-    async def sees(self, *texts: str, seconds: float = 30) -> None:
+    async def sees(self, *texts: str, seconds: float = 60) -> None:
         """Wait until the terminal shows all of ``texts``; ``seconds`` only bounds a wait in vain."""
 
         try:
@@ -210,10 +212,12 @@ class Browser:
             self._changed.clear()
             await self._changed.wait()
 
-    async def loads(self, script: str, *, seconds: float = 30) -> None:
-        """Wait until a piece of JavaScript is true."""
-        for _ in range(int(seconds * 20)):
-            if await self.run(script):
-                return
+    async def loads(self, script: str, *, seconds: float = 60) -> None:
+        """Wait until a piece of JavaScript is true; between two pages there is none to ask."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(RuntimeError):
+                if await self.run(script):
+                    return
             await asyncio.sleep(0.05)
         raise AssertionError(f"{script} never became true:\n{self.shown}\n{self.problems}")

@@ -13,7 +13,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from tests.processes import SECONDS, opened, over
+from tests.processes import SECONDS, of_step, opened, over
 from wizard.kernel import proctable
 from wizard.kernel.errors import CancelledError
 
@@ -32,6 +32,7 @@ def wizard(tmp_path: Path) -> Iterator[Any]:
         process.expect(accept)  # the key bar names it as soon as there is something to accept
         process.send("\r")
     process.expect("it waits")
+    of_step(tmp_path, 2)
     yield process
     process.close(force=True)
     for row in proctable.marked(proctable.STEP_MARK, str(tmp_path)):
