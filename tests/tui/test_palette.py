@@ -86,8 +86,21 @@ async def test_the_screen_is_copied_as_text() -> None:
         assert all(line == line.rstrip() for line in lines)
 
 
-async def test_a_picture_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("textual.app.user_downloads_path", lambda: tmp_path)
+async def test_a_theme_is_found_by_its_name() -> None:
+    app = StillApp(FakeJourney())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_welcome(pilot)
+        await type_command(pilot, "dracula")
+        await wait_for(pilot, lambda: app.theme == "dracula")
+    assert load().theme == "dracula"
+
+
+@pytest.mark.parametrize("downloads", [True, False])
+async def test_a_picture_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, downloads: bool) -> None:
+    """Where there is no folder of downloads, as on a server, it lies in that of the user."""
+    folder = tmp_path if downloads else tmp_path / "none"
+    monkeypatch.setattr("platformdirs.user_downloads_path", lambda: folder)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         await to_model(pilot)

@@ -219,8 +219,11 @@ class WizardApp(App[int]):
 
     @on(events.DeliveryFailed)
     def _not_saved(self, event: events.DeliveryFailed) -> None:
+        from wizard.kernel.reasons import unreadable
+
         if event.name == PICTURE:
-            self.notify(tr("It cannot be saved: {reason}", reason=event.exception), severity="error", markup=False)
+            reason = unreadable(event.exception) if isinstance(event.exception, Exception) else event.exception
+            self.notify(tr("It cannot be saved: {reason}", reason=reason), severity="error", markup=False)
 
     async def on_event(self, event: events.Event) -> None:
         """What was typed before a key counts before it, however fast it came."""

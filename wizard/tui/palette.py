@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import SystemCommand
@@ -28,9 +29,10 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     for row in key_rows(screen):
         if row.binding.key not in ARROWS and row.binding.action != "command_palette":
             yield SystemCommand(row.about, row.keys, partial(_do, app, row.binding, row.node))
-    yield SystemCommand(
-        tr("Theme"), tr("Choose the colours: {theme} now", theme=app.settings.theme), partial(_themes, app)
-    )
+    about = tr("Choose the colours: {theme} now", theme=app.settings.theme)
+    yield SystemCommand(tr("Theme"), about, partial(_themes, app))
+    for name in app.available_themes:
+        yield SystemCommand(name, about, partial(app.change_settings, theme=name), discover=False)
     for code, name in LANGUAGES.items():
         about = tr("Say everything in this language from here on")
         yield SystemCommand(tr("Language: {name}", name=name), about, partial(app.change_settings, language=code))
@@ -65,8 +67,16 @@ def _copy(app: WizardApp) -> None:
 
 
 def _save(app: WizardApp) -> None:
-    """To the folder of downloads, or through the browser that shows the wizard."""
+    """To the folder of downloads (that of the user where a server has none), or through the browser that shows it."""
+    from platformdirs import user_downloads_path
+
     from wizard.tui.app import PICTURE
 
-    name = f"triton-wizard-{datetime.now():%Y-%m-%d-%H%M%S}.svg"
-    app.deliver_text(io.StringIO(app.export_screenshot()), save_filename=name, mime_type="image/svg+xml", name=PICTURE)
+    folder = user_downloads_path()
+    app.deliver_text(
+        io.StringIO(app.export_screenshot()),
+        save_directory=folder if folder.is_dir() else Path.home(),
+        save_filename=f"triton-wizard-{datetime.now():%Y-%m-%d-%H%M%S}.svg",
+        mime_type="image/svg+xml",
+        name=PICTURE,
+    )
