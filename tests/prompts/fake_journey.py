@@ -181,8 +181,8 @@ class FakeJourney:
                 await asyncio.Event().wait()
             finally:
                 self._note("run-stopped")
-        if self.runs == "fail":
-            self.runs = "ready"
+        if self.runs in ("fail", "fail-twice"):
+            self.runs = "ready" if self.runs == "fail" else "fail"
             error = CommandError("step 'Write the model repository' failed", "Mend the cause.", FAILURE)
             yield StepFinished("repository", "failed", 0.1, error.what, 0.7, error=error.as_json())
             raise error

@@ -38,6 +38,22 @@ def test_a_failed_step_can_be_done_again_or_left_out(
     assert sorted(path.name for path in notes.glob("*")) == ([note] if note else [])
 
 
+def test_a_step_that_was_left_out_is_done_when_it_is_asked_for(flow: Flow, workspace: Workspace) -> None:
+    terminal = flow("run=fail-twice", "model=demo", TERM="dumb")
+    terminal.accepts(ADVICE, PLAN)
+    terminal.sees("What now?")
+    terminal.types("5\r")
+    terminal.sees("What now?")
+    (workspace.root / "notes" / "skip-repository").unlink()
+    terminal.types("4\r")
+    terminal.sees("Which step?")
+    terminal.types("2\r")
+    terminal.sees("is ready")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
+    assert [path.name for path in (workspace.root / "notes").iterdir()] == ["redo-repository"]
+
+
 def test_whoever_chose_by_mistake_comes_back(flow: Flow) -> None:
     terminal = flow("run=fail", "model=demo", TERM="dumb")
     terminal.accepts(ADVICE)

@@ -76,6 +76,7 @@ class Run:
             elif remedy == "redo":
                 if step := self._pick_step():
                     self._redo = {step}
+                    self._skip.discard(step)
                     return True
             else:
                 if remedy == "skip":
