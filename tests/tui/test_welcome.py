@@ -146,6 +146,22 @@ async def test_what_a_facilitator_does_not_allow_is_not_offered_to_be_started_ag
         assert ("Start demo again" in text(await to_welcome(pilot))) is offered
 
 
+@pytest.mark.parametrize(
+    ("workshop", "offered"),
+    [
+        (Workshop("Mine", pin={"model": "demo", "name": "demo"}), True),
+        (Workshop("Mine", hide=("model",)), True),
+        (Workshop("Mine", pin={"model": "another"}), False),
+        (Workshop("Mine", pin={"name": "another"}), False),
+    ],
+)
+async def test_a_server_that_runs_is_offered_where_the_facilitator_allows_it(workshop: Workshop, offered: bool) -> None:
+    made = FakeJourney(running=(ENDPOINT,), earlier=plan())
+    async with StillApp(made, workshop=workshop).run_test(size=(80, 24)) as pilot:
+        assert ("Chat with demo" in text(await to_welcome(pilot))) is offered
+        assert [*pilot.app.running] == ["demo"], "it is named by whoever leaves, all the same"  # type: ignore[attr-defined]
+
+
 async def test_a_server_that_is_built_in_the_background_is_not_offered_to_be_started_again() -> None:
     made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"), off=("demo",), earlier=plan())
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.catalog.workshops import Workshop
     from wizard.kernel.paths import Workspace
-    from wizard.plan.plan import Plan
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.app import WizardApp
     from wizard.tui.port import JourneyPort
@@ -26,10 +25,11 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace) -> list[
     answering = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
     app.running.update({one.name: one for one in answering})
     workshop = app.guide.workshop
-    named = workshop.pin.get("name")
+    allowed = partial(_allowed, journey, workspace, workshop)
     off = [one.name for one in found if one.state in ("stopped", "dead") and one.name not in runs]
-    last = journey.latest_plan(workspace, [name for name in off if named in (None, name)])
-    return listed(answering, builds, partial(measured, past), last if last and _may(last, workshop) else None)
+    again = "model" in workshop.pin or "model" not in workshop.hide
+    last = journey.latest_plan(workspace, filter(allowed, off)) if again else None
+    return listed([one for one in answering if allowed(one.name)], builds, partial(measured, past), last)
 
 
 def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
@@ -46,8 +46,10 @@ def measured(past: Calibration, server: str) -> str:
     return summary(found) if found else ""
 
 
-def _may(plan: Plan, workshop: Workshop) -> bool:
-    """Whether the ``workshop`` lets the plan's model be served."""
-    if "model" in workshop.pin:
-        return workshop.pin["model"] == plan.facts.ref
-    return "model" not in workshop.hide
+def _allowed(journey: JourneyPort, workspace: Workspace, workshop: Workshop, name: str) -> bool:
+    """Whether ``name`` and its model are what the ``workshop`` pins; a model that is not known is no reason against."""
+    if workshop.pin.get("name", name) != name:
+        return False
+    model = workshop.pin.get("model")
+    plan = journey.earlier_plan(workspace, name) if model else None
+    return plan is None or plan.facts.ref == model

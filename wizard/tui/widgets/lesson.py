@@ -36,7 +36,9 @@ class Pinned(Static):
 
     def on_resize(self) -> None:
         """A low terminal is left to the stage."""
-        self.styles.max_height = 3 if self.app.size.height >= ROWS_FOR_ONE else 1
+        low = self.app.size.height < ROWS_FOR_ONE
+        self.styles.max_height = 1 if low else 3
+        self.styles.text_wrap, self.styles.text_overflow = ("nowrap", "ellipsis") if low else ("wrap", "fold")
 
 
 class LessonPanel(Pane):
