@@ -162,6 +162,15 @@ async def test_a_server_that_runs_is_offered_where_the_facilitator_allows_it(wor
         assert [*pilot.app.running] == ["demo"], "it is named by whoever leaves, all the same"  # type: ignore[attr-defined]
 
 
+async def test_whoever_plans_for_another_machine_is_not_led_to_a_server_of_this_one() -> None:
+    there, mine = replace(GPU_HOST, source="4xH100"), replace(plan(), name="mine")
+    made = FakeJourney(host=there, running=(ENDPOINT,), off=("mine",), earlier=mine)
+    async with StillApp(made, hardware="4xH100").run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        assert [row.id for row in welcome.rows[:2]] == ["server:demo", "serve"]
+        assert under_cursor(welcome) == "serve"
+
+
 async def test_a_server_that_is_built_in_the_background_is_not_offered_to_be_started_again() -> None:
     made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"), off=("demo",), earlier=plan())
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

@@ -27,7 +27,7 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace) -> list[
     workshop = app.guide.workshop
     allowed = partial(_allowed, journey, workspace, workshop)
     off = [one.name for one in found if one.state in ("stopped", "dead") and one.name not in runs]
-    again = "model" in workshop.pin or "model" not in workshop.hide
+    again = app.hardware is None and ("model" in workshop.pin or "model" not in workshop.hide)
     last = journey.latest_plan(workspace, filter(allowed, off)) if again else None
     return listed([one for one in answering if allowed(one.name)], builds, partial(measured, past), last)
 

@@ -93,7 +93,8 @@ def _way_to(server: Server) -> str:
 
 def right(view: WelcomeView) -> str:
     """The id of the row that most people want now."""
-    if view.servers:
+    elsewhere = view.host is not None and view.host.source != "this machine"  # who plans for it wants no server here
+    if view.servers and not elsewhere:
         return f"server:{view.servers[0].name}"
     lacking = view.error is not None or (view.host is not None and not serves(view.host))
     return "machine" if (lacking or view.lessons) and "machine" not in view.without else "serve"
