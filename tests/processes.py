@@ -31,6 +31,16 @@ def of_step(workspace: Path, number: int) -> list[proctable.Process]:
     return found
 
 
+def rests(process: proctable.Process) -> bool:
+    """Whether all of its threads sleep.
+
+    One that works may hold a lock in memory that it shares: if a model's process is killed then, Triton 2.51.0 aborts
+    as soon as it wants that lock too (``boost::interprocess::lock_exception``; seen twice in fifty kills).
+    """
+    tasks = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/stat")]
+    return all(task[task.rindex(")") + 2] == "S" for task in tasks)
+
+
 def over(processes: list[int]) -> bool:
     """Whether all of these open processes end before the time is up."""
     return all(select.select([process], [], [], SECONDS)[0] for process in processes)

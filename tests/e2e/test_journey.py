@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.conftest import Wizard, until
 from tests.ports import reserved
+from tests.processes import rests
 from wizard.kernel import proctable
 from wizard.probe.ports import choose
 
@@ -238,6 +239,8 @@ def test_a_model_whose_process_was_killed_is_dead_and_up_brings_it_back(wizard: 
     """Triton goes on saying that the model is ready."""
     before = wizard.up()[-1]["endpoint"]
     (stub,) = (row for row in proctable.group_members(before["pid"]) if row.pid != before["pid"])
+    while not rests(stub):
+        pass
     os.kill(stub.pid, signal.SIGKILL)
     while proctable.alive(stub):
         pass
@@ -245,7 +248,7 @@ def test_a_model_whose_process_was_killed_is_dead_and_up_brings_it_back(wizard: 
     (status,) = json.loads(wizard.run("status", "--json"))
     assert status["state"] == "dead"
     assert "model's process is gone" in status["detail"]
-    assert "triton-wizard up demo" in status["detail"]
+    assert f"triton-wizard --workspace {wizard.workspace} up demo" in status["detail"]
     for protocol in ("grpc", "http"):
         assert "TW-C11" in wizard.run("chat", "-m", "What is Triton?", "--protocol", protocol, status=8)
     events = wizard.up()
