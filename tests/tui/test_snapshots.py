@@ -222,7 +222,7 @@ async def to_streaming(pilot: Pilot[Any]) -> None:
     chat = await to_chat(pilot)
     await pilot.press(*"Q", "enter")
     await wait_for(pilot, lambda: chat.view.tokens == math.ceil(len(ANSWER) / 7))
-    await wait_for(pilot, lambda: chat.talk.transcript.is_vertical_scroll_end)
+    await wait_for(pilot, lambda: chat.talks.first.transcript.is_vertical_scroll_end)
     await pilot.pause()
 
 
@@ -266,9 +266,9 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await pilot.press("f6")
     await screen(pilot, AskScreen)
     await pilot.press("enter")
-    await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+    await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
     await pilot.press(*"Q", "enter")
-    await wait_for(pilot, lambda: chat.rival and chat.rival.view.stats and chat.view.stats and not chat.busy)
+    await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.view.stats and chat.view.stats and not chat.talks.busy)
     pilot.app.clear_notifications()
     await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
     await pilot.pause()

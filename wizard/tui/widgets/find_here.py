@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
 from wizard.kernel.language import mark
 from wizard.tui.widgets.find import Find
 
 
 class FindHere(Find, inherit_bindings=False):
-    """The end of a conversation is what one knows: it is searched backwards."""
+    """The end of a conversation is what one knows: it is searched backwards.
+
+    Args:
+        seek: Goes to a place with a text: see `wizard.tui.widgets.transcript.Transcript.seek`.
+    """
 
     ABOUT = mark("Find in this conversation")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -19,3 +25,19 @@ class FindHere(Find, inherit_bindings=False):
         Binding("down", "step(1)", mark("Later"), priority=True, key_display="↓", id="chat.find_later"),
         Binding("escape", "close", mark("End the search"), priority=True, id="chat.find_close"),
     ]
+
+    def __init__(self, seek: Callable[[str, int], tuple[int, int]]) -> None:
+        super().__init__()
+        self._seek = seek
+
+    def find(self, by: int = 0) -> None:
+        """Show another place with what is written, or the last (0)."""
+        self.show(*self._seek(self.query_one(Input).value, by))
+
+    def on_find_sought(self) -> None:
+        """Show the last place."""
+        self.find()
+
+    def on_find_step(self, message: Find.Step) -> None:
+        """Show another place."""
+        self.find(message.by)
