@@ -266,9 +266,10 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await pilot.press("f6")
     await screen(pilot, AskScreen)
     await pilot.press("enter")
-    await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
+    talks = chat.talks
+    await wait_for(pilot, lambda: talks.second and talks.second.is_mounted)
     await pilot.press(*"Q", "enter")
-    await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.view.stats and chat.view.stats and not chat.talks.busy)
+    await wait_for(pilot, lambda: talks.second and talks.second.view.stats and chat.view.stats and not talks.busy)
     pilot.app.clear_notifications()
     await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
     await pilot.pause()

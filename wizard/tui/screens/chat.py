@@ -4,38 +4,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 
 from wizard.chat.conversation import Conversation
-from wizard.chat.meter import Meter, Usage
 from wizard.chat.saving import file_name
 from wizard.chat.settings import with_preset
 from wizard.kernel import clipboard
 from wizard.kernel.errors import ServerError, WizardError
-from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, garbage
 from wizard.tui.chat_calls import Calls
-from wizard.tui.keeping import Keeping, Side
+from wizard.tui.keeping import Keeping
 from wizard.tui.screens import chat_windows as windows
+from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.tail import Tail
-from wizard.tui.views.chat import ChatEnd, ChatView, commands, gauge, joined
+from wizard.tui.views.chat import ChatEnd, ChatView, commands, joined
+from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.error import told
 from wizard.tui.widgets.find_here import FindHere
 from wizard.tui.widgets.log_panel import LogPanel
-from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.talk import Talk
 from wizard.tui.widgets.talks import Talks
@@ -54,53 +53,16 @@ class ChatScreen(StageScreen[ChatEnd]):
         "You talk to Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, the settings decide "
         "how the model answers. Figures are measured here: tokens per second, and the time to the first token."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", mark("Stop"), priority=True, id="chat.stop"),
-        Binding("escape", "write", mark("Write"), id="chat.write"),
-        Binding("escape", "unedit", mark("Leave it as it was"), id="chat.unedit"),
-        Binding("escape", "back", mark("Back"), id="chat.back"),
-        Binding("ctrl+r", "again", mark("Again"), priority=True, id="chat.again"),
-        Binding("ctrl+e", "edit", mark("Edit"), priority=True, id="chat.edit"),
-        Binding("f5", "restart", mark("Restart the server"), id="chat.restart"),
-        Binding("ctrl+y", "copy", mark("Copy"), priority=True, id="chat.copy"),
-        Binding("ctrl+b", "copy_code", mark("Code"), priority=True, id="chat.copy_code"),
-        Binding("ctrl+n,ctrl+l", "new", mark("New"), priority=True, key_display="^N", id="chat.new"),
-        Binding("f4", "conversations", mark("Conversations"), priority=True, id="chat.conversations"),
-        Binding("f6", "compare", mark("Compare"), priority=True, id="chat.compare"),
-        Binding("ctrl+t", "tune", mark("Answering"), priority=True, id="chat.tune"),
-        Binding("f9", "presets", mark("Presets"), priority=True, show=False, id="chat.presets"),
-        Binding("ctrl+f", "find", mark("Find"), priority=True, show=False, id="chat.find"),
-        Binding("ctrl+s", "save", mark("Save"), priority=True, show=False, id="chat.save"),
-        Binding("ctrl+o", "elsewhere", mark("As curl or Python"), priority=True, show=False, id="chat.elsewhere"),
-        Binding("f7", "log", mark("Server's log"), priority=True, show=False, id="chat.log"),
-        Binding("f8", "logprobs", mark("Probabilities"), priority=True, show=False, id="chat.logprobs"),
-        Binding("ctrl+g", "private", mark("Private"), priority=True, show=False, id="chat.private"),
-        Binding("ctrl+up", "step(-1)", mark("Turn before"), priority=True, show=False, id="chat.turn_before"),
-        Binding("ctrl+down", "step(1)", mark("Turn after"), priority=True, show=False, id="chat.turn_after"),
-        Binding(
-            "alt+left",
-            "version(-1)",
-            mark("Other answer"),
-            priority=True,
-            key_display="Alt+←→",
-            id="chat.version_before",
-        ),
-        Binding("alt+right", "version(1)", mark("Other answer"), priority=True, show=False, id="chat.version_after"),
-        Binding("alt+left", "mean(0)", mark("Other model"), priority=True, key_display="Alt+←→", id="chat.first_model"),
-        Binding("alt+right", "mean(1)", mark("Other model"), priority=True, show=False, id="chat.second_model"),
-    ]
+    BINDINGS = KEYS
 
     def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.endpoint, self.calls = endpoint, calls
         self.talks = Talks(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
+        self.asking = Asking()
         self.keeping = Keeping(calls.history, private=calls.private, kept=calls.kept)
         self._files: dict[str, str] = {}
         """Server → where its conversation was saved last, which is offered again."""
-        self._edits = False
-        """Whether what is written takes the place of the last question."""
-        self._meter: Meter | None = None
-        self._usage: Usage | None = None
 
     @property
     def view(self) -> ChatView:
@@ -118,7 +80,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             Static(id="welcome"),
             Container(self.talks, id="talk-row"),
             Static(id="comparison"),
-            Vertical(FindHere(self.talks.seek), Picker(id="questions"), Prompt(), id="below"),
+            Vertical(FindHere(self.talks.seek), self.asking, id="below"),
         )
 
     def on_mount(self) -> None:
@@ -135,44 +97,10 @@ class ChatScreen(StageScreen[ChatEnd]):
         except WizardError as error:
             self.view = replace(self.view, error=error)
             return
-        self.query_one("#questions", Picker).show([Content(plain(text)) for text in served.questions], None)
+        self.asking.offer(served.questions)
         self.view = replace(self.view, served=served)
-        self._meter = await background.call(partial(self.calls.meter, served))
-        self._count()
-
-    # What the user writes
-
-    def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Send what was written."""
-        self.query_one(Prompt).waits = True
-        self._send(message.text)
-
-    def _send(self, text: str) -> None:
-        again, self._edits = self._edits, False
-        self.talks.ask(text, again=again)
-
-    def on_prompt_previous(self) -> None:
-        """Bring the last question back to be changed and asked anew."""
-        if asked := self.view.said("user"):
-            self.query_one(Prompt).write(asked[-1])
-
-    def on_prompt_written(self) -> None:
-        """Count it."""
-        self._count()
-
-    def on_prompt_offered(self) -> None:
-        """Go to the offered questions."""
-        if self.view.served and self.view.served.questions:
-            self.view = replace(self.view, questions=True)
-            picker = self.query_one("#questions", Picker)
-            picker.highlighted = picker.highlighted or 0
-            picker.focus()
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Ask the chosen question."""
-        self.query_one(Prompt).focus()
-        if not self.talks.busy and self.view.served:
-            self._send(self.view.served.questions[event.option_index])
+        self.asking.meter = await background.call(partial(self.calls.meter, served))
+        self.asking.count()
 
     # What the keys do
 
@@ -185,21 +113,16 @@ class ChatScreen(StageScreen[ChatEnd]):
         does: dict[str, object] = {
             "stop": any(talk.view.busy == "answering" for talk in self.talks.every),
             "write": away and idle,
-            "unedit": self._edits and not away,
+            "unedit": self.asking.edits and not away,
             "back": idle and not away,
-            "again": idle and asked,
             "edit": idle and asked and not prompt.text,
-            "new": idle and asked,
-            "tune": idle,
-            "presets": idle,
-            "private": idle,
-            "compare": idle,
+            **dict.fromkeys(("again", "new"), idle and asked),
+            **dict.fromkeys(("tune", "presets", "private", "compare"), idle),
             "save": idle and here.said("user"),
             "copy": here.said("assistant"),
             "copy_code": any("```" in text for text in here.said("assistant")),
             "restart": idle and isinstance(view.error, ServerError),
-            "find": asked,
-            "step": asked,
+            **dict.fromkeys(("find", "step"), asked),
             "version": idle and asked and alone and len(view.conversation.versions()[0]) > 1,
             "scroll": bool(view.conversation.messages) or self.hides_something,
             "mean": not alone,
@@ -209,6 +132,15 @@ class ChatScreen(StageScreen[ChatEnd]):
     def action_write(self) -> None:
         """Back to the field."""
         self.query_one(Prompt).focus()
+
+    def on_asking_asked(self, message: Asking.Asked) -> None:
+        """Ask."""
+        self.talks.ask(message.text, again=message.again)
+
+    def on_prompt_offered(self) -> None:
+        """Show the questions that it knows, and go to them."""
+        self.view = replace(self.view, questions=True)
+        self.asking.choose()
 
     def action_stop(self) -> None:
         """Stop the answer."""
@@ -220,21 +152,17 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def action_edit(self) -> None:
         """Bring the last question back; what is sent then takes its place."""
-        self._edits = True
-        self.query_one(Prompt).write(self.view.said("user")[-1])
+        self.asking.edit()
         self.show_state()
 
     def action_unedit(self) -> None:
         """Leave the last question as it was."""
-        self._edits = False
-        self.query_one(Prompt).text = ""
+        self.asking.unedit()
         self.show_state()
 
     def action_version(self, by: int) -> None:
         """Show another way in which the last turn went."""
-        every, now = self.view.conversation.versions()
-        if 0 <= now + by < len(every):
-            self.talks.first.choose(now + by)
+        if self.talks.first.choose(by):
             self._keep(self.talks.first)
 
     # Who answers, and how
@@ -279,8 +207,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def on_talks_meant(self) -> None:
         """What is sought is sought there."""
-        if (find := self.query_one(FindHere)).display:
-            find.find()
+        self.query_one(FindHere).again()
         self.show_state()
 
     # What was said
@@ -387,8 +314,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     async def _save(self, talk: Talk) -> None:
         with told(self.app):
-            side: Side = "first" if talk is self.talks.first else "second"
-            await self.keeping.save(talk.so_far, talk.endpoint, side)
+            await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talks.first else "second")
 
     # How it goes on
 
@@ -436,7 +362,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     def on_resize(self) -> None:
         """Where there is hardly any room, the field has no frame."""
         self.set_class(self.size.height < TINY, "-tiny")
-        self._count()
+        self.asking.count()
 
     def on_descendant_focus(self) -> None:
         """Some keys depend on where the focus is."""
@@ -460,32 +386,13 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def show_state(self) -> None:
         """Show the state."""
-        view, prompt, compares = self.view, self.query_one(Prompt), self.talks.second is not None
+        view, compares = self.view, self.talks.second is not None
         name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
         self.query_one(".heading", Static).update(Content(name))
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")
-        offered = len(view.served.questions) if view.served else 0
-        questions = self.query_one("#questions", Picker)
-        questions.display = view.questions and bool(offered)
-        questions.border_title = ntr(
-            "{count} question that it knows", "{count} questions that it knows", offered, count=offered
-        )
-        prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
-        prompt.waits = self.talks.busy
-        titles = [Content(tr("Edit the last question"))] * self._edits
-        titles += [Content.styled(tr("◉ private: nothing is kept"), "$warning")] * self.keeping.private
-        prompt.border_title = Content(" · ").join(titles)
+        self.asking.show(view, waits=self.talks.busy, private=self.keeping.private)
         comparison = self.query_one("#comparison", Static)
         comparison.display = compares
         comparison.update(self.talks.compared)
-        self._count()
         self.refresh_bindings()
-
-    def _count(self) -> None:
-        """How full the context is; while an answer comes, how full it was."""
-        prompt = self.query_one(Prompt)
-        if self._meter is not None and not self.talks.busy:
-            self._usage = self._meter.usage(self.view.conversation, prompt.written)
-        if self._usage is not None:
-            prompt.border_subtitle = gauge(self._usage, self.size.width)

@@ -30,14 +30,18 @@ class FindHere(Find, inherit_bindings=False):
         super().__init__()
         self._seek = seek
 
-    def find(self, by: int = 0) -> None:
-        """Show another place with what is written, or the last (0)."""
-        self.show(*self._seek(self.query_one(Input).value, by))
+    def again(self) -> None:
+        """Seek the same elsewhere: another conversation is read."""
+        if self.display:
+            self._go(0)
 
     def on_find_sought(self) -> None:
         """Show the last place."""
-        self.find()
+        self._go(0)
 
     def on_find_step(self, message: Find.Step) -> None:
         """Show another place."""
-        self.find(message.by)
+        self._go(message.by)
+
+    def _go(self, by: int) -> None:
+        self.show(*self._seek(self.query_one(Input).value, by))
