@@ -1,4 +1,4 @@
-"""What the chat asks in windows. Every question returns what was decided, and None for "never mind"."""
+"""What the chat asks and shows in windows. What was decided is returned; None stands for "never mind"."""
 
 from __future__ import annotations
 

@@ -94,13 +94,16 @@ class Asking(Vertical):
 
     def on_prompt_previous(self) -> None:
         """Bring it back to be changed and asked anew."""
-        if asked := self._view.said("user"):
-            self.query_one(Prompt).write(asked[-1])
+        self._bring_back()
 
     def edit(self) -> None:
         """Bring it back; what is sent then takes its place."""
         self.edits = True
-        self.on_prompt_previous()
+        self._bring_back()
+
+    def _bring_back(self) -> None:
+        if asked := self._view.said("user"):
+            self.query_one(Prompt).write(asked[-1])
 
     def unedit(self) -> None:
         """Leave it as it was."""
