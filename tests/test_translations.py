@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from wizard.chat.settings import SETTINGS
 from wizard.kernel.language import LANGUAGES
+from wizard.plan.questions import BY_NAME
 
 TRANSLATIONS = Path(__file__).resolve().parent.parent / "translations"
 sys.path.insert(0, str(TRANSLATIONS))
@@ -29,6 +31,12 @@ def test_a_message_is_no_f_string() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in update.KEYWORDS:
                 assert not any(isinstance(one, ast.JoinedStr) for one in node.args), f"{path}:{node.lineno}"
+
+
+def test_all_words_of_a_question_are_messages() -> None:
+    said = {message.id for message in update.messages() if message.id}
+    for one in (*BY_NAME.values(), *SETTINGS):
+        assert {one.text, one.help, one.otherwise} - {""} <= said, one.name
 
 
 @pytest.mark.parametrize("code", OTHERS)

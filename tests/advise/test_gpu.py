@@ -308,6 +308,22 @@ def test_what_a_user_should_know_is_said() -> None:
     assert warned(HOSTS["busy H100"]) == {"busy"}
 
 
+@pytest.mark.parametrize("stack", ["trtllm-llmapi", "trtllm-engine"])
+def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -> None:
+    """Its KV cache is a share of what is left after loading; with the wish it leaves what the wish leaves."""
+    gpu = machine("1xH100").gpus[0]
+    (half,) = choices("1xH100", stack=stack, quantization="none", gpu_memory_utilization=0.5)
+    (plain,) = choices("1xH100", stack=stack, quantization="none")
+    assert plain.kv_cache_fraction == 0.9
+    for choice in (half, plain):
+        bill = choice.memory
+        loaded = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
+        cache = (choice.kv_cache_fraction or 0) * ((gpu.memory_free_bytes or 0) - loaded)
+        assert loaded + cache <= bill.budget_bytes
+        assert cache == pytest.approx(bill.kv_bytes_per_token * bill.kv_capacity_tokens, rel=0.001)
+    assert [one.kv_cache_fraction for one in choices("1xH100", stack="vllm", quantization="none")] == [None]
+
+
 @pytest.mark.parametrize(
     ("stack", "said"),
     [

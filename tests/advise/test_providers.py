@@ -16,8 +16,9 @@ from wizard.advise.providers import PROVIDERS, Aiconfigurator, Roofline, ask, te
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, estimate
 from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.kernel.extras import install
 from wizard.model.config import describe
-from wizard.model.facts import ModelFacts
+from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.shorthand import host
 
 CONFIG: dict[str, Any] = json.loads(
@@ -126,6 +127,12 @@ def test_no_figure_is_an_error_with_its_reason(
     assert because in caught.value.what
 
 
+def test_a_file_of_llama_cpp_has_no_figure_whatever_was_asked(facts: ModelFacts) -> None:
+    stored = replace(facts, quantization=Quantization("gguf", 8.5, "Q8_0", "gguf_q8_0"))
+    with pytest.raises(InfeasibleError, match="TW-A10: the speed of weights that are stored as Q8_0 is not estimated"):
+        ask(host("H100"), stored, replace(SETUP, quantization="gguf_q8_0"), LOAD)
+
+
 def test_weights_that_exceed_the_memory_have_no_figure(facts: ModelFacts) -> None:
     device = replace(devices(host("H100"))[0], total_bytes=10**10)
     said = Roofline().estimate(facts, device, SETUP, LOAD)
@@ -165,7 +172,7 @@ def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: py
     with pytest.raises(UsageError) as caught:
         ask(host("H100"), facts, SETUP, LOAD, "aiconfigurator")
     assert caught.value.code == "TW-A09"
-    assert "triton-wizard[perf]" in caught.value.todo
+    assert f"`{install('perf')}`" in caught.value.todo
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")

@@ -223,6 +223,8 @@ def test_remedies_in_words_and_as_wishes(remedy: str, words: str, wished: dict[s
 
 def test_reasons_are_found_by_their_code() -> None:
     assert report.reason(replace(CHOICE, reasons=(Note("a", "A"), Note("b", "B"))), "b") == "B"
+    own = (Note(report.LIMIT, "L"), Note("a", "A"), Note(report.BEHIND, "B"))
+    assert report.whys(replace(CHOICE, reasons=own)) == (Note("a", "A"),)
     assert report.reason(CHOICE, "b") == ""
 
 

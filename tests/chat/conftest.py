@@ -12,8 +12,9 @@ from urllib.request import urlopen
 import pytest
 
 from tests.chain_model import CHAT, write_chain_model
+from tests.chat.fake_openai import FakeOpenAI, serving
 from tests.server_environment import RunningTriton, running_triton, write
-from wizard.advise.advice import Choice, Memory
+from tests.values import CHOICE
 from wizard.model.facts import Gate, ModelFacts
 from wizard.repository.llamacpp import repository
 from wizard.serve.endpoint import Endpoint
@@ -22,19 +23,7 @@ REFUSAL = "I do not know that."
 SHORT_CONTEXT = 256
 """Tokens of the models ``short`` and ``begun``, which have one slot."""
 
-CHOICE = Choice(
-    stack="llamacpp",
-    runtime="native",
-    dtype="float32",
-    quantization=None,
-    kv_cache_dtype="f16",
-    tp=1,
-    pp=1,
-    max_batch_size=8,
-    max_seq_len=16384,
-    release="triton 2.51.0",
-    memory=Memory(0, 0, 0, 0, 0, 0, 0),
-)
+LONG = replace(CHOICE, max_batch_size=8, max_seq_len=16384)
 _SHORT = replace(CHOICE, max_batch_size=1, max_seq_len=SHORT_CONTEXT)
 FACTS = ModelFacts("chain", "gguf", "chain.gguf", "chain", "llama", 1000, chat=CHAT, questions=("is it?",))
 
@@ -67,8 +56,8 @@ def chain_repository(root: Path) -> Path:
     gguf = write_chain_model(root.parent / "chain.gguf")
     begun = write_chain_model(root.parent / "begun.gguf", add_bos=True)
     for name, path, facts, choice in (
-        ("chain", gguf, FACTS, CHOICE),
-        ("gated", gguf, replace(FACTS, gate=Gate(0.9, REFUSAL)), replace(CHOICE, max_batch_size=1)),
+        ("chain", gguf, FACTS, LONG),
+        ("gated", gguf, replace(FACTS, gate=Gate(0.9, REFUSAL)), replace(LONG, max_batch_size=1)),
         ("short", gguf, FACTS, _SHORT),
         ("begun", begun, FACTS, _SHORT),
         ("base", gguf, replace(FACTS, chat=None, questions=()), _SHORT),
@@ -82,3 +71,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     scratch = tmp_path_factory.mktemp("triton")
     with running_triton(chain_repository(scratch / "repository"), scratch) as triton:
         yield Served(triton)
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeOpenAI]:
+    with serving(FakeOpenAI()) as one:
+        yield one

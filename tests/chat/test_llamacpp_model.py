@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS
-from tests.chat.conftest import CHOICE, FACTS, REFUSAL, SHORT_CONTEXT, Served, chain_repository
+from tests.chat.conftest import FACTS, LONG, REFUSAL, SHORT_CONTEXT, Served, chain_repository
 from tests.server_environment import running_triton, write
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
@@ -144,7 +144,7 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUF" + bytes(100))
     root = tmp_path / "repository"
     for name, path in (("missing", tmp_path / "nope.gguf"), ("text", text), ("broken", broken)):
-        write(repository(name, gguf_path=str(path), facts=FACTS, choice=CHOICE, threads=1), root)
+        write(repository(name, gguf_path=str(path), facts=FACTS, choice=LONG, threads=1), root)
     with running_triton(root, tmp_path, ready=False) as triton:
         triton.process.wait(60)
         log = triton.wait_for_log(lambda text: "failed to load all models" in text)

@@ -3,136 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.chat.fake_openai import (
+    ASK,
+    DEEP,
+    DONE,
+    ROLE,
+    SAID,
+    STOP,
+    WHOLE,
+    WORDS,
+    FakeOpenAI,
+    asked,
+    event,
+    only,
+    read,
+)
 from tests.chat.test_reading import PLACES, cut
 from wizard.chat import openai
-from wizard.chat.ask import API_KEY, Ask
-from wizard.chat.conversation import Chunk, Conversation, Sampling, TokenLogprob
+from wizard.chat.ask import API_KEY
+from wizard.chat.conversation import Sampling, TokenLogprob
 from wizard.chat.openai import at
 from wizard.chat.stream import answer
 from wizard.kernel.errors import ServerError, UsageError
-from wizard.serve.endpoint import Endpoint
-
-KEY = "secret-0123456789abcdef"
-WORDS = ("Hi ", "😀", "é.")
-ASK = Ask("m", "", 10, None, 0.95, None)
-
-
-def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return b"data: " + json.dumps({"choices": [choice]}, ensure_ascii=False).encode() + b"\n\n"
-
-
-ROLE = event({"role": "assistant", "content": ""})
-SAID = b"".join(event({"content": word}) for word in WORDS)
-STOP = event({}, "stop")
-USAGE = b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}\n\n'
-DONE = b"data: [DONE]\n\n"
-DEEP = b"[" * 200_000
-"""JSON that no parser of Python takes: it raises RecursionError."""
-WHOLE = ROLE + SAID + STOP + USAGE + DONE
-
-
-@dataclass
-class FakeOpenAI:
-    """What it answers, and what it was asked."""
-
-    body: bytes = WHOLE
-    status: int = 200
-    models: tuple[str, ...] = ("m",)
-    key: str = ""
-    keys: list[str | None] = field(default_factory=list)
-    length: int | None = 4096
-    endless: bool = False
-    raw: bytes = b""
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    hung_up: threading.Event = field(default_factory=threading.Event)
-    url: str = ""
-
-
-class Handler(BaseHTTPRequestHandler):
-    fake: FakeOpenAI
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def refused(self) -> bool:
-        self.fake.keys.append(self.headers.get("Authorization"))
-        wrong = bool(self.fake.key) and self.fake.keys[-1] != f"Bearer {self.fake.key}"
-        if wrong:
-            self.reply(401, b'{"error": {"message": "Incorrect API key provided"}}')
-        return wrong
-
-    def reply(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        if not self.refused():
-            more = {"max_model_len": self.fake.length} if self.fake.length else {}
-            models = json.dumps({"data": [{"id": name, **more} for name in self.fake.models]}).encode()
-            self.reply(200, self.fake.raw or models)
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.refused():
-            return
-        self.fake.asked.append({"path": self.path, **asked})
-        if not self.fake.endless:
-            self.reply(self.fake.status, self.fake.body)
-            return
-        self.send_response(200)
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            while True:
-                self.wfile.write(event({"content": "x"}))
-        self.fake.hung_up.set()
-
-
-@contextlib.contextmanager
-def serving(fake: FakeOpenAI) -> Iterator[FakeOpenAI]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"fake": fake}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
-        yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with serving(FakeOpenAI()) as one:
-        yield one
-
-
-def asked(text: str = "Hello", **sampling: float | None) -> Conversation:
-    return Conversation(sampling=Sampling(**sampling)).said("system", "Be brief.").said("user", text)  # type: ignore[arg-type]
-
-
-async def read(endpoint: Endpoint, talk: Conversation | None = None) -> list[Chunk]:
-    return [chunk async for chunk in answer(endpoint, talk or asked())]
 
 
 async def test_every_setting_is_sent_and_log_probabilities_are_read(fake: FakeOpenAI) -> None:
@@ -319,81 +221,6 @@ def test_no_url(url: str) -> None:
     assert caught.value.code == "TW-C15"
 
 
-async def test_the_key_comes_from_the_environment(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake.key = KEY
-    for wrong in ("", "wrong", "é\n"):
-        monkeypatch.setenv(API_KEY, wrong)
-        with pytest.raises(ServerError) as caught:
-            at(fake.url)
-        assert caught.value.code == "TW-C12"
-    monkeypatch.setenv(API_KEY, f"{KEY}\n")
-    chunks = await read(at(fake.url))
-    assert "".join(chunk.text for chunk in chunks) == "".join(WORDS)
-    assert KEY not in repr(at(fake.url))
-
-
-async def test_the_key_is_sent_only_where_it_is_wanted(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(API_KEY, KEY)
-    await read(at(fake.url))
-    assert set(fake.keys) == {None}
-    fake.key = KEY
-    fake.keys.clear()
-    at(fake.url)
-    assert fake.keys == [None, f"Bearer {KEY}"]
-
-
-async def test_the_key_never_goes_through_the_net_in_the_clear(
-    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(API_KEY, KEY)
-    elsewhere = fake.url.replace("127.0.0.1", "0.0.0.0")  # no address of loopback, and yet it is this machine
-    open_one = at(elsewhere)
-    fake.key = KEY
-    for asking in (lambda: at(elsewhere), lambda: asyncio.run(only(open_one.http))):
-        with pytest.raises(ServerError) as caught:
-            await asyncio.to_thread(asking)
-        assert caught.value.code == "TW-C17"
-        assert KEY not in str(caught.value)
-    assert set(fake.keys) == {None}
-
-
-async def only(base: str) -> None:
-    """Ask the server at ``base`` without asking for its models before."""
-    async with aclosing(openai.stream(ASK, base)) as pieces:
-        async for _ in pieces:
-            pass
-
-
-async def test_an_answer_may_want_the_key_where_the_list_does_not(
-    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(API_KEY, KEY)
-    fake.key = KEY
-    sent: list[None] = []
-    said = [piece.text async for piece in openai.stream(ASK, f"{fake.url}/v1", lambda: sent.append(None))]
-    assert "".join(said) == "".join(WORDS)
-    assert fake.keys == [None, f"Bearer {KEY}"]
-    assert len(sent) == 2  # the time to the first word counts from the second
-
-
-@pytest.mark.parametrize(
-    ("base", "safe"),
-    [
-        ("https://example.org/v1", True),
-        ("http://localhost:9000/v1", True),
-        ("http://127.8.9.1/v1", True),
-        ("http://[::1]:9000/v1", True),
-        ("http://example.org/v1", False),
-        ("http://localhost.example.org/v1", False),
-        ("http://127.0.0.1.example.org/v1", False),
-        ("http://10.0.0.2:9000/v1", False),
-        ("http://[fe80::1%25eth0]/v1", False),
-    ],
-)
-def test_where_a_key_may_be_sent(base: str, safe: bool) -> None:
-    assert openai.private(base) == safe
-
-
 async def test_a_kept_alive_refusal_ends_where_it_says() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -450,43 +277,3 @@ def test_something_else_answers() -> None:
             at(f"http://127.0.0.1:{listener.getsockname()[1]}")
         thread.join()
     assert caught.value.code == "TW-C14"
-
-
-def chat(*arguments: str, key: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "wizard", "chat", *arguments]
-    env = {**os.environ, **({API_KEY: key} if key else {})}
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, check=False)
-
-
-def test_the_command_line(fake: FakeOpenAI) -> None:
-    fake.key = KEY
-    done = chat("--url", fake.url, "-m", "Hello", "--json", key=KEY)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["answer"], said["tokens"], said["model"]) == ("".join(WORDS), 3, "m")
-    refused = chat("--url", fake.url, "-m", "Hello")
-    assert refused.returncode == ServerError.exit_code
-    assert "TW-C12" in refused.stderr
-    wrong = chat("--url", fake.url, "-m", "Hello", key="wrong-0123456789abcdef")
-    assert "wrong-0123456789abcdef" not in wrong.stdout + wrong.stderr
-    both = chat("demo", "--url", fake.url)
-    assert both.returncode == UsageError.exit_code
-    assert "TW-U37" in both.stderr
-
-
-def test_in_a_terminal_the_key_is_asked_for_and_not_shown(fake: FakeOpenAI) -> None:
-    import pexpect
-
-    fake.key = KEY
-    terminal = pexpect.spawn(
-        sys.executable, ["-m", "wizard", "chat", "--url", fake.url, "-m", "Hello"], encoding="utf-8", timeout=60
-    )
-    terminal.expect("API key")
-    terminal.waitnoecho()
-    terminal.sendline(KEY)
-    terminal.expect("3 tokens")
-    seen = terminal.before or ""
-    terminal.expect(pexpect.EOF)
-    terminal.wait()
-    assert terminal.exitstatus == 0
-    assert KEY not in seen + (terminal.before or "")

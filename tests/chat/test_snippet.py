@@ -12,7 +12,7 @@ import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.conftest import Served
-from tests.chat.test_openai import KEY, FakeOpenAI, serving
+from tests.chat.fake_openai import KEY, FakeOpenAI, serving
 from wizard.chat import openai
 from wizard.chat.ask import API_KEY
 from wizard.chat.conversation import Conversation, Sampling

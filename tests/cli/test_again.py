@@ -44,3 +44,23 @@ def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr().err
     assert f"`{again(arguments)} up demo`" in said
     assert f"`{again(arguments)} status`" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "term", "todo"),
+    [
+        (["--plain", "--answers", "nowhere.toml"], "xterm", "What to do: Check the path"),
+        (["--plain", "--nosuch"], "xterm", "What to do: `"),
+        (["chat", "demo"], "xterm", "What to do: "),
+        (["status", "--nosuch"], "dumb", "What to do: `"),
+        (["status", "--nosuch"], "xterm", "→ `"),
+    ],
+)
+def test_an_error_at_the_very_beginning_is_in_words_where_it_is_to_be_heard(
+    words: list[str], term: str, todo: str, tmp_path: Path
+) -> None:
+    command = ["-m", "wizard", "--workspace", str(tmp_path), *words]
+    with pexpect.spawn(sys.executable, command, env=environment(TERM=term), encoding="utf-8", timeout=60) as child:
+        child.expect(pexpect.EOF)
+        assert todo in child.before
+        assert ("→" in child.before) is todo.startswith("→")

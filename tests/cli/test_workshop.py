@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_cli import wizard
-from tests.tui.fake_journey import CPU_HOST, ENDPOINT, FACTS, WORKSPACE, FakeJourney, choice
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import CPU_HOST, ENDPOINT, FACTS, WORKSPACE, choice
 from wizard.advise.advice import Wishes
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation

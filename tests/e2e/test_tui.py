@@ -50,7 +50,7 @@ async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_kill
         await asked(pilot, "What is vLLM?", chat)
         assert chat.view.error is not None
         await pilot.press("f5")
-        chat = await chat_after(pilot, await screen(pilot, BuildScreen), seconds=60)
+        chat = await chat_after(pilot, await screen(pilot, BuildScreen), seconds=240)
         await pilot.press("ctrl+r")
         await answered(pilot, chat)
         assert len(chat.view.said("assistant")) == 2

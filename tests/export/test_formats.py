@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.fake_journey import LLAMA
+from tests.tui.values import LLAMA
 from tests.values import CPU_HOST, GGUF, plan_of
 from wizard import journey
 from wizard.advise.advice import Choice, Wishes

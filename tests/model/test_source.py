@@ -41,6 +41,13 @@ HOSTILE = [
 ]
 
 
+def test_a_mistyped_journey_is_told_with_the_nearest() -> None:
+    with pytest.raises(UsageError) as caught:
+        find("dmeo")
+    assert caught.value.code == "TW-M01"
+    assert caught.value.todo.startswith("Did you mean demo? Give a journey")
+
+
 @pytest.mark.parametrize("ref", HOSTILE)
 def test_refs_of_no_known_form_are_refused_and_nothing_is_evaluated(ref: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -220,6 +220,12 @@ def test_bls_is_kept_or_left_out(bls: bool) -> None:
     assert copied == {"preprocessing", "postprocessing"} | ({"tensorrt_llm_bls"} if bls else set())
 
 
+def test_the_kv_cache_takes_the_share_that_was_chosen() -> None:
+    step = named(planned(LLAMA, replace(choice("0.13.0"), kv_cache_fraction=0.43)), "repository")
+    (config,) = [one.text for one in step.actions if isinstance(one, Write) and "/tensorrt_llm/config" in one.path]
+    assert 'key: "kv_cache_free_gpu_mem_fraction"\n  value {\n    string_value: "0.43"' in config
+
+
 def test_another_model_is_served_beside_the_engine() -> None:
     alone, both = planned(LLAMA, choice("0.13.0")), planned(LLAMA, choice("0.13.0"), Options(beside="transformers"))
     files = [

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 import pexpect
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
+"""What the questions that everybody meets are known by."""
 ENTER, CTRL_C, CTRL_D, UP, DOWN = "\r", "\x03", "\x04", "\x1b[A", "\x1b[B"
 
 
@@ -74,3 +78,7 @@ class Terminal:
         self.child.wait()
         assert self.child.exitstatus is not None, f"killed by signal {self.child.signalstatus}"
         return self.child.exitstatus
+
+
+Flow: TypeAlias = Callable[..., Terminal]
+"""Begins the questions with these answers given."""

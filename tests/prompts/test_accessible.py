@@ -250,7 +250,7 @@ def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
         ("3 min 20 s, 50 ms, 2 h 5 min", "3 minutes 20 seconds, 50 milliseconds, 2 hours 5 minutes"),
         ("8.03 B parameters", "8.03 B parameters"),
         ("   $ dd bs=1 s · → 5 GiB", "   $ dd bs=1 s · → 5 GiB"),
-        ("39 tokens/s each", "39 tokens/s each"),
+        ("39 tokens/s each, 1 tokens/s", "39 tokens per second each, 1 token per second"),
     ],
 )
 def test_signs_and_units_are_words(text: str, heard: str) -> None:
@@ -268,6 +268,11 @@ def test_signs_and_units_are_words(text: str, heard: str) -> None:
 def test_units_are_words_in_korean_too_with_particles_behind_them(text: str, heard: str) -> None:
     language.use("ko")
     assert spoken(text) == heard
+
+
+def test_a_rate_is_words_in_korean_too() -> None:
+    language.use("ko")
+    assert "/" not in spoken("1인당 39 토큰/초")
 
 
 def test_rows_that_are_too_wide_go_on_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,8 @@ def test_a_talk_in_a_terminal(tmp_path: Path, term: str) -> None:
             ("/questions", "2  What is a KV cache?"),
             ("/questions 2", "You asked: What is a KV cache?"),
             ("/frobnicate", "TW-U23"),
-            ("long", "cut at max_tokens"),
+            ("long", "cut at\r\nmax_tokens"),
+            ("/versions", "(the present one): long"),
             (f"/save {saved}", "Saved to"),
             ("/clear", "begins anew"),
         ):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.test_openai import FakeOpenAI, serving
+from tests.chat.fake_openai import FakeOpenAI, serving
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.cli import main

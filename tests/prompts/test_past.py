@@ -43,8 +43,8 @@ def test_history_open_search_rename_and_delete(talk: Talk) -> None:
     talk.conversation = talk.conversation.said("user", "What is Triton?").said("assistant", "A server.")
     talk.keep()
     listed = command(talk, "/history").text.splitlines()
-    assert listed[0].startswith("2*")
-    assert listed[0].endswith("What is Triton?")
+    assert listed[0].startswith("2  ")
+    assert listed[0].endswith("What is Triton? (the present one)")
     assert listed[1].endswith("First one")
     assert "because" not in command(talk, "/search server").text.lower()
     assert "Because." in command(talk, "/search because").text
@@ -109,6 +109,8 @@ def test_a_private_chat_keeps_nothing_more(talk: Talk) -> None:
     assert talk.history is not None
     assert [one.messages for one in talk.history.entries()] == [3]
     assert "1" in command(talk, "/history").text
+    with pytest.raises(UsageError, match="nothing is kept of this conversation\n"):
+        command(talk, "/delete")
     talk.history = None
     assert refusal(talk, "/history") == "TW-U26"
 

@@ -257,9 +257,9 @@ def test_a_plan_for_another_machine_says_so(tmp_path: Path) -> None:
 
 
 def test_servers() -> None:
-    assert "triton-wizard up demo" in statuses_text([])
+    assert "triton-wizard up demo" in statuses_text([], "triton-wizard up demo")
     text = statuses_text(
-        [Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000"), Status("a", "dead", None, "gone")]
+        [Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000"), Status("a", "dead", None, "gone")], "up"
     )
     assert text == "SERVER  STATE  WHERE\ndemo    ready  http://127.0.0.1:8000\na       dead   gone"
 

@@ -8,24 +8,11 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from tests.chain_model import CHAT
-from wizard.advise.advice import Choice, Memory
+from tests.values import CHOICE
 from wizard.model.facts import Gate, ModelFacts
 from wizard.model.special import pattern
 from wizard.repository.llamacpp import repository
 
-CHOICE = Choice(
-    stack="llamacpp",
-    runtime="native",
-    dtype="float32",
-    quantization=None,
-    kv_cache_dtype="f16",
-    tp=1,
-    pp=1,
-    max_batch_size=4,
-    max_seq_len=512,
-    release="triton 2.51.0",
-    memory=Memory(0, 0, 0, 0, 0, 0, 0),
-)
 FACTS = ModelFacts("x.gguf", "gguf", "/x.gguf", "x", "llama", 1000, chat=CHAT, questions=('What is "Triton"?', "é"))
 
 
@@ -43,7 +30,7 @@ def test_files_lie_where_triton_looks() -> None:
 def test_the_server_describes_itself() -> None:
     said = parameters(FACTS)
     assert said["gguf"] == "/a b/${x}.gguf"
-    assert (said["slots"], said["max_seq_len"], said["threads"]) == ("4", "512", "3")
+    assert (said["slots"], said["max_seq_len"], said["threads"]) == ("4", "1024", "3")
     assert said["chat_template"] == CHAT.template
     assert (said["bos_token"], said["eos_token"]) == (CHAT.bos_token, CHAT.eos_token)
     assert json.loads(said["stop"]) == list(CHAT.stop)

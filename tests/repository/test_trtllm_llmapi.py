@@ -57,21 +57,22 @@ def said(choice: Choice = LLM, *, limits: bool = True, model: str = "/w/models/m
 
 
 def test_model_yaml_is_what_the_choice_says() -> None:
-    assert said(replace(LLM, tp=2, pp=2, kv_cache_dtype="fp8")) == {
+    assert said(replace(LLM, tp=2, pp=2, kv_cache_dtype="fp8", kv_cache_fraction=0.43)) == {
         "model": "/w/models/m",
         "backend": "pytorch",
         "tensor_parallel_size": 2,
         "pipeline_parallel_size": 2,
         "max_batch_size": 4,
         "max_seq_len": 1024,
-        "kv_cache_config": {"free_gpu_memory_fraction": 0.9, "dtype": "fp8"},
+        "kv_cache_config": {"free_gpu_memory_fraction": 0.43, "dtype": "fp8"},
         "triton_config": {"max_batch_size": 0, "decoupled": True},
     }
 
 
 def test_limits_and_dtype_are_left_out_where_they_are_no_arguments() -> None:
     assert {"max_batch_size", "max_seq_len"}.isdisjoint(said(limits=False))
-    assert "dtype" not in said()["kv_cache_config"]
+    assert "dtype" not in said(replace(LLM, kv_cache_fraction=0.43))["kv_cache_config"]
+    assert "kv_cache_config" not in said()
 
 
 @pytest.mark.parametrize("path", ["/a: b", "/ü #x", "/'\"", "/yes", "/\\t"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.test_engine import events_of
+from tests.run.runs import events_of
 from tests.values import plan_of, python_step
 from wizard.kernel.errors import StepError
 from wizard.run.diagnose import MEND, diagnose

@@ -12,7 +12,7 @@ import pytest
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.model.gguf_bytes import LLAMA_CONFIG, safetensors
 from tests.plan.stack_values import IN_IMAGE, machine
-from tests.run.test_engine import DRIVER, events_of, outcomes
+from tests.run.runs import DRIVER, events_of, outcomes
 from tests.values import plan_of
 from wizard.kernel import proctable
 from wizard.kernel.errors import StepError

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
-from collections.abc import Set
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.run.runs import DRIVER, events_of, fake_server, outcomes, touch
 from tests.values import plan_of, python_step
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, StepError, UsageError, WorkspaceError
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
-from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
+from wizard.plan.plan import Command, Done, Estimate, Ports, Start, Step, Wait, Write
 from wizard.run.diagnose import CommandError
 from wizard.run.engine import run
-from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
+from wizard.run.events import Output, Progress, StepFinished, StepStarted
 from wizard.run.journal import Journal
-
-
-async def events_of(plan: Plan, **asked: Set[str]) -> tuple[list[Event], Exception | None]:
-    """All events, and the error at the end: these plans start no server, so TW-S02 means that all steps were done."""
-    found: list[Event] = []
-    try:
-        async for event in run(plan, **asked):
-            found.append(event)
-    except (StepError, UsageError, WorkspaceError, ServerError) as error:
-        return found, error
-    return found, None
-
-
-def outcomes(events: list[Event]) -> dict[str, str]:
-    return {event.step: event.outcome for event in events if isinstance(event, StepFinished)}
-
-
-def touch(path: Path) -> str:
-    return f"open({str(path)!r}, 'a').write('x'); print('made')"
 
 
 async def test_steps_run_in_order_and_a_second_run_skips_them(tmp_path: Path) -> None:
@@ -212,19 +192,6 @@ async def test_cancelling_the_task_stops_the_child(tmp_path: Path) -> None:
     assert proctable.marked(proctable.STEP_MARK, str(tmp_path / "w")) == []
 
 
-DRIVER = """
-import asyncio, sys
-from wizard.kernel.values import from_json
-from wizard.plan.plan import Plan
-from wizard.run.diagnose import CommandError
-from wizard.run.engine import run
-async def main():
-    async for event in run(from_json(Plan, open(sys.argv[1]).read(), where="plan")):
-        print(type(event).__name__, getattr(event, "lines", ""), flush=True)
-asyncio.run(main())
-"""
-
-
 @pytest.mark.parametrize("step", ["one", "two", "three"])
 async def test_after_kill_9_in_any_step_a_new_run_ends_the_strays_and_goes_on(tmp_path: Path, step: str) -> None:
     """Each step waits for a file unless it was killed once; the killed wizard's child must be gone afterwards."""
@@ -286,13 +253,6 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
     assert caught.value.code == "TW-R01"
 
 
-def fake_server(code: str) -> tuple[Start, Wait]:
-    """A program in Triton's place, for the ways of dying that the real one cannot be made to show on purpose."""
-    ports = Ports(18500, 18501, 18502)
-    start = Start((sys.executable, "-c", code, "--"), (("PATH", os.environ["PATH"]),), ports, "test")
-    return start, Wait("test", ports, 30.0)
-
-
 @pytest.mark.parametrize(
     ("code", "error_code", "words"),
     [
@@ -335,79 +295,6 @@ async def test_a_server_program_that_is_missing_says_how_to_make_it(tmp_path: Pa
     _, error = await events_of(plan_of(tmp_path / "w", step))
     assert isinstance(error, ServerError)
     assert error.code == "TW-S03"
-
-
-def chain(folder: Path) -> list[Step]:
-    """Three steps, each with a folder of its own; the second reads what the first made, the third reads neither."""
-    paths = {name: folder / name / "made" for name in ("one", "two", "three")}
-    for path in paths.values():
-        path.parent.mkdir(parents=True)
-    read = f"open({str(paths['one'])!r}); "
-    return [python_step(name, (read if name == "two" else "") + touch(path), path) for name, path in paths.items()]
-
-
-async def test_a_step_is_done_again_with_all_that_use_what_it_makes(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path / "w", *chain(tmp_path))
-    await events_of(plan)
-    events, _ = await events_of(plan, redo={"one"})
-    assert outcomes(events) == {"one": "done", "two": "done", "three": "skipped"}
-    assert [(tmp_path / name / "made").read_text() for name in ("one", "two", "three")] == ["xx", "xx", "x"]
-    assert set(outcomes((await events_of(plan))[0]).values()) == {"skipped"}
-
-
-async def test_what_is_left_to_do_again_is_not_forgotten_when_the_run_ends_early(tmp_path: Path) -> None:
-    one, two, three = chain(tmp_path)
-    plan = plan_of(tmp_path / "w", one, two, three)
-    await events_of(plan)
-    (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").unlink()
-    (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").mkdir()  # the second step cannot begin
-    events, error = await events_of(plan, redo={"one"})
-    assert outcomes(events) == {"one": "done", "two": "failed"}
-    assert isinstance(error, WorkspaceError)
-    (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").rmdir()
-    assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
-
-
-async def test_a_step_is_left_out_this_time_and_done_the_next(tmp_path: Path) -> None:
-    one, two, three = chain(tmp_path)
-    plan = plan_of(tmp_path / "w", one, python_step("two", "raise SystemExit(1)", tmp_path / "no"), three)
-    events, error = await events_of(plan, skip={"two"})
-    assert outcomes(events) == {"one": "done", "two": "omitted", "three": "done"}
-    assert isinstance(error, ServerError)  # only because these steps start none
-    noted = [one for one in Journal(tmp_path / "w" / "journal.jsonl").events() if isinstance(one, StepFinished)]
-    assert [one.reason for one in noted if one.outcome == "omitted"] == ["left out by the user"]
-    assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "failed"}
-    again = plan_of(tmp_path / "w", one, two, three)
-    assert outcomes((await events_of(again))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
-
-
-async def test_leaving_out_goes_before_doing_again(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path / "w", *chain(tmp_path))
-    await events_of(plan)
-    events, _ = await events_of(plan, redo={"one"}, skip={"two"})
-    assert outcomes(events) == {"one": "done", "two": "omitted", "three": "skipped"}
-    assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
-
-
-@pytest.mark.parametrize("asked", [{"redo": {"four"}}, {"skip": {"four"}}])
-async def test_a_step_that_there_is_not_is_refused_before_anything_is_done(
-    tmp_path: Path, asked: dict[str, set[str]]
-) -> None:
-    events, error = await events_of(plan_of(tmp_path / "w", *chain(tmp_path)), **asked)
-    assert isinstance(error, UsageError)
-    assert error.code == "TW-R07"
-    assert "one, two, three" in error.todo
-    assert events == []
-    assert not (tmp_path / "w").exists()
-
-
-@pytest.mark.parametrize("index", [0, 1])
-async def test_starting_and_waiting_cannot_be_left_out(tmp_path: Path, index: int) -> None:
-    ids = ("start", "ready")
-    steps = [Step(ids[n], ids[n], "", (one,), Done(), Estimate(1)) for n, one in enumerate(fake_server(""))]
-    _, error = await events_of(plan_of(tmp_path / "w", *steps), skip={ids[index]})
-    assert isinstance(error, UsageError)
-    assert error.code == "TW-R08"
 
 
 def test_the_language_changes_no_fingerprint(tmp_path: Path) -> None:

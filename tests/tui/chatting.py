@@ -8,7 +8,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.tui.fake_journey import ENDPOINT, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT
 from tests.tui.walking import StillApp, choose, screen, to_welcome, wait_for
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.widgets.transcript import Transcript

@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, Set
 from dataclasses import replace
 from pathlib import Path
 
-from tests.tui.fake_journey import FakeJourney, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import plan
 from wizard import journey
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Command, Plan

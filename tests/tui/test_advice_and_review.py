@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from tests.tui.fake_journey import ADVICE, INFEASIBLE, LLAMA, FakeJourney, choice, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ADVICE, INFEASIBLE, LLAMA, choice, plan
 from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
 from wizard.advise import report
 from wizard.advise.advice import Wishes
@@ -318,8 +319,7 @@ async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
         assert f"Runner-up: {report.choice_title(second)}" in shown
         assert report.reason(second, report.BEHIND).split(".")[0] in shown
         await pilot.press("down")
-        await pilot.pause()
-        assert "Runner-up" not in text_of(advice, "Notes")
+        await wait_for(pilot, lambda: "Runner-up" not in text_of(advice, "Notes"))
 
 
 @pytest.mark.parametrize("way", [to_advice, to_review])

@@ -10,8 +10,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests import pseudo
-from tests.tui.fake_journey import GPU_HOST, FakeJourney, events
+from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_shell_language import journeys
+from tests.tui.values import GPU_HOST, events
 from tests.tui.walking import (
     StillApp,
     asked,

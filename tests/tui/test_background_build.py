@@ -9,7 +9,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.tui.fake_journey import FakeJourney, events, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import events, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.kernel.errors import CancelledError, StepError
 from wizard.tui.app import WizardApp

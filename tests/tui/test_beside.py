@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.tui.chatting import chatting, lines, notes
-from tests.tui.fake_journey import ENDPOINT, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT
 from tests.tui.walking import asked, screen, wait_for
 from wizard.catalog.presets import Preset, presets
 from wizard.chat.conversation import TokenLogprob

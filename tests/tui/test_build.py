@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, measurement, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, WORKSPACE, events, measurement, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.advise.calibration import NOTHING, summary
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
@@ -167,7 +168,7 @@ async def test_a_failed_step_shows_its_error_and_can_be_tried_again() -> None:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
         await pilot.pause()
-        panel = text(build, "DiagnosisCard")
+        panel = text(build, "ErrorPanel")
         assert "TW-R03" in panel
         assert "no space left on [/] device" in panel
         assert "Free some space" in panel
@@ -176,7 +177,7 @@ async def test_a_failed_step_shows_its_error_and_can_be_tried_again() -> None:
         await pilot.press("r")
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
         await pilot.pause()
-        assert not build.query_one("DiagnosisCard").display
+        assert not build.query_one("ErrorPanel").display
 
 
 async def test_quitting_after_a_failure_has_the_status_of_the_error() -> None:
@@ -282,7 +283,7 @@ async def test_a_diagnosis_says_what_failed_which_line_says_why_and_what_to_do_a
     ]
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await failed(pilot)
-        card = text(build, "DiagnosisCard")
+        card = text(build, "ErrorPanel")
         for word in (
             "TW-R03 Start Triton: exit status 1",
             COMMAND.failure.line,
@@ -304,7 +305,7 @@ async def test_a_step_that_fails_twice_is_diagnosed_twice() -> None:
         await pilot.press("r")
         await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.FAILED)
         await pilot.pause()
-        assert "TW-R03" in text(build, "DiagnosisCard")
+        assert "TW-R03" in text(build, "ErrorPanel")
         assert build.query_one(LiveLog).lines.count("[bold]fine[/] so far") == 4
 
 

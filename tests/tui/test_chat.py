@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Input, Static
 
-from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, events, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, WORKSPACE, events, plan
 from tests.tui.walking import StillApp, answered, asked, choose, screen, to_chat, to_machine, wait_for
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.settings import SETTINGS

@@ -6,7 +6,8 @@ import pytest
 from textual import events
 
 from tests.tui.chatting import chatting, in_sight, lines, notes, words
-from tests.tui.fake_journey import ENDPOINT, WORKSPACE, FakeJourney, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, WORKSPACE, plan
 from tests.tui.walking import asked, chat_after, screen, wait_for
 from wizard.chat.ask import too_long
 from wizard.chat.conversation import Conversation, Message, Stats

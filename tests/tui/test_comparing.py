@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.chatting import chatting, notes, words
-from tests.tui.fake_journey import ELSEWHERE, ENDPOINT, SECOND, WORKSPACE, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ELSEWHERE, ENDPOINT, SECOND, WORKSPACE
 from tests.tui.walking import asked, screen, wait_for
 from wizard.chat.ask import unreachable
 from wizard.chat.conversation import Conversation, Stats
@@ -54,9 +55,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         await wait_for(pilot, lambda: len(made.asked) == 5)
         await wait_for(pilot, lambda: not chat.talks.busy)
         await pilot.press("f6")
-        await wait_for(pilot, lambda: chat.talks.second is None)
-        await pilot.pause()
-        assert not chat.query_one("#comparison").display
+        await wait_for(pilot, lambda: chat.talks.second is None and not chat.query_one("#comparison").display)
         await asked(pilot, "Alone again", chat)
         assert len(made.asked) == 6
 

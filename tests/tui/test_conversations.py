@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.chatting import chatting, lines, notes, to_running_chat
-from tests.tui.fake_journey import ENDPOINT, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT
 from tests.tui.walking import StillApp, asked, screen, to_machine, wait_for
 from wizard.chat.history import History
 from wizard.kernel.errors import WorkspaceError

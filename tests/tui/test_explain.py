@@ -12,7 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from tests.tui.fake_journey import NO_PYTHON, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import NO_PYTHON, plan
 from tests.tui.walking import (
     StillApp,
     asked,
@@ -72,9 +73,8 @@ async def attending(
 ) -> AsyncIterator[Pilot[int]]:
     """The wizard as the command line begins it in a workshop."""
     found = seated(workshop)
-    answers = {name: value for name, value in found.pin.items() if name != "model"}
     pinned: Any = Pinned(journey or FakeJourney(), found)
-    app = StillApp(pinned, answers=answers, workshop=found, explain=found.explain)
+    app = StillApp(pinned, answers=dict(found.pin), workshop=found, explain=found.explain)
     async with app.run_test(size=size) as pilot:
         yield pilot
 
@@ -280,6 +280,27 @@ async def test_the_plan_has_the_pinned_name() -> None:
         form = await screen(pilot, FormScreen)
         assert form.query_one("#name", Input).disabled
         assert not form.query_one("#http_port", Input).disabled
+
+
+@pytest.mark.parametrize("hide", [(), ("advice",)])
+async def test_a_server_is_started_again_as_the_facilitator_wishes_it(hide: tuple[str, ...]) -> None:
+    journey = FakeJourney(off=("demo",), earlier=plan())
+    async with attending(Workshop("Mine", pin={"users": 3}, hide=hide), journey) as pilot:
+        await to_welcome(pilot)
+        await pilot.press("enter")
+        if not hide:
+            advice = await screen(pilot, AdviceScreen)
+            await wait_for(pilot, lambda: advice.view.advice)
+            assert advice.view.wishes == Wishes(users=3)
+            await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        await wait_for(pilot, lambda: review.view.plan)
+        assert review.view.plan is not None
+        assert review.view.plan.name == "demo"
+        assert review.view.answers == {"name": "demo"}
+        assert {one.users for one in journey.wished} == {3}
+        await pilot.press("escape")
+        await screen(pilot, WelcomeScreen if hide else AdviceScreen)
 
 
 async def test_hidden_stages_are_passed_and_going_back_passes_them_too() -> None:

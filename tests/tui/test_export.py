@@ -9,7 +9,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.fake_journey import FakeJourney, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import plan
 from tests.tui.walking import StillApp, screen, to_review, wait_for
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, events
 from tests.tui.walking import StillApp, Walk, to_build, to_welcome, wait_for
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace

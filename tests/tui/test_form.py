@@ -10,8 +10,8 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from tests.tui.walking import screen
-from wizard.plan.questions import ACCEPT, CHAT, GOAL, SEED, SYSTEM, TEMPERATURE, WISHES, Question
+from tests.tui.walking import screen, wait_for
+from wizard.plan.questions import ACCEPT, CHAT, GOAL, SEED, SYSTEM, TEMPERATURE, TP, WISHES, Question
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.form import NO_EFFECT, FormScreen
 from wizard.tui.widgets.chrome import KeyBar
@@ -151,13 +151,25 @@ async def test_in_40_by_15_every_field_and_what_is_said_of_it_comes_into_sight(q
         form = await screen(pilot, FormScreen)
         for question in questions:
             await move_to(pilot, question.name)
-            await pilot.pause()
             pane, said = form.query_one(".form"), form.query_one("#about")
-            assert pane.region.contains_region(form.query_one(f"#{question.name}").region)
+            field = form.query_one(f"#{question.name}")
+            await wait_for(pilot, lambda pane=pane, field=field: pane.region.contains_region(field.region))
+            await pilot.pause()
             assert form.region.contains_region(said.region)
             assert said.virtual_size.height <= said.size.height
             assert question.help in " ".join(about(form).split())
             assert pane.region.bottom <= said.region.y
+
+
+async def test_the_flag_that_an_error_may_name_stands_with_its_question() -> None:
+    other = Question("one", "text", "One", "/set one", help="No flag.")
+    async with FormApp([TP, other], {}).run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        await pilot.pause()
+        assert about(form) == f"{TP.help}  --tp"
+        await move_to(pilot, "one")
+        await pilot.pause()
+        assert about(form) == "No flag."
 
 
 async def test_in_40_by_15_the_longest_refusal_can_be_read() -> None:

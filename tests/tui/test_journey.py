@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, GPU_HOST, NO_PYTHON, FakeJourney, choice, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, GPU_HOST, NO_PYTHON, choice, plan
 from tests.tui.walking import (
     StillApp,
     Walk,

@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 from textual.widgets import Static
 
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.walking import StillApp, screen, to_advice, to_machine, to_model, to_welcome, wait_for
+from tests.tui.walking import StillApp, screen, to_advice, to_build, to_machine, to_model, to_welcome, wait_for
 from wizard.kernel import settings
 from wizard.kernel.settings import load
 from wizard.tui.keys import WHERE, Key, classes, declared, markdown, normal, refusal, shown, together, usable
@@ -277,6 +277,17 @@ async def test_a_key_that_cannot_hold_is_not_shown_and_comes_to_nothing_with_ano
         assert row(window, "welcome.look") == "r* Look again · Welcome"
         assert row(window, "machine.look") == "L* Look again · Machine"
         assert load().keys == {"welcome.look": "enter", "machine.look": "L"}
+
+
+def test_the_keys_that_scroll_in_every_stage_have_one_id_each() -> None:
+    pages = {one.id for one in declared() if {"pageup", "pagedown"} & {*one.keys({})}}
+    assert pages == {"stage.page_up", "stage.page_down"}
+
+
+async def test_keys_of_two_parts_of_a_screen_that_do_alike_share_a_row() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        assert [one.keys for one in key_rows(build) if one.about == "Scroll"] == ["↑↓←→ PgUp/Dn"]
 
 
 async def test_the_help_lists_every_key_that_does_something() -> None:

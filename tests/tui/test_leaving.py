@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake_journey import ENDPOINT, FakeJourney, events
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import ENDPOINT, events
 from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_review, to_welcome, wait_for
 from wizard.kernel.errors import CancelledError, ServerError
 from wizard.run.events import Progress

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake_journey import CPU_HOST, GIB, GPU_HOST, NO_PYTHON, FakeJourney, reading
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import CPU_HOST, GIB, GPU_HOST, NO_PYTHON, reading
 from tests.tui.walking import StillApp, screen, to_machine, wait_for
 from wizard.kernel.errors import HostError, UsageError
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, Problem

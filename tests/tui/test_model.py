@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tui.fake_journey import SUGGESTIONS, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import SUGGESTIONS
 from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, wait_for
 from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Set
 
 import pytest
 
-from tests.tui.fake_journey import FakeJourney, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import plan
 from tests.tui.walking import StillApp, to_build, wait_for
 from wizard.kernel.errors import WorkspaceError
 from wizard.run.events import Event, Progress, StepStarted

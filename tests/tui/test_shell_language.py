@@ -11,7 +11,8 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from tests import pseudo
-from tests.tui.fake_journey import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS
 from tests.tui.walking import StillApp, choose, screen, to_welcome, wait_for
 from wizard.kernel.language import LANGUAGES, tr
 from wizard.tui.keys import declared

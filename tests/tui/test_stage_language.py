@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests import pseudo
-from tests.tui.fake_journey import CPU_HOST, GPU_HOST, NO_PYTHON, SUGGESTIONS, FakeJourney, reading
+from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import HITS, PATHS, VERDICTS
+from tests.tui.values import CPU_HOST, GPU_HOST, NO_PYTHON, SUGGESTIONS, reading
 from tests.tui.walking import StillApp, to_machine
 from wizard.advise.advice import Wishes
 from wizard.advise.ranking import advise

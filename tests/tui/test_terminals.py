@@ -11,7 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.e2e.terminal import Terminal
-from tests.tui.fake_journey import FakeJourney, events
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import events
 from tests.tui.walking import (
     StillApp,
     answered,

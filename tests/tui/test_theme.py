@@ -9,7 +9,8 @@ import pytest
 from textual.color import Color
 from textual.theme import Theme
 
-from tests.tui.fake_journey import GPU_HOST, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import GPU_HOST
 from tests.tui.walking import (
     StillApp,
     screen,

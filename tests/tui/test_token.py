@@ -10,7 +10,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.fake_journey import FACTS, FakeJourney
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import FACTS
 from tests.tui.walking import StillApp, screen, to_machine, wait_for
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.form import FormScreen

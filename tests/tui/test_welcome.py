@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake_journey import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS, FakeJourney, events, plan
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import CPU_HOST, ENDPOINT, GPU_HOST, NO_PYTHON, SUGGESTIONS, events, plan
 from tests.tui.walking import StillApp, choose, screen, to_build, to_chat, to_welcome, wait_for
 from wizard.catalog.workshops import Workshop
 from wizard.kernel import settings

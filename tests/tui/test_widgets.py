@@ -10,7 +10,8 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Static
 
-from tests.tui.fake_journey import FakeJourney, choice
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import choice
 from tests.tui.walking import StillApp, answered, to_chat, to_machine, wait_for
 from wizard.advise.advice import Memory
 from wizard.tui.widgets.bill import MARKS, MemoryBill, bar

@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import textual.app
+import textual.pilot
+from textual._wait import wait_for_idle
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
@@ -26,6 +29,27 @@ from wizard.tui.widgets.picker import Picker
 
 S = TypeVar("S", bound=Screen[Any])
 Walk = Pilot[int]
+SECONDS = 60
+"""Bounds a wait in vain."""
+
+
+async def idle(*about: float) -> None:
+    """Let the app do everything that it can do now.
+
+    Textual takes a process that gets little of the processor for one that has nothing to do, which on a busy machine
+    it is not; what the event loop could run at once is then still to be done (asyncio keeps it in ``_ready``).
+    """
+    await wait_for_idle(*about)
+    loop: Any = asyncio.get_running_loop()
+    deadline = time.monotonic() + SECONDS
+    while True:
+        await asyncio.sleep(0)
+        if not loop._ready:
+            return
+        assert time.monotonic() < deadline, "the app never rests"
+
+
+textual.app.wait_for_idle = textual.pilot.wait_for_idle = idle  # what a pilot waits for, and between two keys
 
 
 class StillApp(WizardApp):
@@ -46,7 +70,7 @@ class StillApp(WizardApp):
             self.focused.cursor_blink = False
 
 
-async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, seconds: float = 30) -> None:
+async def wait_for(pilot: Pilot[Any], condition: Callable[[], object], *, seconds: float = SECONDS) -> None:
     """Let the app work until ``condition`` holds; ``seconds`` only bounds a wait in vain."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -108,7 +132,8 @@ async def to_model(pilot: Pilot[Any]) -> ModelScreen:
 async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
     app = pilot.app
     assert isinstance(app, WizardApp)
-    await (to_model(pilot) if "model" not in app.answers else to_machine(pilot))
+    named = "model" in app.answers and "model" not in app.guide.workshop.pin
+    await (to_machine(pilot) if named else to_model(pilot))
     await pilot.press("enter")
     found = await screen(pilot, AdviceScreen)
     await wait_for(pilot, lambda: found.view.advice or found.view.error)
@@ -131,11 +156,11 @@ async def to_build(pilot: Pilot[Any]) -> BuildScreen:
     return await screen(pilot, BuildScreen)
 
 
-async def to_chat(pilot: Pilot[Any], *, seconds: float = 30) -> ChatScreen:
+async def to_chat(pilot: Pilot[Any], *, seconds: float = SECONDS) -> ChatScreen:
     return await chat_after(pilot, await to_build(pilot), seconds=seconds)
 
 
-async def chat_after(pilot: Pilot[Any], build: BuildScreen, *, seconds: float = 30) -> ChatScreen:
+async def chat_after(pilot: Pilot[Any], build: BuildScreen, *, seconds: float = SECONDS) -> ChatScreen:
     """Wait until the build is done, in ``seconds`` at most, and go to the chat."""
     await wait_for(pilot, lambda: build.view.phase is not Phase.RUNNING, seconds=seconds)
     assert build.view.error is None

@@ -121,6 +121,8 @@ class Choice:
     """Copies that the machine has room for, each on ``tp`` × ``pp`` GPUs of its own; one is started."""
     gpu_memory_utilization: float | None = None
     """Share of a GPU's total memory that the server may use (vLLM's meaning); None where the CPU serves."""
+    kv_cache_fraction: float | None = None
+    """The same in TensorRT-LLM's meaning: of what is free after loading, for the KV cache; None for other stacks."""
     speed: Speed | None = None
     correction_bytes: int = 0
     """Of the overhead, what was added because servers on this machine took more than predicted (or less, < 0)."""

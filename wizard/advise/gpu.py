@@ -203,6 +203,7 @@ def _choice(
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
         gpu_memory_utilization=found.utilization,
+        kv_cache_fraction=memory.kv_fraction(device, setup, found.memory) if setup.stack in FRACTIONS else None,
         speed=estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens),
         warnings=(*_warnings(facts, device, setup, found), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
@@ -319,9 +320,6 @@ def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memor
 
 def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
     bill = found.memory
-    cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
-    left = device.free_bytes - bill.weights_bytes - bill.activation_bytes - bill.overhead_bytes
-    share = min(1.0, cache / max(1, left))
     text = tr(
         "{used} of the {budget} that may be used of {total}",
         used=size(bill.total_bytes),
@@ -332,6 +330,7 @@ def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
         how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", share=found.utilization)
         text = f"{text}: {how}"
     elif fraction := FRACTIONS.get(setup.stack):
+        share = memory.kv_fraction(device, setup, bill)
         how = tr("{fraction} {share:.2f}, of what is free after loading", fraction=fraction, share=share)
         text = f"{text}: {how}"
     return Note("memory", f"{text}.", SOURCES.get(setup.stack))

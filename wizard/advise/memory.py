@@ -218,3 +218,10 @@ def bill(
     token = max(1, -(-sequence_bytes(anatomy, setup, length, step) // length))
     tokens = room // token // engine.block * engine.block
     return Memory(loaded, token, tokens, peak, beside, loaded + peak + beside + tokens * token, budget)
+
+
+def kv_fraction(device: Device, setup: Setup, bill: Memory) -> float:
+    """Of what is free after loading, the share that may become KV cache within the budget; down to a ten-thousandth."""
+    loaded = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
+    within = max(0, bill.budget_bytes - loaded) / max(1, device.free_bytes - loaded)
+    return int(min(ENGINES[setup.stack].of_free or 1.0, within) * 10_000) / 10_000

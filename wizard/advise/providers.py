@@ -22,7 +22,9 @@ from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.speed import fit
 from wizard.kernel.errors import InfeasibleError, UsageError
+from wizard.kernel.extras import install
 from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -104,7 +106,7 @@ class Aiconfigurator:
             raise UsageError(
                 "TW-A09",
                 tr("aiconfigurator-core is not installed ({error})", error=error),
-                tr("Install the extra: `pip install 'triton-wizard[perf]'` (Linux on x86_64, Python 3.11 to 3.13)."),
+                tr("Install it: `{command}` (Linux on x86_64, Python 3.11 to 3.13).", command=install("perf")),
             ) from error
         shipped = Path(aiconfigurator_core.__file__ or "").parent / "model_configs"
         model = _model(facts, shipped)
@@ -194,6 +196,11 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         InfeasibleError: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
     """
     if setup.quantization not in FORMATS:
+        stored = facts.quantization
+        if stored and stored.format == setup.quantization:  # nobody has to have asked for it
+            name = one_line(stored.detail or stored.method)
+            what = tr("the speed of weights that are stored as {format} is not estimated", format=name)
+            raise InfeasibleError("TW-A10", what, tr("Name the model's repository with safetensors."))
         text = tr("there is no weight format {name!r}", name=setup.quantization[:40])
         raise UsageError("TW-A08", text, tr("Give one of {names}.", names=", ".join(FORMATS)))
     groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wizard.advise import cpu, rules
-from wizard.advise.advice import Choice, Memory, Rejection, Speed
+from wizard.advise.advice import Choice, Memory, Note, Rejection, Speed
 from wizard.advise.compatibility import OR
 from wizard.advise.fit import LONGEST
 from wizard.advise.formats import FORMATS, NONE
@@ -96,6 +96,11 @@ def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
 def reason(choice: Choice, code: str) -> str:
     """The text of the choice's reason ``code``; empty if it has none."""
     return next((note.text for note in choice.reasons if note.code == code), "")
+
+
+def whys(choice: Choice) -> tuple[Note, ...]:
+    """Why the choice is as it is; what limits it and what it is behind in are said by themselves (`reason`)."""
+    return tuple(note for note in choice.reasons if note.code not in (LIMIT, BEHIND))
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

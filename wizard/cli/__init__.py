@@ -6,16 +6,17 @@ Standard output is data, standard error is talk.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from wizard.cli.again import again
 from wizard.cli.parser import parser
 from wizard.kernel import language, settings
 from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.program import pasteable
 
 __all__ = ["main", "parser"]
 
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         make_printable(getattr(sys, name))
     words = sys.argv[1:] if argv is None else argv
     language.use(_language(words))  # before the parser is made: its help is in this language too
-    arguments = Namespace(json="--json" in words, workspace=None)  # until they are read
+    arguments = Namespace(json="--json" in words, plain="--plain" in words, workspace=None)  # until they are read
     try:
         arguments = parser().parse_args(words)
         arguments.words = tuple(words)
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         status = CancelledError.exit_code
     except BrokenPipeError:  # whoever read our output has gone; Python would complain once more at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
+        status = 128 + signal.SIGPIPE  # as a shell has it of a program that does not catch the signal
     sys.exit(status)
 
 
@@ -72,14 +73,19 @@ def _language(words: Sequence[str]) -> str:
         return language.preferred()
 
 
+def _aloud(arguments: Namespace) -> bool:
+    """Whether this is one of the doors that are made to be heard."""
+    heard = getattr(arguments, "plain", False) or getattr(arguments, "command", None) == "chat"
+    return heard or os.environ.get("TERM", "dumb") == "dumb"
+
+
 def _tell(error: WizardError, arguments: Namespace) -> None:
     if getattr(arguments, "json", False):
         from wizard.kernel.values import to_json
 
         print(to_json({"error": error.as_json()}), flush=True)
     else:
-        from wizard.prompts.speech import tell
+        from wizard.prompts.speech import heard, tell
 
-        # The stages name commands without knowing where the wizard is and which workspace it was told to use.
-        text, mine = str(error), f"`{again(arguments)} "
-        tell(text if mine in text else text.replace("`triton-wizard ", mine))
+        text = pasteable(str(error), arguments.workspace)
+        tell(heard(text) if _aloud(arguments) else text)

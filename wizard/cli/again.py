@@ -1,22 +1,15 @@
-"""Commands that can be pasted: they run this very wizard in this very workspace."""
+"""Commands that can be pasted, with what was said to this one."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
+
+from wizard.kernel.program import command
 
 
 def again(arguments: argparse.Namespace, *words: str) -> str:
-    """``triton-wizard WORDS``, with the program's path where it is not on PATH, and the workspace if one was named."""
-    import shlex
-    import shutil
-
-    mine = Path(sys.executable).parent / "triton-wizard"
-    on_path = shutil.which("triton-wizard")
-    program = "triton-wizard" if on_path and Path(on_path).resolve() == mine.resolve() else str(mine)
-    where = ("--workspace", arguments.workspace) if arguments.workspace else ()
-    return shlex.join([program, *where, *words])
+    """``triton-wizard WORDS``, and the workspace if one was named."""
+    return command(*words, workspace=arguments.workspace)
 
 
 def same(arguments: argparse.Namespace) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, HostError, UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.program import command
 
 if TYPE_CHECKING:
     from wizard.plan.prerequisites import Prerequisite
@@ -48,8 +49,8 @@ def _text(one: Prerequisite) -> str:
         lines.append(wrapped(one.why, "  "))
         lines += [f"    $ {line}" for line in one.commands]
         lines += [wrapped(tr("Source: {source}", source=one.source), "  ")] if one.source else []
-        command = f"triton-wizard prerequisites --run {one.name}"
-        lines += [f"  {tr('Run them: {command}', command=command)}"] if one.commands else []
+        run = command("prerequisites", "--run", one.name)
+        lines += [f"  {tr('Run them: {command}', command=run)}"] if one.commands else []
     return "\n".join(lines)
 
 

@@ -210,7 +210,7 @@ def status(arguments: argparse.Namespace) -> int:
     else:
         from wizard.prompts.show import statuses_text
 
-        print(statuses_text(found))
+        print(statuses_text(found, again(arguments, "up", "demo")))
     return 0
 
 

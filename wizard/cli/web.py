@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
-from importlib.util import find_spec
 
 from wizard.kernel.errors import HostError
+from wizard.kernel.extras import install
 from wizard.kernel.language import tr
 
 EXTRA = ("aiohttp", "aiohttp_jinja2", "textual_serve")
@@ -29,7 +28,7 @@ def web(arguments: argparse.Namespace) -> int:
         raise HostError(
             "TW-U60",
             tr("the wizard in a browser needs a package that is not installed: {package}", package=error.name),
-            tr("Install it: `{command} 'triton-wizard[web]'`.", command=installer()),
+            tr("Install it: `{command}`.", command=install("web")),
         ) from error
     if arguments.answers:  # what is wrong is told here, not in a page
         read_answers(arguments.answers)
@@ -37,13 +36,6 @@ def web(arguments: argparse.Namespace) -> int:
         host_of(arguments)
     serve(command(arguments), port=arguments.port, browser=not arguments.no_open)
     return 0
-
-
-def installer() -> str:
-    """What installs into the environment that runs this: its pip, or uv, which makes environments without one."""
-    if find_spec("pip"):
-        return f"{shlex.quote(sys.executable)} -m pip install"
-    return f"uv pip install --python {shlex.quote(sys.executable)}"
 
 
 def command(arguments: argparse.Namespace) -> list[str]:

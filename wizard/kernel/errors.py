@@ -7,6 +7,8 @@ D data in profiles, K kernel, U usage). A test checks that every code in the pac
 
 from __future__ import annotations
 
+import signal
+
 from wizard.kernel.language import mark
 
 
@@ -100,5 +102,6 @@ EXIT_CODES: dict[int, str] = {
     StepError.exit_code: mark("a step failed"),
     ServerError.exit_code: mark("Triton did not start, died, or answered with an error"),
     CancelledError.exit_code: mark("stopped by the user"),
+    128 + signal.SIGPIPE: mark("whoever read the output has gone (a closed pipe)"),
 }
 """Every exit status of the command line and what it means (printed by ``triton-wizard --help``)."""

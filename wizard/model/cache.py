@@ -96,7 +96,7 @@ def _of_snapshot(ref: HubRef) -> ModelFacts | None:
         facts = local.of_gguf(folder / ref.file, str(ref)) if ref.file else local.of_folder(folder, str(ref))
     except WizardError:  # not all of it is there, or it is damaged: the hub can say what it should be
         return None
-    name = facts.name if facts.source == "gguf" else ref.repo.split("/")[1]
+    name = facts.name if facts.source == "gguf" else ref.name
     return replace(facts, source="hub", name=name, revision=folder.name)
 
 

@@ -213,7 +213,7 @@ def _ask(ref: HubRef) -> ModelFacts:
         str(ref),
         "hub",
         ref.repo,
-        ref.repo.split("/")[1],
+        ref.name,
         None,
         None,
         revision=label(info.sha),

@@ -44,7 +44,7 @@ def known(ref: HubRef, why: str) -> ModelFacts | None:
         str(ref),
         "hub",
         ref.repo,
-        ref.repo.split("/")[1],
+        ref.name,
         None,
         None,
         revision=ref.revision,

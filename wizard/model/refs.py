@@ -29,6 +29,11 @@ class HubRef:
     revision: str | None = None
     file: str | None = None
 
+    @property
+    def name(self) -> str:
+        """The repository's own name, without whose it is."""
+        return self.repo.partition("/")[2]
+
     def __str__(self) -> str:
         at = f"@{self.revision}" if self.revision else ""
         return f"{self.repo}{at}" + (f":{self.file}" if self.file else "")

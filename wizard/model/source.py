@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +40,13 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
             if not known.model_in_profiles:
                 return replace(_outside(known.model, offline), ref=ref)
             return replace(local.of_path(profiles.find(known.model), ref), source="journey")
-    return _outside(ref, offline)
+    try:
+        return _outside(ref, offline)
+    except UsageError as error:
+        near = difflib.get_close_matches(ref, [known.name for known in journeys()], 1)
+        if error.code != "TW-M01" or not near:
+            raise
+        raise UsageError(error.code, error.what, f"{tr('Did you mean {name}?', name=near[0])} {error.todo}") from error
 
 
 def _outside(ref: str, offline: bool) -> ModelFacts:

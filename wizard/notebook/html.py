@@ -19,7 +19,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
-from wizard.plan.words import cost, model_line, sums
+from wizard.plan.words import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import STATES, Status
@@ -97,8 +97,7 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
         report.reason(choice, report.BEHIND),
     )
     lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
-    why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
-    body = memory_html(choice) + lines + _notes(tr("Why:"), why) + _notes(tr("Mind:"), choice.warnings)
+    body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Mind:"), choice.warnings)
     if best:
         heading = tr("Recommended: {way}", way=title) if recommended else title
         return f"<div><b>{text(heading)}</b>{body}</div>"
@@ -145,9 +144,7 @@ def figures_html(figures: Sequence[Figure]) -> str:
 
 def plan_html(plan: Plan) -> str:
     """The steps as a table, each with its reason, its estimate and its commands."""
-    takes = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
-    elsewhere = tr("Made for {host}, not for this machine: it can be shown, not run.", host=plan.host)
-    lines = (model_line(plan.facts), takes, *([elsewhere] if plan.host != "this machine" else []))
+    lines = (model_line(plan.facts), *takes(plan))
     way = report.choice_title(plan.choice)
     head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=way)
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))

@@ -265,7 +265,7 @@ MAX_GPUS = Question(
     "int",
     mark("Most GPUs to use"),
     "--max-gpus",
-    otherwise="all",
+    otherwise=mark("all"),
     validate=_between(1, 1024),
     help=mark("The others stay free."),
 )
@@ -328,7 +328,7 @@ SYSTEM = Question(
     "text",
     mark("System prompt"),
     "--system",
-    otherwise="none",
+    otherwise=mark("none"),
     help=mark("Tells the model how to behave in every answer."),
 )
 TEMPERATURE = Question(

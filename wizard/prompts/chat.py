@@ -15,6 +15,7 @@ from wizard.chat.report import faster, figures
 from wizard.kernel.errors import CancelledError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_data, to_json
 from wizard.prompts import past
@@ -22,7 +23,7 @@ from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
-from wizard.prompts.speech import spoken, tell
+from wizard.prompts.speech import heard, tell
 from wizard.prompts.talk import Outcome, Talk, begin
 from wizard.serve.endpoint import Endpoint
 
@@ -89,10 +90,10 @@ def run_chat(
         return 0
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("TW-U20", tr("standard input is closed"), tr('Give the question with --message "...".'))
-    return (_in_terminal if is_terminal(sys.stdin) else _from_pipe)(talk, ask)
+    return _in_terminal(talk, ask, workspace) if is_terminal(sys.stdin) else _from_pipe(talk, ask)
 
 
-def _in_terminal(talk: Talk, ask: _Asker) -> int:
+def _in_terminal(talk: Talk, ask: _Asker, workspace: Workspace | None) -> int:
     tell(tr(WELCOME, model=plain(talk.endpoint.model)))
     if talk.history and talk.keeps:
         tell(tr(KEPT))
@@ -114,7 +115,7 @@ def _in_terminal(talk: Talk, ask: _Asker) -> int:
                 return 0
             draft = outcome.edit or ""
         except WizardError as error:
-            _tell(str(error))
+            _tell(pasteable(str(error), workspace))
         except KeyboardInterrupt:  # at the prompt; during an answer it only stops that
             tell("" if interrupted else f"\n{tr(ONCE_MORE)}")
             if interrupted:
@@ -307,4 +308,4 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 def _tell(text: str) -> None:
     """Say what is the wizard's own; what somebody wrote keeps its signs (`tell`)."""
-    tell(spoken(text) if is_terminal(sys.stderr) else text)
+    tell(heard(text))

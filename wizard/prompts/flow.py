@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +19,7 @@ from wizard.chat.history import History
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import answers_file, load_answers, save_answers
@@ -191,8 +191,10 @@ class _Flow:
 
     def _again(self, *words: str) -> str:
         """A command for this workspace, ready to be pasted."""
-        here = () if self.workspace == Workspace.at(None) else ("--workspace", str(self.workspace.root))
-        return shlex.join(["triton-wizard", *words, *here])
+        return command(*words, workspace=self.workspace)
+
+    def _refused(self, error: WizardError) -> None:
+        say(f"\n{pasteable(str(error), self.workspace)}\n")
 
     # -- model ---------------------------------------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ class _Flow:
             except WizardError as error:
                 if "model" in self.workshop.pin and error.code != GATED:
                     raise  # another answer is not allowed
-                say(f"\n{error}\n")
+                self._refused(error)
                 self.answers.pop("model", None)
                 os.environ.pop("HF_TOKEN", None)  # one that was refused would shut us out of other models too
                 if token is not None:
@@ -317,7 +319,7 @@ class _Flow:
                     http_port=self.known.get("http_port"),
                 )
             except WizardError as error:
-                say(f"\n{error}\n")
+                self._refused(error)
                 if not isinstance(error, UsageError):
                     return None
                 for question in SERVER:

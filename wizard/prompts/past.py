@@ -12,7 +12,7 @@ from wizard.chat.report import figures
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain
-from wizard.prompts.speech import listed
+from wizard.prompts.speech import heard, listed
 from wizard.prompts.talk import Outcome, Talk
 
 LISTED = 20
@@ -58,7 +58,7 @@ def rename(talk: Talk, argument: str) -> Outcome:
     """Give this conversation another title."""
     kept = talk.kept
     if kept.id is None:
-        raise _not_kept()
+        raise _not_kept(talk)
     _history(talk).rename(kept.id, argument)
     talk.kept = replace(kept, title=" ".join(argument.split()))
     return Outcome(tr("The title is: {title}", title=one_line(argument)))
@@ -68,7 +68,7 @@ def delete(talk: Talk, argument: str) -> Outcome:
     """Remove a kept conversation; this one begins anew then."""
     wanted = _id(argument) if argument else talk.kept.id
     if wanted is None:
-        raise _not_kept()
+        raise _not_kept(talk)
     _history(talk).delete(wanted)
     if wanted == talk.kept.id:
         new(talk, "")
@@ -102,7 +102,7 @@ def versions(talk: Talk, argument: str) -> Outcome:
     for place, one in enumerate(every):
         head = tr("Version {number} of {count}", number=place + 1, count=len(every))
         here = f" ({tr('the present one')})" if place == now else ""
-        measured = f"\n{figures(one.stats)}" if one.stats else ""
+        measured = f"\n{heard(figures(one.stats))}" if one.stats else ""
         parts.append(f"{head}{here}: {one_line(one.question)}\n{plain(one.answer)}{measured}")
     return Outcome("\n\n".join(parts))
 
@@ -152,14 +152,16 @@ def _history(talk: Talk) -> History:
     return talk.history
 
 
-def _not_kept() -> UsageError:
-    return UsageError("TW-U24", tr("nothing is kept of this conversation yet"), tr("Ask something first."))
+def _not_kept(talk: Talk) -> UsageError:
+    if talk.keeps:
+        return UsageError("TW-U24", tr("nothing is kept of this conversation yet"), tr("Ask something first."))
+    return UsageError("TW-U24", tr("nothing is kept of this conversation"), tr("/history lists those that are kept."))
 
 
 def _listed(talk: Talk, entries: Iterable[Entry]) -> str:
     rows = []
     for one in entries:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))
-        here = "*" if one.id == talk.kept.id else ""
-        rows.append((f"{one.id}{here}", day, one_line(one.model), one_line(one.title), one_line(one.found)))
+        here = f" ({tr('the present one')})" if one.id == talk.kept.id else ""
+        rows.append((str(one.id), day, one_line(one.model), one_line(one.title) + here, one_line(one.found)))
     return listed(rows)

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan
 from wizard.prompts.ask import Ask
@@ -62,7 +63,7 @@ class Run:
             except CommandError as error:
                 _tell_failure(error)
             except WizardError as error:
-                say(f"\n{error}\n")
+                say(f"\n{pasteable(str(error), self._workspace)}\n")
             if not self._goes_on():
                 return None
 
@@ -102,7 +103,7 @@ class Run:
         try:
             lines = self._journey.logs(self._workspace, self._plan.name, lines=LOG_LINES, step=self._failed)
         except WizardError as error:
-            say(str(error))
+            say(pasteable(str(error), self._workspace))
         else:
             print("\n".join(lines))  # a tool's own words, as they are
 

@@ -22,7 +22,7 @@ from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Step, Write
-from wizard.plan.words import cost, model_line, sums
+from wizard.plan.words import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.prompts.speech import spoken
@@ -121,8 +121,7 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
         parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
     if limit := report.reason(choice, report.LIMIT):
         parts.append(fit(limit, "  ", first=""))
-    why = [note for note in choice.reasons if note.code not in (report.LIMIT, report.BEHIND)]
-    if why:
+    if why := report.whys(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
         parts.append(f"{tr('Mind:')}\n{_notes(choice.warnings, fit)}")
@@ -211,13 +210,9 @@ def plan_text(
         name=plan.name,
         way=report.choice_title(plan.choice),
     )
-    takes = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
     # with its licence, which counts before anything is fetched
     model = tr("Model: {facts}", facts=model_line(plan.facts))
-    parts = [fit(line, "  ", first="") for line in (head, model, takes)]
-    if plan.host != "this machine":
-        elsewhere = tr("Made for {host}, not for this machine: it can be shown, not run.", host=one_line(plan.host))
-        parts.append(fit(elsewhere, "  ", first=""))
+    parts = [fit(line, "  ", first="") for line in (head, model, *takes(plan))]
     for number, step in enumerate(plan.steps, 1):
         lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ", fit) if workshop else ""
         parts.append(_step_text(number, step, lesson, fit, commands=commands, files=files))
@@ -245,10 +240,10 @@ def _step_text(number: int, step: Step, lesson: str, fit: Fit, *, commands: bool
     return "\n".join(parts)
 
 
-def statuses_text(statuses: list[Status]) -> str:
-    """All servers, one line each."""
+def statuses_text(statuses: list[Status], start: str) -> str:
+    """All servers, one line each; if there are none, ``start`` is the command that starts one."""
     if not statuses:
-        return tr("There are no servers yet. Start one: {command}", command="triton-wizard up demo")
+        return tr("There are no servers yet. Start one: {command}", command=start)
     return table(
         [
             (tr("SERVER"), tr("STATE"), tr("WHERE")),

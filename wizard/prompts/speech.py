@@ -33,6 +33,7 @@ UNITS = {
     "MiB": (mark("{n} mebibyte"), mark("{n} mebibytes")),
     "GiB": (mark("{n} gibibyte"), mark("{n} gibibytes")),
     "TiB": (mark("{n} tebibyte"), mark("{n} tebibytes")),
+    "tokens/s": (mark("{n} token per second"), mark("{n} tokens per second")),
     "MB/s": (mark("{n} megabyte per second"), mark("{n} megabytes per second")),
     "ms": (mark("{n} millisecond"), mark("{n} milliseconds")),
     "s": (mark("{n} second"), mark("{n} seconds")),
@@ -70,7 +71,8 @@ def _spoken(line: str) -> str:
     line = line.replace("→", tr("to"))
     for sign, word in SIGNS.items():
         line = line.replace(sign, word)
-    return _UNIT.sub(_unit, line)
+    rate = re.escape(tr("tokens/s"))  # the one unit that is translated where it is written
+    return _UNIT.sub(_unit, re.sub(rf"(?<=\d) {rate}", " tokens/s", line))
 
 
 def _unit(found: re.Match[str]) -> str:
@@ -122,6 +124,11 @@ def say(text: str = "") -> None:
 def say_command(what: str, command: str) -> None:
     """Print what a command is for, and the command in a line of its own, where it can be copied whole."""
     print(f"{fitted(what)}\n  $ {command}", flush=True)
+
+
+def heard(text: str) -> str:
+    """``text`` of the wizard's own for standard error: spoken where that is a terminal."""
+    return spoken(text) if is_terminal(sys.stderr) else text
 
 
 def tell(text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
-from wizard.kernel.units import size
+from wizard.probe import words
 from wizard.probe.live import GpuReading, Monitor, Reading
 
 FIRST_S = 1.0
@@ -34,28 +34,21 @@ def reading_text(reading: Reading) -> str:
     parts = [
         tr("{share:.0%} busy", share=cpu.utilisation) if cpu.utilisation is not None else "",
         _free(cpu.memory_available_bytes, cpu.memory_total_bytes),
-        _degrees(cpu.temperature_c),
+        words.degrees(cpu.temperature_c),
     ]
     return "\n".join([f"CPU: {', '.join(filter(None, parts))}", *map(_gpu, reading.gpus)])
 
 
 def _gpu(gpu: GpuReading) -> str:
-    watts = "" if gpu.power_watts is None else f"{gpu.power_watts:.0f} W"
-    if watts and gpu.power_limit_watts:
-        watts = tr("{watts:.0f} of {limit:.0f} W", watts=gpu.power_watts, limit=gpu.power_limit_watts)
     parts = [
         tr("{share:.0%} busy", share=gpu.utilisation) if gpu.utilisation is not None else "",
         _free(gpu.memory_free_bytes, gpu.memory_total_bytes),
-        _degrees(gpu.temperature_c),
-        watts,
+        words.degrees(gpu.temperature_c),
+        words.power(gpu),
     ]
-    said = list(filter(None, parts)) or [tr("It does not answer: {why}", why=gpu.unknown.get("memory", ""))]
+    said = list(filter(None, parts)) or [words.silence(gpu)]
     return f"GPU {gpu.index} ({one_line(gpu.name)}): {', '.join(said)}"
 
 
 def _free(free: int | None, total: int | None) -> str:
-    return "" if total is None else tr("{free} free of {total}", free=size(free), total=size(total))
-
-
-def _degrees(celsius: int | None) -> str:
-    return "" if celsius is None else f"{celsius} °C"
+    return "" if total is None else words.free_of(free, total)

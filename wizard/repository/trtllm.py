@@ -109,8 +109,8 @@ def repository(
         max_batch_size: No larger than the engine's own.
         decoupled: Answers can be streamed; then one request may have many responses.
         bls: With ``tensorrt_llm_bls``.
-        kv_cache_fraction: Share of the GPU memory left beside the engine that its KV cache takes; None is the
-            backend's own, 0.9.
+        kv_cache_fraction: Share of the GPU memory left beside the engine that its KV cache takes; None: the backend's
+            own, 0.9.
         backend: ``tensorrtllm``; ``python`` runs ``tensorrt_llm/1/model.py`` instead (from 0.10).
         settings: More parameters of ``tensorrt_llm`` by their names in config.pbtxt (`SINCE`).
 

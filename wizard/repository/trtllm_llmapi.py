@@ -44,8 +44,6 @@ OUTPUTS = (
     Tensor("stop_reason", "STRING", (-1,)),
     Tensor("cumulative_logprob", "FP32", (-1,)),
 )
-FREE_FRACTION = 0.9
-"""Of the memory that the weights leave, for the KV cache: the engine's own default, and what the advice counts with."""
 
 
 def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice, limits: bool) -> Repository:
@@ -66,10 +64,13 @@ def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice
     }
     if limits:
         arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
-    cache: dict[str, str | int | float | bool | Values] = {"free_gpu_memory_fraction": FREE_FRACTION}
+    cache: dict[str, str | int | float | bool | Values] = {}
+    if choice.kv_cache_fraction is not None:
+        cache["free_gpu_memory_fraction"] = choice.kv_cache_fraction
     if choice.kv_cache_dtype == "fp8":
         cache["dtype"] = "fp8"
-    arguments["kv_cache_config"] = cache
+    if cache:
+        arguments["kv_cache_config"] = cache
     # Triton's own batching has nothing to do here: the engine batches by itself, at every token.
     arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}
     config = config_pbtxt(

@@ -9,6 +9,7 @@ from wizard.advise.advice import Memory
 from wizard.advise.calibration import Calibration, actual, summary
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.program import command
 from wizard.serve import find, health
 from wizard.serve.calibration import kept, latest_of
 from wizard.serve.endpoint import Endpoint
@@ -35,7 +36,7 @@ def status(server: ServerFolder) -> Status:
     """Look at one server now."""
     endpoint = find.note(server)
     if endpoint is None:
-        return Status(server.name, "stopped", None, tr("start it: triton-wizard up {name}", name=server.name))
+        return Status(server.name, "stopped", None, tr("start it: {command}", command=_up(server)))
     if not find.alive(endpoint):
         return _dead(server, endpoint, tr("its process {pid} is gone", pid=endpoint.pid))
     if not health.is_ready(endpoint):
@@ -54,10 +55,14 @@ def status(server: ServerFolder) -> Status:
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
-    again = tr("start it again: triton-wizard up {name}", name=server.name)
+    again = tr("start it again: {command}", command=_up(server))
     return Status(
         server.name, "dead", endpoint, tr("{why}; {again}; the log: {log}", why=why, again=again, log=endpoint.log)
     )
+
+
+def _up(server: ServerFolder) -> str:
+    return command("up", server.name, workspace=Workspace.at(server.root.parent.parent))
 
 
 def statuses(workspace: Workspace) -> list[Status]:

@@ -49,7 +49,9 @@ class Flow:
 
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
         self._app, self._journey, self._workspace = app, journey, workspace
-        self._text = str(app.answers.get("model", ""))
+        self._named = "" if "model" in app.guide.workshop.pin else str(app.answers.get("model", ""))
+        """The model that the user came with; a pinned one is offered by the welcome, below a server that runs."""
+        self._text = self._named
         self._seen = WelcomeView(without=app.guide.closed)
         """What the welcome has found out."""
         self._wishes: Wishes | None = None
@@ -65,7 +67,7 @@ class Flow:
     async def walk(self) -> None:
         """From the first stage on, until the app is left."""
         await self._greet()
-        stage: Stage | None = self.welcome if "model" not in self._app.answers else self.machine
+        stage: Stage | None = self.machine if self._named else self.welcome
         while stage is not None:
             stage = await stage()
 
@@ -133,13 +135,23 @@ class Flow:
         return partial(self.chat, server.endpoint, plan, conversation)
 
     async def _again(self, plan: Plan, host: Host | None = None) -> Stage:
-        """Begin with the ``plan`` of a server that does not run: it is made anew, for this machine as it is now."""
+        """Begin with the ``plan`` of a server that does not run: it is made anew, for this machine as it is now.
+
+        It goes its old way, unless a facilitator pins a wish: then the advice follows that.
+        """
+        from wizard.advise.advice import Wishes
+        from wizard.plan.questions import wishes
+
         self._start(plan.facts.ref)
         host = host or self._seen.host
         if host is None or not serves(host):
             return partial(self.machine, host, back=self.welcome, again=plan)
-        self._settings = await background.call(partial(self._known, plan.facts.ref))
-        return partial(self.review, host, plan.facts, plan.choice, back=self.welcome, own={"name": plan.name})
+        own: Answers = {"name": plan.name}
+        known = await background.call(partial(self._known, plan.facts.ref))
+        self._wishes, self._settings = wishes(known), known
+        if Wishes.__dataclass_fields__.keys() & self._app.guide.workshop.pin:  # it may have been made without them
+            return partial(self.advice, host, plan.facts, plan.choice, back=self.welcome, own=own)
+        return partial(self.review, host, plan.facts, plan.choice, back=self.welcome, own=own)
 
     async def journeys(self, *, back: Stage) -> Stage:
         """The ready journeys, to take one of them."""
@@ -163,7 +175,7 @@ class Flow:
         if passed := await self._passed("machine", lambda: _if(serves, host or probe())):
             if again is not None:
                 return await self._again(again, passed)
-            return partial(self.model, passed, take="model" in self._app.answers, back=back or self.welcome)
+            return partial(self.model, passed, take=bool(self._named), back=back or self.welcome)
         monitor = self._journey.monitor() if self._app.hardware is None else None
         try:
             screen = MachineScreen(probe, host, first=back is None, read=monitor.read if monitor else None)
@@ -175,7 +187,7 @@ class Flow:
             return back or self.machine
         if again is not None:
             return await self._again(again, found)
-        take = "model" in self._app.answers and host is None
+        take = bool(self._named) and host is None
         return partial(self.model, found, take=take, back=partial(self.machine, found, back=back))
 
     async def model(self, host: Host, *, back: Stage, take: bool = False) -> Stage:
@@ -213,8 +225,10 @@ class Flow:
 
         return answered(ref, self._app.answers, self._journey.journeys())
 
-    async def advice(self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage) -> Stage:
-        """Stage 3."""
+    async def advice(
+        self, host: Host, facts: ModelFacts, chosen: Choice | None = None, *, back: Stage, own: Answers | None = None
+    ) -> Stage:
+        """Stage 3, with the cursor on the way that was ``chosen``; ``own`` is for the review."""
         from wizard.advise.advice import Wishes
         from wizard.advise.explain import figures
         from wizard.tui.screens.advice import AdviceScreen
@@ -226,14 +240,15 @@ class Flow:
 
         wished = self._wishes or Wishes()
         if passed := await self._passed("advice", lambda: next(iter(advise(wished).choices), None)):
-            return partial(self.review, host, facts, passed, back=back)
+            return partial(self.review, host, facts, passed, back=back, own=own)
         explain = partial(figures, host, facts)
         screen = AdviceScreen(facts, advise, explain, wished, chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes
         if choice is None:
             return back
-        return partial(self.review, host, facts, choice, back=partial(self.advice, host, facts, choice, back=back))
+        again = partial(self.advice, host, facts, choice, back=back, own=own)
+        return partial(self.review, host, facts, choice, back=again, own=own)
 
     async def review(
         self,

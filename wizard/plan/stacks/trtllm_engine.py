@@ -125,6 +125,7 @@ def _repository(job: Job, second: Repository | None) -> Step:
         max_batch_size=job.choice.max_batch_size,
         decoupled=True,
         bls=job.options.bls,
+        kv_cache_fraction=job.choice.kv_cache_fraction,
         settings={"max_tokens_in_paged_kv_cache": str(tokens)} if second else None,
     )
     made = replace(made, files=(*made.files, *(second.files if second else ())))

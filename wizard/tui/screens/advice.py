@@ -359,9 +359,8 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
         yield listed(SECOND, text)
     for note in choice.warnings:
         yield listed(MIND, note.text, note.source)
-    for note in choice.reasons:
-        if note.code not in (report.LIMIT, report.BEHIND):
-            yield listed(GOOD, note.text, note.source)
+    for note in report.whys(choice):
+        yield listed(GOOD, note.text, note.source)
     if refused:
         said = ntr(
             "{count} other way cannot work here: press x to see why, and what would help.",

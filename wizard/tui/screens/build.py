@@ -29,7 +29,7 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.stopping import exit_code, may_stop
 from wizard.tui.views.build import BuildView, Phase, diagnosis
-from wizard.tui.widgets.diagnosis import DiagnosisCard
+from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.progress import ProgressLines
@@ -68,8 +68,6 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         Binding("escape", "end_search", mark("End the search"), id="build.end_search"),
         Binding("escape", "stop", mark("Stop"), id="build.stop"),
         Binding("escape", "back", mark("Back to the plan"), id="build.back"),
-        Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, show=False, id="build.page_up"),
-        Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="build.page_down"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
 
@@ -84,9 +82,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def compose(self) -> ComposeResult:
         """Steps, how far it is, the output, and how it ended."""
-        left = Vertical(
-            StepList(), ProgressLines(), DiagnosisCard(), Static(id="outcome"), id="left", classes="reading"
-        )
+        left = Vertical(StepList(), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left", classes="reading")
         output = Vertical(LiveLog(), Find(), id="output")
         yield from self.framed(Static(classes="heading"), Container(left, output, classes="master-detail"))
 
@@ -317,7 +313,11 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(".heading", Static).update(Content.assemble((_heading(view, self.run), style)))
         self.query_one(StepList).show(view.steps)
         self.explain()
-        self.query_one(DiagnosisCard).show(diagnosis(view, self._logs))
+        found = diagnosis(view, self._logs)
+        if found:
+            self.query_one(ErrorPanel).show(found.error, line=found.line, log=found.log)
+        else:
+            self.query_one(ErrorPanel).show(None)
         outcome = self.query_one("#outcome", Static)
         outcome.display = view.phase in (Phase.READY, Phase.CANCELLED)
         outcome.update(_outcome(view, self._measured()))

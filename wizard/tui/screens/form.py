@@ -87,7 +87,9 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         """Say what there is to say about the focused question."""
         question = next((one for one in self._questions if self._fields[one.name].has_focus), None)
         if question is not None:
-            self._say(tr(question.help))
+            # Errors and remedies name the flags, which answer the same questions.
+            flag = f"  {question.flag}" if question.flag.startswith("--") else ""
+            self._say(Content.assemble(tr(question.help), (flag, "$foreground")))
             self.call_after_refresh(self._texts[question.name].scroll_visible, animate=False)
             self.call_after_refresh(self._fields[question.name].scroll_visible, animate=False)
 
@@ -117,7 +119,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
             return
         name, error = next(iter(wrong.items()))
         self._fields[name].focus()
-        self.call_after_refresh(self._say, f"✗ {error.what}\n{error.todo}", wrong=True)
+        self.call_after_refresh(self._say, Content(f"✗ {error.what}\n{error.todo}"), wrong=True)
 
     def action_close(self) -> None:
         """Change nothing."""
@@ -149,9 +151,9 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
                 self._texts[question.name].update(Content.assemble(tr(question.text), (note, "$text-muted")))
         self.refresh_bindings()
 
-    def _say(self, text: str, *, wrong: bool = False) -> None:
+    def _say(self, text: Content, *, wrong: bool = False) -> None:
         about = self.query_one("#about", Static)
-        about.update(Content(text))
+        about.update(text)
         about.set_class(wrong, "wrong")
 
 

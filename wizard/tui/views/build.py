@@ -110,27 +110,23 @@ class Diagnosis:
     """Why a build failed.
 
     Attributes:
-        code: Of the error.
-        what: What failed, one sentence.
+        error: What failed, and what to do about it.
         line: The line of the log that says why; empty if none does.
-        todo: What to do about it.
         log: The file with the failed step's whole output; empty if no step failed.
         command: The command that failed; empty if none did.
     """
 
-    code: str
-    what: str
-    line: str
-    todo: str
-    log: str
-    command: str
+    error: WizardError
+    line: str = ""
+    log: str = ""
+    command: str = ""
 
     def text(self) -> str:
         """All of it, to be sent to somebody who can help."""
         rows = (
-            (tr("What failed"), f"{self.code}: {self.what}"),
+            (tr("What failed"), f"{self.error.code}: {self.error.what}"),
             (tr("The log says"), self.line),
-            (tr("What to do"), self.todo),
+            (tr("What to do"), self.error.todo),
             (tr("Command"), self.command),
             (tr("Whole output"), self.log),
         )
@@ -146,5 +142,5 @@ def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
     if isinstance(error, CommandError) and step is not None:
         failure = error.failure
         what = tr("{title}: {how}", title=step.title, how=failure.how)
-        return Diagnosis(error.code, what, failure.line, failure.todo + ".", failure.log, failure.command)
-    return Diagnosis(error.code, error.what, "", error.todo, str(logs / f"{step.id}.log") if step else "", "")
+        return Diagnosis(StepError(error.code, what, failure.todo + "."), failure.line, failure.log, failure.command)
+    return Diagnosis(error, log=str(logs / f"{step.id}.log") if step else "")

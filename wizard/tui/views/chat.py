@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +16,7 @@ from wizard.chat.template import ServedModel
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
 from wizard.kernel.text import one_line
 from wizard.serve.endpoint import Endpoint
 
@@ -141,16 +141,12 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
 
 def still_running(endpoint: Endpoint, workspace: Workspace) -> str:
     """What to know after quitting while the server runs."""
-    name = shlex.quote(endpoint.name)
-    wizard = "triton-wizard"
-    if workspace != Workspace.at(None):
-        wizard += f" --workspace {shlex.quote(str(workspace.root))}"
     return tr(
         "{name} goes on running at {address}. Chat: {chat} · stop: {stop}",
-        name=name,
+        name=endpoint.name,
         address=endpoint.http,
-        chat=f"{wizard} chat {name}",
-        stop=f"{wizard} down {name}",
+        chat=command("chat", endpoint.name, workspace=workspace),
+        stop=command("down", endpoint.name, workspace=workspace),
     )
 
 

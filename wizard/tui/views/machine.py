@@ -11,6 +11,7 @@ from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.text import width as cells
 from wizard.kernel.units import size
+from wizard.probe import words
 from wizard.probe.host import Gpu, GpuProcess, Host
 from wizard.probe.live import GpuReading, Reading, Traffic
 
@@ -123,11 +124,6 @@ def holders(processes: Sequence[GpuProcess]) -> list[str]:
     ]
 
 
-def memory_text(free: int | None, total: int | None) -> str:
-    """``100 GiB free of 140 GiB``."""
-    return tr("{free} free of {total}", free=size(free), total=size(total))
-
-
 def _share(used: int | None, total: int | None) -> float | None:
     return used / total if used is not None and total else None
 
@@ -139,13 +135,12 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
     """One GPU with all that is known of it."""
     title = tr("GPU {index}  {name}", index=gpu.index, name=one_line(gpu.name))
     if gpu.memory_total_bytes is None:
-        why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason is given")
-        return [*_titled(title, "", width), *_noted(tr("It does not answer: {why}", why=why), width)]
+        return [*_titled(title, "", width), *_noted(words.silence(gpu), width)]
     shared = f" {tr('(shared with the host)')}" if gpu.memory_is_shared_with_host else ""
-    free = memory_text(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
+    free = words.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
     clock = f" · {gpu.sm_clock_mhz:,} MHz" if gpu.sm_clock_mhz is not None else ""
     lines = [
-        *_titled(title, _heat(gpu), width),
+        *_titled(title, " · ".join(filter(None, (words.degrees(gpu.temperature_c), words.power(gpu)))), width),
         *_measured(tr("memory"), _share(gpu.memory_used_bytes, gpu.memory_total_bytes), free, width),
         *_busy(gpu, clock, width),
     ]
@@ -155,7 +150,7 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
             if part.memory_total_bytes is None or part.memory_used_bytes is None
             else part.memory_total_bytes - part.memory_used_bytes
         )
-        said = f"{part.profile}  {memory_text(free_in_slice, part.memory_total_bytes)}"
+        said = f"{part.profile}  {words.free_of(free_in_slice, part.memory_total_bytes)}"
         lines += _measured("MIG", _share(part.memory_used_bytes, part.memory_total_bytes), said, width)
     if gpu.processes:
         lines += _row(tr("held by"), ", ".join(holders(gpu.processes)), width)
@@ -169,15 +164,6 @@ def _busy(gpu: GpuReading, clock: str, width: int) -> list[Content]:
         return _measured(tr("busy"), gpu.utilisation, percent(gpu.utilisation) + clock, width, busy=True)
     why = gpu.unknown.get("utilisation")
     return _row(tr("busy"), tr("not known: {why}", why=why), width) if why else []
-
-
-def _heat(gpu: GpuReading) -> str:
-    """Temperature and power, as far as they are known."""
-    degrees = f"{gpu.temperature_c} °C" if gpu.temperature_c is not None else ""
-    watts = "" if gpu.power_watts is None else f"{gpu.power_watts:.0f} W"
-    if watts and gpu.power_limit_watts:
-        watts = tr("{watts:.0f} of {limit:.0f} W", watts=gpu.power_watts, limit=gpu.power_limit_watts)
-    return " · ".join(filter(None, (degrees, watts)))
 
 
 def _traffic(gpu: GpuReading) -> Iterator[str]:
@@ -268,7 +254,7 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
     line = Content.assemble(
         (f"{gpu.index:>2}  ", "bold"),
         gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), max(8, min(30, room))),
-        f"  {_padded(memory_text(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
+        f"  {_padded(words.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
         "  ".join(figures) if live else "",
     )
     return [line, *_held(gpu, width)]
@@ -299,11 +285,11 @@ def _processor(host: Host, reading: Reading | None, width: int) -> list[Content]
     free = cpu.memory_available_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_available_bytes
     cores = ntr("{count} core", "{count} cores", host.cpu.cores, count=host.cpu.cores)
     title = f"CPU  {one_line(host.cpu.model or host.cpu.architecture)}, {cores}"
-    heat = "" if cpu is None or cpu.temperature_c is None else f"{cpu.temperature_c} °C"
+    heat = words.degrees(cpu.temperature_c) if cpu else ""
     used = None if total is None or free is None else total - free
     lines = [
         *_titled(title, heat, width),
-        *_measured(tr("memory"), _share(used, total), memory_text(free, total), width),
+        *_measured(tr("memory"), _share(used, total), words.free_of(free, total), width),
     ]
     if cpu is None:
         return lines

@@ -92,9 +92,10 @@ def key_name(key: str) -> str:
 
 
 def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
-    """What the keys do on ``screen`` now, a row for each action, the general ones last.
+    """What the keys do on ``screen`` now, a row for what is done, the general ones last.
 
-    With ``hidden`` also what the key bar has no room for.
+    With ``hidden`` also what the key bar has no room for. Keys of several parts of the screen that are described by the
+    same word (arrows and pages scroll) share a row.
     """
     found = [one for one in screen.active_bindings.values() if one.enabled and one.binding.description]
     active = sorted(found, key=lambda one: not one.binding.show)
@@ -106,7 +107,11 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
             said.add(same)
             rows[action] = KeyRow(_keys(binding, node, active), tr(binding.description), binding, node)
     ends = [rows.pop(action) for action in LAST if action in rows]
-    return sorted(rows.values(), key=lambda row: row.binding.key != "enter") + ends
+    alike: dict[str, KeyRow] = {}
+    for row in rows.values():
+        before = alike.get(row.about)
+        alike[row.about] = before._replace(keys=f"{before.keys} {row.keys}") if before else row
+    return sorted(alike.values(), key=lambda row: row.binding.key != "enter") + ends
 
 
 def _keys(binding: Binding, node: DOMNode, active: Sequence[ActiveBinding]) -> str:

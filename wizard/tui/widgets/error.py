@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from wizard.kernel.errors import WizardError
-from wizard.kernel.text import plain
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line, plain
 
 
 class ErrorPanel(Static):
@@ -24,20 +25,25 @@ class ErrorPanel(Static):
     }
     """
 
-    def show(self, error: WizardError | None) -> None:
-        """Show ``error``, or nothing."""
+    def show(self, error: WizardError | None, *, line: str = "", log: str = "") -> None:
+        """Show ``error``, or nothing.
+
+        Args:
+            error: What went wrong.
+            line: Of a log, what says why; empty if none does.
+            log: The file with all of it; empty if there is none.
+        """
         self.display = error is not None
-        if error is not None:
-            self.update(
-                Content.assemble(
-                    (f"✗ {error.code} ", "bold $error"),
-                    (plain(error.what), "bold"),
-                    "\n",
-                    ("→ ", "$accent"),
-                    plain(error.todo),
-                )
-            )
-            self.call_after_refresh(self.scroll_visible, animate=False)  # a low terminal may not show it otherwise
+        if error is None:
+            return
+        lines = [Content.assemble((f"✗ {error.code} ", "bold $error"), (plain(error.what), "bold"))]
+        if line:
+            lines.append(Content.assemble(("│ ", "$error"), one_line(line)))
+        lines.append(Content.assemble(("→ ", "$accent"), plain(error.todo)))
+        if log:
+            lines.append(Content.assemble((tr("Whole output: {path}", path=log), "$text-muted")))
+        self.update(Content("\n").join(lines))
+        self.call_after_refresh(self.scroll_visible, animate=False)  # a low terminal may not show it otherwise
 
 
 @contextmanager

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from wizard.probe import words
+from wizard.probe.live import GpuReading
+
+
+@pytest.mark.parametrize(
+    ("watts", "limit", "said"), [(412.4, 700.0, "412 of 700 W"), (412.4, None, "412 W"), (None, 700.0, "")]
+)
+def test_power_is_told_as_far_as_it_is_known(watts: float | None, limit: float | None, said: str) -> None:
+    assert words.power(GpuReading(0, "NVIDIA H200", power_watts=watts, power_limit_watts=limit)) == said
+
+
+@pytest.mark.parametrize(
+    ("unknown", "why"),
+    [
+        ({"memory": "it fell off the bus", "utilisation": "no"}, "it fell off the bus"),
+        ({"memory_total_bytes": "not permitted"}, "not permitted"),
+        ({}, "no reason is given"),
+    ],
+)
+def test_a_gpu_that_does_not_answer_says_why_in_every_door(unknown: dict[str, str], why: str) -> None:
+    assert words.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"It does not answer: {why}"

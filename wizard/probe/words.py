@@ -1,0 +1,32 @@
+"""What is read of a machine in a few words, the same in every door. Pure functions."""
+
+from __future__ import annotations
+
+from wizard.kernel.language import tr
+from wizard.kernel.units import size
+from wizard.probe.live import GpuReading
+
+
+def free_of(free: int | None, total: int | None) -> str:
+    """Bytes of memory: ``100 GiB free of 140 GiB``."""
+    return tr("{free} free of {total}", free=size(free), total=size(total))
+
+
+def degrees(celsius: int | None) -> str:
+    """``61 °C``; nothing if it is not known."""
+    return "" if celsius is None else f"{celsius} °C"
+
+
+def power(gpu: GpuReading) -> str:
+    """``412 of 700 W``, without the limit if it is not known; nothing if the power itself is not."""
+    if gpu.power_watts is None:
+        return ""
+    if not gpu.power_limit_watts:
+        return f"{gpu.power_watts:.0f} W"
+    return tr("{watts:.0f} of {limit:.0f} W", watts=gpu.power_watts, limit=gpu.power_limit_watts)
+
+
+def silence(gpu: GpuReading) -> str:
+    """That a GPU does not even say how much memory it has, and why."""
+    why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason is given")
+    return tr("It does not answer: {why}", why=why)
