@@ -214,7 +214,7 @@ async def to_streaming(pilot: Pilot[Any]) -> None:
     chat = await to_chat(pilot)
     await pilot.press(*"Q", "enter")
     await wait_for(pilot, lambda: chat.view.tokens == math.ceil(len(ANSWER) / 7))
-    await wait_for(pilot, lambda: chat.talk.transcript.is_vertical_scroll_end)
+    await wait_for(pilot, lambda: chat.talks.first.transcript.is_vertical_scroll_end)
     await pilot.pause()
 
 
@@ -258,13 +258,14 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await pilot.press("f6")
     await screen(pilot, AskScreen)
     await pilot.press("enter")
-    await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+    talks = chat.talks
+    await wait_for(pilot, lambda: talks.second and talks.second.is_mounted)
     await pilot.pause()
     await pilot.press(*"Q", "enter")
-    await wait_for(pilot, lambda: chat.rival and chat.rival.view.stats and chat.view.stats and not chat.busy)
+    await wait_for(pilot, lambda: talks.second and talks.second.view.stats and chat.view.stats and not talks.busy)
     pilot.app.clear_notifications()
     await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
-    await wait_for(pilot, lambda: all(talk.transcript.is_vertical_scroll_end for talk in chat.talks))
+    await wait_for(pilot, lambda: all(talk.transcript.is_vertical_scroll_end for talk in chat.talks.every))
     await pilot.pause()
 
 

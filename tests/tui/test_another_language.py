@@ -166,14 +166,14 @@ async def test_an_answer_goes_on_and_what_is_written_stays() -> None:
     async with app.run_test(size=ROOMY) as pilot:
         chat: ChatScreen = await to_chat(pilot)
         await pilot.press(*"hi", "enter")
-        await wait_for(pilot, lambda: chat.talk.transcript.turns and chat.talk.transcript.turns[-1].text)
-        said = chat.talk.transcript.turns[-1].text
+        await wait_for(pilot, lambda: chat.talks.first.transcript.turns and chat.talks.first.transcript.turns[-1].text)
+        said = chat.talks.first.transcript.turns[-1].text
         await pilot.press(*"next")
         with pseudo.spoken():
             app.change_settings(language="ko")
             await pilot.pause()
             assert chat.view.busy == "answering"
-            assert chat.talk.transcript.turns[-1].text.startswith(said)
+            assert chat.talks.first.transcript.turns[-1].text.startswith(said)
             assert chat.query_one(Prompt).text == "next"
             assert chat.query_one(Prompt).placeholder == tr("Ask something …")
             assert pseudo.OPEN in " ".join(line for line in shown(app) if "tokens" in line)

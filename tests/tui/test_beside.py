@@ -132,7 +132,7 @@ async def test_a_preset_brings_its_system_prompt_and_settings() -> None:
         await screen(pilot, ChatScreen)
         await wait_for(pilot, lambda: chat.view.conversation.system == "Be precise.")
         assert chat.view.conversation.sampling.temperature == 0.0
-        assert lines(chat.talk.transcript)[1] == "System: Be precise."
+        assert lines(chat.talks.first.transcript)[1] == "System: Be precise."
         assert chat.view.said("user") == ["Q"]
 
 
@@ -183,7 +183,7 @@ async def test_the_last_request_is_shown_as_commands() -> None:
     made = FakeJourney()
     async with chatting(made) as (pilot, chat):
         await asked(pilot, "Q", chat)
-        chat.talk.request = Request(
+        chat.talks.first.request = Request(
             "http://127.0.0.1:8010/v2/models/demo/generate_stream", {"text_input": "Q"}, "demo", "x:1"
         )
         await pilot.press("ctrl+o")

@@ -30,18 +30,18 @@ from wizard.tui.widgets.turn import BAR
 
 def shown(chat: ChatScreen) -> str:
     """Everything in the transcript as text."""
-    transcript = chat.talk.transcript
+    transcript = chat.talks.first.transcript
     return "\n".join(transcript.line(number).plain[BAR:].rstrip() for number in range(transcript.virtual_size.height))
 
 
 def roles(chat: ChatScreen) -> list[str]:
     """Who speaks in the transcript."""
-    return [turn.role for turn in chat.talk.transcript.turns]
+    return [turn.role for turn in chat.talks.first.transcript.turns]
 
 
 def figures_shown(chat: ChatScreen) -> str:
     """The line below the transcript."""
-    return str(chat.talk.query_one(Figures).render())
+    return str(chat.talks.first.query_one(Figures).render())
 
 
 async def test_an_answer_streams_in_and_its_measurements_are_shown() -> None:
@@ -50,7 +50,7 @@ async def test_an_answer_streams_in_and_its_measurements_are_shown() -> None:
         chat = await to_chat(pilot)
         await pilot.press(*"What is it?", "enter")
         await answered(pilot, chat)
-        assert chat.talk.transcript.turns[-1].text == made.answer
+        assert chat.talks.first.transcript.turns[-1].text == made.answer
         for word in ("94.0 tokens/s", "first token 31 ms", "48 tokens"):
             assert word in figures_shown(chat)
         await pilot.press(*"And?", "enter")
@@ -182,7 +182,7 @@ async def test_every_setting_can_be_set_and_one_that_the_model_does_not_take_sta
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
         before = replace(chat.view.conversation, sampling=Sampling(min_p=0.5))
-        chat.talk.change(before)
+        chat.talks.first.change(before)
         await pilot.press("ctrl+t")
         form = await screen(pilot, FormScreen)
         texts = [str(one.render()) for one in form.query(".text")]

@@ -37,7 +37,7 @@ async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as
         await pilot.press("alt+left")
         await pilot.pause()
         assert chat.view.said("user") == ["Why?"]
-        assert "Why?" in lines(chat.talk.transcript)
+        assert "Why?" in lines(chat.talks.first.transcript)
         assert "94.0 tokens/s" in words(chat, "#first Figures")
         assert words(chat, "#first Figures").endswith(" · answer 1 of 2")
         await pilot.press("alt+left", "alt+right")
@@ -80,7 +80,7 @@ async def test_a_pasted_book_is_a_word_in_the_field_and_is_sent_whole(end: str) 
         await wait_for(pilot, lambda: made.asked)
         assert made.asked[0].messages[0].content == f"Sum up: {text}"
         await wait_for(pilot, lambda: not chat.view.busy)
-        assert "characters more" in "\n".join(lines(chat.talk.transcript))
+        assert "characters more" in "\n".join(lines(chat.talks.first.transcript))
         await pilot.press("up")
         assert prompt.written == f"Sum up: {text}"
         assert len(prompt.text) < 100
@@ -126,7 +126,7 @@ async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked()
             found.append(pilot.app.clipboard)
         assert found == ["two\nthree\n", "one()\n", "two\nthree\n"]
         assert "Code 2 of 2" in notes(pilot)
-        assert chat.talk.transcript.turns[-1].marked == 1
+        assert chat.talks.first.transcript.turns[-1].marked == 1
 
 
 async def test_copying_where_no_clipboard_is_says_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ async def test_a_server_that_dies_in_the_middle_leaves_what_it_said() -> None:
         assert "TW-C03" in words(chat, "#first ErrorPanel")
         assert chat.view.said("assistant") == [made.answer[:14]]
         assert "F5" in words(chat, "#first Figures")
-        assert in_sight(chat.talk.transcript)
+        assert in_sight(chat.talks.first.transcript)
 
 
 async def test_an_open_conversation_of_other_times_is_shown_from_its_end() -> None:
@@ -258,9 +258,9 @@ async def test_an_open_conversation_of_other_times_is_shown_from_its_end() -> No
         old = Conversation(
             (Message("user", "Old"), Message("assistant", "x\n\n" * 50 + "the end", Stats(1, 1, 1, "stop")))
         )
-        chat.talk.show(old)
+        chat.talks.first.show(old)
         await pilot.pause()
-        assert in_sight(chat.talk.transcript)[-1] == "the end"
+        assert in_sight(chat.talks.first.transcript)[-1] == "the end"
 
 
 async def test_what_is_typed_at_once_is_sent_in_its_order() -> None:

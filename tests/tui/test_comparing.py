@@ -39,23 +39,23 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         await pilot.press("f6")
         await screen(pilot, AskScreen)
         await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
         await asked(pilot, "Both", chat)
-        rival = chat.rival
+        rival = chat.talks.second
         assert rival is not None
         await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
         assert [one.content for one in made.asked[2].messages] == ["Both"]
         assert chat.view.said("user") == ["Alone", "Both"]
         assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")
         assert "24.6 tokens/s" in words(chat, "#second Figures")
-        beside = rival.region.x > chat.talk.region.x
+        beside = rival.region.x > chat.talks.first.region.x
         assert beside == (size[0] >= 100)
         assert rival.region.width > 0
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 5)
-        await wait_for(pilot, lambda: not chat.busy)
+        await wait_for(pilot, lambda: not chat.talks.busy)
         await pilot.press("f6")
-        await wait_for(pilot, lambda: chat.rival is None and not chat.query_one("#comparison").display)
+        await wait_for(pilot, lambda: chat.talks.second is None and not chat.query_one("#comparison").display)
         await asked(pilot, "Alone again", chat)
         assert len(made.asked) == 6
 
@@ -67,9 +67,9 @@ async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
         await pilot.press("f6")
         await screen(pilot, AskScreen)
         await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
         await asked(pilot, "Both", chat)
-        rival = chat.rival
+        rival = chat.talks.second
         assert rival is not None
         await wait_for(pilot, lambda: rival.view.error)
         assert "TW-C03" in words(chat, "#second ErrorPanel")
@@ -90,9 +90,9 @@ async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
         await screen(pilot, FormScreen)  # with the address to be mended
         made.elsewhere = ELSEWHERE
         await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
-        assert chat.rival is not None
-        assert chat.rival.endpoint == ELSEWHERE
+        await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
+        assert chat.talks.second is not None
+        assert chat.talks.second.endpoint == ELSEWHERE
 
 
 async def test_a_model_is_not_compared_with_itself() -> None:
@@ -106,7 +106,7 @@ async def test_a_model_is_not_compared_with_itself() -> None:
         await pilot.press(*ENDPOINT.http, "down", *ENDPOINT.model, "enter")
         await wait_for(pilot, lambda: "answers already" in notes(pilot))
         await screen(pilot, FormScreen)
-        assert chat.rival is None
+        assert chat.talks.second is None
 
 
 async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
@@ -115,7 +115,7 @@ async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
         await screen(pilot, AskScreen)
         await pilot.press("escape")
         await screen(pilot, ChatScreen)
-        assert chat.rival is None
+        assert chat.talks.second is None
 
 
 async def with_second(pilot: Pilot[Any], chat: ChatScreen) -> Talk:
@@ -123,10 +123,10 @@ async def with_second(pilot: Pilot[Any], chat: ChatScreen) -> Talk:
     await pilot.press("f6")
     await screen(pilot, AskScreen)
     await pilot.press("enter")
-    await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+    await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
     await pilot.pause()
-    assert chat.rival is not None
-    return chat.rival
+    assert chat.talks.second is not None
+    return chat.talks.second
 
 
 def kept_by() -> list[tuple[str, int]]:
@@ -140,7 +140,7 @@ async def test_what_the_second_answers_is_kept_as_a_conversation_of_its_own() ->
         await with_second(pilot, chat)
         for question in ("One", "Two"):
             await asked(pilot, question, chat)
-            await wait_for(pilot, lambda: not chat.busy)
+            await wait_for(pilot, lambda: not chat.talks.busy)
         await wait_for(pilot, lambda: kept_by() == [("demo", 4), ("second", 4)])
         await pilot.press("f4")
         await wait_for(pilot, lambda: [*chat.query(Conversations)])
@@ -161,7 +161,7 @@ async def test_what_the_second_answers_is_kept_as_a_conversation_of_its_own() ->
         every = FakeJourney().history(WORKSPACE).search("")
         assert {one.endpoint: one.title for one in every} == {"demo": "One", "second": "By the second"}
         await pilot.press("f6")
-        await wait_for(pilot, lambda: chat.rival is None)
+        await wait_for(pilot, lambda: chat.talks.second is None)
         await with_second(pilot, chat)
         await asked(pilot, "Four", chat)
         await wait_for(pilot, lambda: kept_by() == [("demo", 8), ("second", 2), ("second", 6)])
@@ -173,7 +173,7 @@ async def test_nothing_is_kept_of_either_model_in_private() -> None:
         rival = await with_second(pilot, chat)
         assert "kept as" not in notes(pilot)
         await asked(pilot, "Q", chat)
-        await wait_for(pilot, lambda: rival.view.stats and not chat.busy)
+        await wait_for(pilot, lambda: rival.view.stats and not chat.talks.busy)
         await pilot.pause()
         assert kept_by() == []
 
@@ -183,7 +183,7 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
     async with chatting(made, (140, 40)) as (pilot, chat):
         rival = await with_second(pilot, chat)
         await asked(pilot, "Q", chat)
-        await wait_for(pilot, lambda: rival.view.stats and not chat.busy)
+        await wait_for(pilot, lambda: rival.view.stats and not chat.talks.busy)
         rival.show(Conversation().said("user", "Q").said("assistant", "Apples.\n\n```py\n1 + 1\n```"))
         await pilot.press("ctrl+f", *"apples")
         await pilot.pause()
@@ -208,7 +208,7 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         await pilot.press("ctrl+y")
         assert pilot.app.clipboard == made.answer
         await pilot.press("alt+left", "f6")
-        await wait_for(pilot, lambda: chat.rival is None)
+        await wait_for(pilot, lambda: chat.talks.second is None)
         await pilot.press("ctrl+y")
         assert pilot.app.clipboard == made.answer
 
@@ -238,12 +238,12 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("f6")
         await screen(pilot, AskScreen)
         await pilot.press("enter")
-        await wait_for(pilot, lambda: chat.rival and chat.rival.is_mounted)
+        await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
         await pilot.pause()
         assert "What second answers is kept as a conversation of its own" in notes(pilot)
         assert "is compared here" in words(chat, "#comparison")
         await pilot.press("ctrl+r")
-        await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.busy)
+        await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
         assert "find, copy, save, log: here" in words(chat, "#first .name")
         assert "here" not in words(chat, "#second .name")

@@ -17,7 +17,7 @@ from wizard.chat.history import History
 from wizard.kernel.errors import WorkspaceError
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens.chat import ChatScreen
-from wizard.tui.screens.chat_kept import ConversationsScreen
+from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.widgets.conversations import Conversations
@@ -68,7 +68,7 @@ async def test_an_earlier_conversation_is_found_by_what_was_said_and_gone_on_wit
         await pilot.press("enter")
         await screen(pilot, ChatScreen)
         await wait_for(pilot, lambda: chat.view.said("user") == ["First"])
-        assert "It is about apples." in lines(chat.talk.transcript)
+        assert "It is about apples." in lines(chat.talks.first.transcript)
         if size == WIDE:
             await pilot.press("f4")
             await wait_for(pilot, lambda: not chat.query(Conversations))

@@ -243,6 +243,17 @@ async def test_places_are_found_backwards_in_turns_that_nobody_has_seen() -> Non
         assert found.seek("", 0) == (0, 0)
 
 
+async def test_the_next_block_of_code_is_the_one_before_the_marked_one_in_the_turn_that_was_gone_to_if_any() -> None:
+    code = [Message("assistant", "```\n1\n```\n\n```\n2\n```"), Message("assistant", "```\n3\n```")]
+    async with transcript(code) as (_pilot, found):
+        assert [found.next_code() for _ in range(4)] == [("3\n", 3, 3), ("2\n", 2, 3), ("1\n", 1, 3), ("3\n", 3, 3)]
+        found.step(-1)
+        found.step(-1)
+        assert [found.next_code() for _ in range(3)] == [("2\n", 2, 2), ("1\n", 1, 2), ("2\n", 2, 2)]
+    async with transcript(long(2)) as (_pilot, found):
+        assert found.next_code() is None
+
+
 async def test_what_the_mouse_selects_is_the_text_without_bars() -> None:
     async with transcript([Message("assistant", "one two\n\nthree")]) as (_pilot, found):
         selected, _end = found.get_selection(Selection(Offset(4, 1), Offset(3, 3)))

@@ -4,37 +4,48 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import Literal
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 
 from wizard.chat.conversation import Conversation
-from wizard.chat.meter import Meter, Usage
+from wizard.chat.saving import file_name
+from wizard.chat.settings import with_preset
+from wizard.kernel import clipboard
 from wizard.kernel.errors import ServerError, WizardError
-from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, garbage
 from wizard.tui.chat_calls import Calls
 from wizard.tui.keeping import Keeping
-from wizard.tui.screens.chat_kept import ChatKept
-from wizard.tui.screens.modal import AskScreen
-from wizard.tui.views.chat import ChatEnd, ChatView, gauge
+from wizard.tui.screens import chat_windows as windows
+from wizard.tui.screens.chat_keys import KEYS
+from wizard.tui.screens.conversations import ConversationsScreen
+from wizard.tui.screens.modal import ReaderScreen
+from wizard.tui.screens.stage import StageScreen
+from wizard.tui.tail import Tail
+from wizard.tui.views.chat import ChatEnd, ChatView, commands, joined
+from wizard.tui.widgets.asking import Asking
+from wizard.tui.widgets.conversations import Conversations
+from wizard.tui.widgets.error import told
 from wizard.tui.widgets.find_here import FindHere
-from wizard.tui.widgets.picker import Picker
+from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.talk import Talk
+from wizard.tui.widgets.talks import Talks
 
 TINY = 12
 """Lines of a terminal below which everything that can go goes."""
+ROOM_FOR_LIST = 120
+"""Columns from which on the list of conversations stands beside the chat."""
 
 
-class ChatScreen(ChatKept):
+class ChatScreen(StageScreen[ChatEnd]):
     """Dismissed with how it goes on; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -42,71 +53,34 @@ class ChatScreen(ChatKept):
         "You talk to Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, the settings decide "
         "how the model answers. Figures are measured here: tokens per second, and the time to the first token."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", mark("Stop"), priority=True, id="chat.stop"),
-        Binding("escape", "write", mark("Write"), id="chat.write"),
-        Binding("escape", "unedit", mark("Leave it as it was"), id="chat.unedit"),
-        Binding("escape", "back", mark("Back"), id="chat.back"),
-        Binding("ctrl+r", "again", mark("Again"), priority=True, id="chat.again"),
-        Binding("ctrl+e", "edit", mark("Edit"), priority=True, id="chat.edit"),
-        Binding("f5", "restart", mark("Restart the server"), id="chat.restart"),
-        Binding("ctrl+y", "copy", mark("Copy"), priority=True, id="chat.copy"),
-        Binding("ctrl+b", "copy_code", mark("Code"), priority=True, id="chat.copy_code"),
-        Binding("ctrl+n,ctrl+l", "new", mark("New"), priority=True, key_display="^N", id="chat.new"),
-        Binding("f4", "conversations", mark("Conversations"), priority=True, id="chat.conversations"),
-        Binding("f6", "compare", mark("Compare"), priority=True, id="chat.compare"),
-        Binding("ctrl+t", "tune", mark("Answering"), priority=True, id="chat.tune"),
-        Binding("f9", "presets", mark("Presets"), priority=True, show=False, id="chat.presets"),
-        Binding("ctrl+f", "find", mark("Find"), priority=True, show=False, id="chat.find"),
-        Binding("ctrl+s", "save", mark("Save"), priority=True, show=False, id="chat.save"),
-        Binding("ctrl+o", "elsewhere", mark("As curl or Python"), priority=True, show=False, id="chat.elsewhere"),
-        Binding("f7", "log", mark("Server's log"), priority=True, show=False, id="chat.log"),
-        Binding("f8", "logprobs", mark("Probabilities"), priority=True, show=False, id="chat.logprobs"),
-        Binding("ctrl+g", "private", mark("Private"), priority=True, show=False, id="chat.private"),
-        Binding("ctrl+up", "step(-1)", mark("Turn before"), priority=True, show=False, id="chat.turn_before"),
-        Binding("ctrl+down", "step(1)", mark("Turn after"), priority=True, show=False, id="chat.turn_after"),
-        Binding(
-            "alt+left",
-            "version(-1)",
-            mark("Other answer"),
-            priority=True,
-            key_display="Alt+←→",
-            id="chat.version_before",
-        ),
-        Binding("alt+right", "version(1)", mark("Other answer"), priority=True, show=False, id="chat.version_after"),
-        Binding("alt+left", "mean(0)", mark("Other model"), priority=True, key_display="Alt+←→", id="chat.first_model"),
-        Binding("alt+right", "mean(1)", mark("Other model"), priority=True, show=False, id="chat.second_model"),
-    ]
+    BINDINGS = KEYS
 
     def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.endpoint, self.calls = endpoint, calls
-        self.here = self.talk = self.talk_with(endpoint, conversation or Conversation(), "first")
+        self.talks = Talks(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
+        self.asking = Asking()
         self.keeping = Keeping(calls.history, private=calls.private, kept=calls.kept)
-        self._files = {}
+        self._files: dict[str, str] = {}
         """Server → where its conversation was saved last, which is offered again."""
-        self._edits = False
-        """Whether what is written takes the place of the last question."""
-        self._meter: Meter | None = None
-        self._usage: Usage | None = None
 
     @property
     def view(self) -> ChatView:
         """The state of the conversation with this server's model."""
-        return self.talk.view
+        return self.talks.first.view
 
     @view.setter
     def view(self, view: ChatView) -> None:
-        self.talk.view = view
+        self.talks.first.view = view
 
     def compose(self) -> ComposeResult:
         """Transcript, offered questions, the field to write in, and figures."""
         yield from self.framed(
             Static(classes="heading"),
             Static(id="welcome"),
-            Container(Container(self.talk, id="talks"), id="talk-row"),
+            Container(self.talks, id="talk-row"),
             Static(id="comparison"),
-            Vertical(FindHere(), Picker(id="questions"), Prompt(), id="below"),
+            Vertical(FindHere(self.talks.seek), self.asking, id="below"),
         )
 
     def on_mount(self) -> None:
@@ -123,116 +97,238 @@ class ChatScreen(ChatKept):
         except WizardError as error:
             self.view = replace(self.view, error=error)
             return
-        self.query_one("#questions", Picker).show([Content(plain(text)) for text in served.questions], None)
+        self.asking.offer(served.questions)
         self.view = replace(self.view, served=served)
-        self._meter = await background.call(partial(self.calls.meter, served))
-        self._count()
-
-    # What the user writes
-
-    def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Send what was written."""
-        self.query_one(Prompt).waits = True
-        self._send(message.text)
-
-    def _send(self, text: str) -> None:
-        again, self._edits = self._edits, False
-        self.ask(text, again=again)
-
-    def on_prompt_previous(self) -> None:
-        """Bring the last question back to be changed and asked anew."""
-        if asked := self.view.said("user"):
-            self.query_one(Prompt).write(asked[-1])
-
-    def on_prompt_written(self) -> None:
-        """Count it."""
-        self._count()
-
-    def on_prompt_offered(self) -> None:
-        """Go to the offered questions."""
-        if self.view.served and self.view.served.questions:
-            self.view = replace(self.view, questions=True)
-            picker = self.query_one("#questions", Picker)
-            picker.highlighted = picker.highlighted or 0
-            picker.focus()
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Ask the chosen question."""
-        self.query_one(Prompt).focus()
-        if not self.busy and self.view.served:
-            self._send(self.view.served.questions[event.option_index])
+        self.asking.meter = await background.call(partial(self.calls.meter, served))
+        self.asking.count()
 
     # What the keys do
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Each key only while it makes sense."""
-        view, idle, prompt = self.view, not self.busy, self.query_one(Prompt)
+        view, idle, prompt = self.view, not self.talks.busy, self.query_one(Prompt)
         away = self.focused is not None and self.focused is not prompt
         asked = any(message.role == "user" for message in view.conversation.messages)
-        here = self.here.view
+        here, alone = self.talks.here.view, self.talks.second is None
         does: dict[str, object] = {
-            "stop": any(talk.view.busy == "answering" for talk in self.talks),
+            "stop": any(talk.view.busy == "answering" for talk in self.talks.every),
             "write": away and idle,
-            "unedit": self._edits and not away,
+            "unedit": self.asking.edits and not away,
             "back": idle and not away,
-            "again": idle and asked,
             "edit": idle and asked and not prompt.text,
-            "new": idle and asked,
-            "tune": idle,
-            "presets": idle,
-            "private": idle,
-            "compare": idle,
+            **dict.fromkeys(("again", "new"), idle and asked),
+            **dict.fromkeys(("tune", "presets", "private", "compare"), idle),
             "save": idle and here.said("user"),
             "copy": here.said("assistant"),
             "copy_code": any("```" in text for text in here.said("assistant")),
             "restart": idle and isinstance(view.error, ServerError),
-            "find": asked,
-            "step": asked,
-            "version": idle and asked and self.rival is None and len(view.conversation.versions()[0]) > 1,
+            **dict.fromkeys(("find", "step"), asked),
+            "version": idle and asked and alone and len(view.conversation.versions()[0]) > 1,
             "scroll": bool(view.conversation.messages) or self.hides_something,
-            "mean": self.rival is not None,
+            "mean": not alone,
         }
         return bool(does.get(action, True))
 
-    def action_back(self) -> None:
-        """Ask how it goes on; another model is one of the answers."""
-        self.leave()
+    def action_write(self) -> None:
+        """Back to the field."""
+        self.query_one(Prompt).focus()
+
+    def on_asking_asked(self, message: Asking.Asked) -> None:
+        """Ask."""
+        self.talks.ask(message.text, again=message.again)
+
+    def on_prompt_offered(self) -> None:
+        """Show the questions that it knows, and go to them."""
+        self.view = replace(self.view, questions=True)
+        self.asking.choose()
 
     def action_stop(self) -> None:
         """Stop the answer."""
-        for talk in self.talks:
-            talk.stop()
+        self.talks.stop()
 
     def action_again(self) -> None:
         """Answer the last question once more."""
-        self.ask(self.view.said("user")[-1], again=True)
+        self.talks.ask(self.view.said("user")[-1], again=True)
 
     def action_edit(self) -> None:
         """Bring the last question back; what is sent then takes its place."""
-        self._edits = True
-        self.query_one(Prompt).write(self.view.said("user")[-1])
+        self.asking.edit()
         self.show_state()
 
     def action_unedit(self) -> None:
         """Leave the last question as it was."""
-        self._edits = False
-        self.query_one(Prompt).text = ""
+        self.asking.unedit()
         self.show_state()
 
     def action_version(self, by: int) -> None:
         """Show another way in which the last turn went."""
-        every, now = self.view.conversation.versions()
-        if 0 <= now + by < len(every):
-            self.talk.choose(now + by)
-            self.keep(self.talk)
+        if self.talks.first.choose(by):
+            self._keep(self.talks.first)
+
+    # Who answers, and how
+
+    @work(exclusive=True, group="form")
+    async def action_tune(self) -> None:
+        """Change how the model answers."""
+        with told(self.app):
+            self._change(await windows.ask_settings(self.app, self.view, self.guide.workshop.pin))
+
+    @work(exclusive=True, group="form")
+    async def action_presets(self) -> None:
+        """Choose a system prompt with settings, or keep the present ones under a name."""
+        with told(self.app):
+            preset = await windows.ask_preset(self.app, self.calls.presets, self.view.conversation)
+            if preset is not None:
+                self._change(with_preset(self.view.conversation, preset))
+                self.notify(tr("Answers are “{name}” from here on", name=preset.name), markup=False)
+
+    def action_logprobs(self) -> None:
+        """Show how probable the last answer's tokens were; ask for that from here on if nobody has."""
+        self._change(windows.show_probabilities(self.app, self.talks.here, self.view.conversation))
+
+    def _change(self, conversation: Conversation | None) -> None:
+        if conversation is not None:
+            self.talks.change(conversation)
+
+    @work(exclusive=True, group="form")
+    async def action_compare(self) -> None:
+        """Let a second model answer the same questions beside this one; pressed again, it leaves."""
+        if self.talks.second is not None:
+            await self.talks.part()
+            await self.keeping.end_second()
+        elif (endpoint := await windows.ask_second(self.app, self.calls, self.endpoint)) is not None:
+            await self.talks.join(endpoint)
+            self.notify(joined(endpoint.name, kept=not self.keeping.private), markup=False)
+        self.show_state()
+
+    def action_mean(self, at: int) -> None:
+        """Let the keys that read mean the first model's answers (0) or the second's (1)."""
+        self.talks.mean(self.talks.every[at])
+
+    def on_talks_meant(self) -> None:
+        """What is sought is sought there."""
+        self.query_one(FindHere).again()
+        self.show_state()
+
+    # What was said
+
+    def action_find(self) -> None:
+        """Find in this conversation."""
+        self.query_one(FindHere).open()
+
+    def on_find_done(self) -> None:
+        """Write on."""
+        self.action_write()
+
+    def action_step(self, by: int) -> None:
+        """Go to the turn before or after; copying means that one then."""
+        self.talks.here.transcript.step(by)
+
+    def action_copy(self) -> None:
+        """Copy the turn that was gone to, or the last answer."""
+        if turn := self.talks.here.transcript.current:
+            self._copy(turn.text, tr("The turn is in the clipboard"))
+        else:
+            self._copy(self.talks.here.view.said("assistant")[-1], tr("The last answer is in the clipboard"))
+
+    def action_copy_code(self) -> None:
+        """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
+        if found := self.talks.here.transcript.next_code():
+            code, number, count = found
+            self._copy(code, tr("Code {number} of {count} is in the clipboard", number=number, count=count))
+
+    def _copy(self, text: str, said: str) -> None:
+        self.app.copy_to_clipboard(text)
+        if clipboard.missing():
+            why = tr("This terminal takes nothing for the clipboard (OSC 52). ^S saves the conversation to a file.")
+            self.notify(why, severity="warning", timeout=6)
+        else:
+            self.notify(said, timeout=2)
+
+    @work(exclusive=True, group="form")
+    async def action_save(self) -> None:
+        """Write the conversation to a file; one that is there is written over only after a question."""
+        server, conversation = self.talks.here.endpoint, self.talks.here.view.conversation
+        name = self._files.get(server.name, file_name(server.name))
+        self._files[server.name] = await windows.ask_file(self.app, name, server, conversation) or name
+
+    def action_elsewhere(self) -> None:
+        """Show how other programs reach this server: the last request as commands."""
+        here = self.talks.here
+        self.app.push_screen(ReaderScreen(tr("Use it from elsewhere"), commands(here.endpoint, here.request)))
+
+    async def action_log(self) -> None:
+        """Show the server's log beside the chat, or hide it."""
+        if self.query(LogPanel):
+            await self.query_one(LogPanel).remove()
+        else:
+            one = self.talks.here.endpoint
+            await self.query_one("#talk-row").mount(LogPanel(one.name, one.log, Tail(one.log).read))
+
+    # Other conversations
+
+    def action_new(self) -> None:
+        """Begin another conversation; settings and system prompt stay."""
+        self._begin(private=self.keeping.private)
+
+    def action_private(self) -> None:
+        """Begin another conversation that is not kept, or that is kept again."""
+        self._begin(private=not self.keeping.private)
+
+    def _begin(self, *, private: bool) -> None:
+        self.keeping.begin(private=private)
+        self.talks.begin()
+        self.show_state()
+
+    @work(exclusive=True, group="list")
+    async def action_conversations(self) -> None:
+        """Show the kept conversations, or hide them: beside the chat where there is room, else in a window."""
+        if self.query(Conversations):
+            await self.query_one(Conversations).remove()
+            self.action_write()
+        elif self.size.width >= ROOM_FOR_LIST:
+            await self.query_one("#talk-row").mount(Conversations(self.keeping), before=0)
+            self.query_one("#search").focus()
+        elif (number := await self.app.push_screen_wait(ConversationsScreen(self.keeping))) is not None:
+            await self._open(number)
+
+    async def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
+        """Go on with it."""
+        await self._open(message.number)
+        self.action_write()
+
+    async def _open(self, number: int) -> None:
+        if self.talks.busy:
+            self.notify(tr("An answer is coming: stop it first."), severity="warning")
+            return
+        with told(self.app):
+            self.talks.go_on(await self.keeping.open(number))
+            self.show_state()
+
+    @work(group="keep")
+    async def _keep(self, talk: Talk) -> None:
+        """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
+        await self._save(talk)
+        for one in self.query(Conversations):
+            one.find()
+
+    async def _save(self, talk: Talk) -> None:
+        with told(self.app):
+            await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talks.first else "second")
+
+    # How it goes on
 
     def action_restart(self) -> None:
         """Start the server again and come back."""
         self.dismiss(self._end("restart"))
 
-    def _end(self, how: str) -> ChatEnd:
+    def _end(self, how: Literal["restart", "another"]) -> ChatEnd:
         kept = None if self.keeping.private else self.keeping.kept
-        return ChatEnd("restart" if how == "restart" else "another", self.talk.so_far, kept)
+        return ChatEnd(how, self.talks.first.so_far, kept)
+
+    def action_back(self) -> None:
+        """Ask how it goes on; another model is one of the answers."""
+        self.leave()
 
     def leave(self) -> None:
         """Ask what becomes of the server."""
@@ -240,16 +336,11 @@ class ChatScreen(ChatKept):
 
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
-        answers = [
-            ("leave", tr("Quit; the server goes on running")),
-            ("stop", tr("Quit and stop the server")),
-            ("another", tr("Set up another model; the server goes on running")),
-            ("stay", tr("Stay here")),
-        ]
-        question = tr("What becomes of the server {name}?", name=one_line(self.endpoint.name))
-        answer = await self.app.push_screen_wait(AskScreen(question, answers, leaves=True))
+        answer = await windows.ask_leaving(self.app, self.endpoint.name)
         if answer in ("leave", "another", "stop"):
-            await self.keep_what_came()
+            for talk in self.talks.every:
+                if talk.view.busy:
+                    await self._save(talk)  # as far as the answer has come
         if answer == "leave":
             self.app.exit(0)
         elif answer == "another":
@@ -257,7 +348,7 @@ class ChatScreen(ChatKept):
                 await self.app.pop_screen()  # a window that was open when it was asked
             self.dismiss(self._end("another"))
         elif answer == "stop":
-            self.action_stop()
+            self.talks.stop()
             self.view = replace(self.view, busy="stopping", error=None)
             try:
                 await background.call(self.calls.stop)
@@ -271,7 +362,7 @@ class ChatScreen(ChatKept):
     def on_resize(self) -> None:
         """Where there is hardly any room, the field has no frame."""
         self.set_class(self.size.height < TINY, "-tiny")
-        self._count()
+        self.asking.count()
 
     def on_descendant_focus(self) -> None:
         """Some keys depend on where the focus is."""
@@ -280,10 +371,10 @@ class ChatScreen(ChatKept):
     def on_talk_changed(self, message: Talk.Changed) -> None:
         """Show the state; keep what was said."""
         if message.new.note and message.new.note != message.old.note:
-            title = plain(message.talk.endpoint.name) if self.rival is not None else ""
+            title = plain(message.talk.endpoint.name) if self.talks.second is not None else ""
             self.notify(message.new.note, title=title, markup=False)
-        if message.talk in self.talks and message.old.busy == "answering" and not message.new.busy:
-            self.keep(message.talk)
+        if message.talk in self.talks.every and message.old.busy == "answering" and not message.new.busy:
+            self._keep(message.talk)
         self.show_state()
 
     def relabel(self) -> None:
@@ -295,29 +386,13 @@ class ChatScreen(ChatKept):
 
     def show_state(self) -> None:
         """Show the state."""
-        view, prompt = self.view, self.query_one(Prompt)
+        view, compares = self.view, self.talks.second is not None
         name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
         self.query_one(".heading", Static).update(Content(name))
-        self.set_class(bool(view.conversation.messages) or self.rival is not None, "-begun")
-        offered = len(view.served.questions) if view.served else 0
-        questions = self.query_one("#questions", Picker)
-        questions.display = view.questions and bool(offered)
-        questions.border_title = ntr(
-            "{count} question that it knows", "{count} questions that it knows", offered, count=offered
-        )
-        prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
-        prompt.waits = self.busy
-        titles = [Content(tr("Edit the last question"))] * self._edits
-        titles += [Content.styled(tr("◉ private: nothing is kept"), "$warning")] * self.keeping.private
-        prompt.border_title = Content(" · ").join(titles)
-        self.show_comparison()
-        self._count()
+        self.set_class(bool(view.conversation.messages) or compares, "-begun")
+        self.set_class(compares, "-compares")
+        self.asking.show(view, waits=self.talks.busy, private=self.keeping.private)
+        comparison = self.query_one("#comparison", Static)
+        comparison.display = compares
+        comparison.update(self.talks.compared)
         self.refresh_bindings()
-
-    def _count(self) -> None:
-        """How full the context is; while an answer comes, how full it was."""
-        prompt = self.query_one(Prompt)
-        if self._meter is not None and not self.busy:
-            self._usage = self._meter.usage(self.view.conversation, prompt.written)
-        if self._usage is not None:
-            prompt.border_subtitle = gauge(self._usage, self.size.width)

@@ -11,6 +11,7 @@ from wizard.chat import report
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.history import Kept
 from wizard.chat.meter import Usage
+from wizard.chat.snippet import KINDS, Request, elsewhere, snippet
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import ntr, tr
@@ -173,6 +174,22 @@ def gauge(usage: Usage, width: int) -> Content:
     bar = "█" * full + "░" * (GAUGE - full)
     said = tr("context {bar} {numbers} tokens", bar=bar, numbers=numbers)
     return Content.assemble((f" {said}{' · ' if words else ''}{words} ", style))
+
+
+def commands(endpoint: Endpoint, request: Request | None) -> str:
+    """How other programs reach the server at ``endpoint``: the last ``request``, if there is one, in every language."""
+    text = elsewhere(endpoint, request)
+    if request is None:
+        return text
+    return "\n\n".join([text, *(f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl")])
+
+
+def joined(name: str, *, kept: bool) -> str:
+    """What to know when the model of the server ``name`` answers beside the first, which may be ``kept``."""
+    said = tr("Both get the same questions from now on.")
+    if not kept:
+        return said
+    return f"{said} {tr('What {name} answers is kept as a conversation of its own.', name=one_line(name))}"
 
 
 def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Content:

@@ -21,6 +21,7 @@ from wizard.plan.questions import Question
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.widgets.error import told
 from wizard.tui.widgets.picker import Picker
 
 TITLE = Question("title", "text", mark("Title"), "", required=True)
@@ -39,13 +40,6 @@ class Conversations(Vertical):
 
     class Chosen(Message):
         """A conversation is to be gone on with."""
-
-        def __init__(self, number: int) -> None:
-            super().__init__()
-            self.number = number
-
-    class Deleted(Message):
-        """A conversation is there no more."""
 
         def __init__(self, number: int) -> None:
             super().__init__()
@@ -123,7 +117,9 @@ class Conversations(Vertical):
             FormScreen(tr("Rename the conversation"), [TITLE], {"title": entry.title})
         )
         if answers:
-            await self._do(self._keeping.rename(entry.id, str(answers["title"])))
+            with told(self.app):
+                await self._keeping.rename(entry.id, str(answers["title"]))
+            self.find()
 
     @work(exclusive=True, group="form")
     async def action_delete(self) -> None:
@@ -132,15 +128,9 @@ class Conversations(Vertical):
         question = tr("Delete “{title}”? It cannot be brought back.", title=one_line(entry.title))
         choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
         if await self.app.push_screen_wait(AskScreen(question, choices)) == "delete":
-            await self._do(self._keeping.delete(entry.id))
-            self.post_message(self.Deleted(entry.id))
-
-    async def _do(self, doing: object) -> None:
-        try:
-            await doing  # type: ignore[misc]
-        except WizardError as error:
-            self.app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
-        self.find()
+            with told(self.app):
+                await self._keeping.delete(entry.id)
+            self.find()
 
 
 def _row(entry: Entry, present: bool) -> Content:

@@ -1,7 +1,12 @@
-"""An error in the place where it happened: what, what to do, and the code to search for."""
+"""An error, in the place where it happened or as a note: what, what to do, and the code to search for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from textual.app import App
 from textual.content import Content
 from textual.widgets import Static
 
@@ -39,3 +44,12 @@ class ErrorPanel(Static):
             lines.append(Content.assemble((tr("Whole output: {path}", path=log), "$text-muted")))
         self.update(Content("\n").join(lines))
         self.call_after_refresh(self.scroll_visible, animate=False)  # a low terminal may not show it otherwise
+
+
+@contextmanager
+def told(app: App[Any]) -> Iterator[None]:
+    """Say what goes wrong within as a note; what comes behind goes on."""
+    try:
+        yield
+    except WizardError as error:
+        app.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)

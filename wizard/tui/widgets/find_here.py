@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
 from wizard.kernel.language import mark
 from wizard.tui.widgets.find import Find
 
 
 class FindHere(Find, inherit_bindings=False):
-    """The end of a conversation is what one knows: it is searched backwards."""
+    """The end of a conversation is what one knows: it is searched backwards.
+
+    Args:
+        seek: Goes to a place with a text: see `wizard.tui.widgets.transcript.Transcript.seek`.
+    """
 
     ABOUT = mark("Find in this conversation")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -19,3 +25,23 @@ class FindHere(Find, inherit_bindings=False):
         Binding("down", "step(1)", mark("Later"), priority=True, key_display="↓", id="chat.find_later"),
         Binding("escape", "close", mark("End the search"), priority=True, id="chat.find_close"),
     ]
+
+    def __init__(self, seek: Callable[[str, int], tuple[int, int]]) -> None:
+        super().__init__()
+        self._seek = seek
+
+    def again(self) -> None:
+        """Seek the same elsewhere: another conversation is read."""
+        if self.display:
+            self._go(0)
+
+    def on_find_sought(self) -> None:
+        """Show the last place."""
+        self._go(0)
+
+    def on_find_step(self, message: Find.Step) -> None:
+        """Show another place."""
+        self._go(message.by)
+
+    def _go(self, by: int) -> None:
+        self.show(*self._seek(self.query_one(Input).value, by))

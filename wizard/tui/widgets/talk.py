@@ -133,11 +133,15 @@ class Talk(Vertical):
         self.transcript.show(again.messages)
         self._answer(again)
 
-    def choose(self, version: int) -> None:
-        """Take another way in which the last turn went."""
-        chosen = self.view.conversation.chosen(version)
+    def choose(self, by: int) -> bool:
+        """Take the way before (-1) or after (1) in which the last turn went, if there is one; whether there is."""
+        every, now = self.view.conversation.versions()
+        if not 0 <= now + by < len(every):
+            return False
+        chosen = self.view.conversation.chosen(now + by)
         self.view = replace(self.view, conversation=chosen, stats=chosen.messages[-1].stats, stopped=False, error=None)
         self.transcript.show(chosen.messages)
+        return True
 
     # What the model does
 

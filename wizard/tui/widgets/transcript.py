@@ -141,17 +141,29 @@ class Transcript(ScrollView, can_focus=False):
             self._follows = True
         self._measure()
 
-    def mark_code(self, turn: Turn, number: int | None) -> None:
-        """Mark a block of code in ``turn`` and bring it into sight; None marks none."""
+    def next_code(self) -> tuple[str, int, int] | None:
+        """Mark a block of code and bring it into sight: the last one, then each time the one before the marked one.
+
+        Returns:
+            The code, which block it is, counted from 1, and how many there are in the turn that the user has gone to,
+            else in all turns; None if there is none.
+        """
+        turns = [self.current] if self.current else self.turns
+        blocks = [(turn, number) for turn in turns for number in range(len(turn.code()))]
+        if not blocks:
+            return None
+        marked = next((at for at, (turn, number) in enumerate(blocks) if turn.marked == number), 0)
+        at = (marked - 1) % len(blocks)
+        turn, number = blocks[at]
         for each in self.turns:
             if each.marked is not None:
                 each.marked = None
                 each.changed()
-        if number is not None:
-            turn.marked = number
-            turn.changed()
-            self.go_to(turn, turn.code_line(number, self._width))
+        turn.marked = number
+        turn.changed()
+        self.go_to(turn, turn.code_line(number, self._width))
         self._measure()
+        return turn.code()[number], at + 1, len(blocks)
 
     def _point(self, turn: Turn | None) -> None:
         for each in self.turns:

@@ -1,0 +1,40 @@
+"""Kept conversations in a window, where there is no room for them beside the chat."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from wizard.kernel.language import mark, tr
+from wizard.tui.keeping import Keeping
+from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.conversations import Conversations
+
+
+class ConversationsScreen(ModalScreen["int | None"]):
+    """Dismissed with the one to go on with."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", mark("Close"), id="chat.close_list")]
+
+    def __init__(self, keeping: Keeping) -> None:
+        super().__init__()
+        self._list = Conversations(keeping)
+
+    def compose(self) -> ComposeResult:
+        """The list and its keys."""
+        with Vertical(classes="window") as window:
+            window.border_title = tr("Conversations on this machine")
+            yield self._list
+            yield KeyBar()
+
+    def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
+        """Go on with it."""
+        self.dismiss(message.number)
+
+    def action_close(self) -> None:
+        """Go on with the present one."""
+        self.dismiss(None)

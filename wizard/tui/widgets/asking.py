@@ -1,0 +1,129 @@
+"""Where questions come from: the field to write in, with how full the context is, and those that are offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+
+from wizard.chat.conversation import Conversation
+from wizard.chat.meter import Meter, Usage
+from wizard.kernel.language import ntr, tr
+from wizard.kernel.text import plain
+from wizard.tui.views.chat import ChatView, gauge
+from wizard.tui.widgets.picker import Picker
+from wizard.tui.widgets.prompt import Prompt
+
+
+class Asking(Vertical):
+    """What is to be asked is told as `Asked`."""
+
+    DEFAULT_CSS = """
+    Asking { height: auto; }
+    """
+
+    class Asked(Message):
+        """A question is to be sent; if ``again``, it takes the place of the last one."""
+
+        def __init__(self, text: str, again: bool) -> None:
+            super().__init__()
+            self.text, self.again = text, again
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edits = False
+        """Whether what is written takes the place of the last question."""
+        self.meter: Meter | None = None
+        """Counts the context's tokens; None while the server has not said yet what it serves."""
+        self._usage: Usage | None = None
+        self._view, self._waits = ChatView(Conversation()), False
+
+    def compose(self) -> ComposeResult:
+        """The offered questions above the field."""
+        yield Picker(id="questions")
+        yield Prompt()
+
+    def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
+        """Show what the next question is about.
+
+        Args:
+            view: The conversation.
+            waits: Nothing can be asked now.
+            private: Nothing is kept.
+        """
+        self._view, self._waits = view, waits
+        offered = len(view.served.questions) if view.served else 0
+        questions, prompt = self.query_one(Picker), self.query_one(Prompt)
+        questions.display = view.questions and bool(offered)
+        questions.border_title = ntr(
+            "{count} question that it knows", "{count} questions that it knows", offered, count=offered
+        )
+        prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
+        prompt.waits = waits
+        titles = [Content(tr("Edit the last question"))] * self.edits
+        titles += [Content.styled(tr("◉ private: nothing is kept"), "$warning")] * private
+        prompt.border_title = Content(" · ").join(titles)
+        self.count()
+
+    def count(self) -> None:
+        """Say how full the context is; while an answer comes, how full it was."""
+        prompt = self.query_one(Prompt)
+        if self.meter is not None and not self._waits:
+            self._usage = self.meter.usage(self._view.conversation, prompt.written)
+        if self._usage is not None:
+            prompt.border_subtitle = gauge(self._usage, self.screen.size.width)
+
+    def on_prompt_written(self) -> None:
+        """Count it."""
+        self.count()
+
+    def on_prompt_sent(self, message: Prompt.Sent) -> None:
+        """Ask what was written."""
+        self.query_one(Prompt).waits = True
+        self._ask(message.text)
+
+    def _ask(self, text: str) -> None:
+        again, self.edits = self.edits, False
+        self.post_message(self.Asked(text, again))
+
+    # The last question
+
+    def on_prompt_previous(self) -> None:
+        """Bring it back to be changed and asked anew."""
+        self._bring_back()
+
+    def edit(self) -> None:
+        """Bring it back; what is sent then takes its place."""
+        self.edits = True
+        self._bring_back()
+
+    def _bring_back(self) -> None:
+        if asked := self._view.said("user"):
+            self.query_one(Prompt).write(asked[-1])
+
+    def unedit(self) -> None:
+        """Leave it as it was."""
+        self.edits = False
+        self.query_one(Prompt).text = ""
+
+    # Offered questions
+
+    def offer(self, questions: Iterable[str]) -> None:
+        """Offer these."""
+        self.query_one(Picker).show([Content(plain(text)) for text in questions], None)
+
+    def choose(self) -> None:
+        """Go to them."""
+        picker = self.query_one(Picker)
+        picker.highlighted = picker.highlighted or 0
+        picker.focus()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Ask the chosen one."""
+        self.query_one(Prompt).focus()
+        if not self._waits and self._view.served:
+            self._ask(self._view.served.questions[event.option_index])
