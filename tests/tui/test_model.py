@@ -19,6 +19,7 @@ from wizard.plan.offers import Suggestion
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.model import ModelScreen
 from wizard.tui.views.model import ModelView, is_reference, matching, rows
+from wizard.tui.widgets.chrome import key_rows
 from wizard.tui.widgets.picker import Picker
 
 
@@ -210,6 +211,25 @@ async def test_the_list_is_there_before_the_hub_has_answered_and_the_cursor_stay
         await pilot.pause()
         assert model.query_one(Picker).highlighted == 3
         assert "▸ Offline demo" in shown(model)[3]
+
+
+async def test_pages_of_the_list_are_turned_while_the_field_has_the_focus() -> None:
+    many = tuple(replace(SUGGESTIONS[1], ref=f"org/model-{n}", about="It is long. " * n) for n in range(20))
+    async with StillApp(FakeJourney(offered=many)).run_test(size=(80, 24)) as pilot:
+        model = await to_model(pilot)
+        await wait_for(pilot, lambda: "PgUp/Dn" in [row.keys for row in key_rows(model)])
+        picker = model.query_one(Picker)
+        await pilot.press("pagedown")
+        first = picker.highlighted or 0
+        assert first > 3
+        await pilot.pause()
+        await wait_for(pilot, lambda: picker.scroll_y + picker.size.height >= 2 * (first + 1))  # two lines each
+        await pilot.press("pagedown")
+        assert (picker.highlighted or 0) > first
+        await pilot.press("pageup", "pageup")
+        assert picker.highlighted == 0
+        await pilot.press("enter")
+        await screen(pilot, AdviceScreen)
 
 
 @pytest.mark.usefixtures("at_once")

@@ -242,6 +242,15 @@ class ModelScreen(StageScreen[ModelFacts]):
             picker.highlighted = max(0, min(len(self._rows) - 1, (picker.highlighted or 0) + by))
             self._chosen = name(self._rows[picker.highlighted])
 
+    def action_scroll(self, pages: int) -> None:
+        """Scroll a lesson that is longer than its panel, or else move the cursor in the list by a page."""
+        if super().check_action("scroll", ()):
+            super().action_scroll(pages)
+            return
+        picker = self.query_one(Picker)
+        (picker.action_page_down if pages > 0 else picker.action_page_up)()  # type: ignore[no-untyped-call]
+        self.action_move(0)
+
     @work(exclusive=True, group="search")
     async def action_complete(self) -> None:
         """Type what all paths that may be meant have in common, or else the one under the cursor; or say that none is.
@@ -266,8 +275,11 @@ class ModelScreen(StageScreen[ModelFacts]):
         field.cursor_position = len(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is a path to complete only where one is typed."""
-        return is_path(self.view.text) if action == "complete" else super().check_action(action, parameters)
+        """There is a path to complete only where one is typed, and a page to turn in a list that has several."""
+        if action == "complete":
+            return is_path(self.view.text)
+        pages = action == "scroll" and any(picker.max_scroll_y > 0 for picker in self.query(Picker))
+        return pages or super().check_action(action, parameters)
 
     def _row(self) -> Row | None:
         at = self.query_one(Picker).highlighted
@@ -326,6 +338,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             at = names.index(self._chosen or "")
         self.query_one(Picker).show([content(row, view) for row in self._rows], at)
         self._point()
+        self.call_after_refresh(self.refresh_bindings)  # there may be more pages now, or fewer
 
     def relabel(self) -> None:
         """Say everything in the present language; the verdicts are said by who looks, and so it is looked again."""

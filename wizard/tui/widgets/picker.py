@@ -71,8 +71,9 @@ class Picker(OptionList):
         return super().get_content_height(container, viewport, max(width, LEAST_WIDTH))
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Wrap again."""
+        """Wrap again; the cursor stays in sight in a list that has become lower."""
         self._put(range(len(self._rows)))
+        self.call_after_refresh(self.scroll_to_highlight)
 
     def watch_show_vertical_scrollbar(self) -> None:
         """Wrap again: it takes a column, or gives it back."""
