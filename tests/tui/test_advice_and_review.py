@@ -103,11 +103,14 @@ async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None
 
 async def test_a_what_if_that_has_no_further_value_says_so_once() -> None:
     app = StillApp(FakeJourney())
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
         advice = await to_advice(pilot)
         before = advice.view
-        await pilot.press("plus", "plus")
-        await wait_for(pilot, lambda: len(app._notifications) == 1)
+        await pilot.press("plus")
+        await wait_for(pilot, lambda: advice.query("Toast"))
+        await pilot.press("plus")
+        await pilot.pause()
+        assert len(app._notifications) == 1
         assert "no further value" in next(iter(app._notifications)).message
         assert advice.view == before
 
