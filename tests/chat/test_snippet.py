@@ -91,6 +91,6 @@ def test_openais_own_client_gets_foreign_parameters_beside_the_others() -> None:
 @pytest.mark.e2e
 async def test_elsewhere_has_the_request_and_every_address(served: Served) -> None:
     endpoint = served.endpoint()
-    text = elsewhere(endpoint, await sent(endpoint))
+    text = elsewhere(endpoint, "triton-wizard chat demo", await sent(endpoint))
     for wanted in ("curl", "triton-wizard chat", endpoint.http, endpoint.grpc, "/metrics", endpoint.log):
         assert wanted in text

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tui.chatting import chatting, lines, notes
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.values import ENDPOINT
+from tests.tui.values import ENDPOINT, WORKSPACE
 from tests.tui.walking import asked, screen, wait_for
 from wizard.catalog.presets import Preset, presets
 from wizard.chat.conversation import TokenLogprob
@@ -190,5 +190,6 @@ async def test_the_last_request_is_shown_as_commands() -> None:
         text = (await screen(pilot, ReaderScreen))._text
         for word in ("curl -sSN http://127.0.0.1:8010", '"text_input": "Q"', "tritonclient", "urllib.request"):
             assert word in text
+        assert f"triton-wizard --workspace {WORKSPACE.root} chat {chat.endpoint.name}" in text
         await pilot.press("c")
         assert pilot.app.clipboard == text

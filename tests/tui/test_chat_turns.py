@@ -15,6 +15,7 @@ from wizard.chat.meter import Usage
 from wizard.kernel.errors import ServerError
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.views.chat import ChatView, Live, figures, gauge
+from wizard.tui.widgets.find_here import FindHere
 from wizard.tui.widgets.prompt import Prompt
 
 CODE = "First:\n\n```python\none()\n```\n\nthen\n\n```sh\ntwo\nthree\n```\n"
@@ -136,6 +137,17 @@ async def test_copying_where_no_clipboard_is_says_the_way_out(monkeypatch: pytes
         await pilot.press("ctrl+y")
         await pilot.pause()
         assert "^S saves the conversation" in notes(pilot)
+
+
+@pytest.mark.parametrize("key", ["ctrl+n", "ctrl+g"])
+async def test_another_conversation_begins_without_the_search_in_the_one_before(key: str) -> None:
+    async with chatting(FakeJourney(answer="alpha")) as (pilot, chat):
+        await asked(pilot, "Q", chat)
+        await pilot.press("ctrl+f", *"alpha")
+        await wait_for(pilot, lambda: words(chat, "#found") == "1 of 1")
+        await pilot.press(key, *"next")
+        await wait_for(pilot, lambda: chat.query_one(Prompt).text == "next")
+        assert not chat.query_one(FindHere).display
 
 
 async def test_a_word_is_found_and_the_search_ends_with_escape() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ENDPOINT
 from tests.tui.walking import StillApp, asked, screen, to_machine, wait_for
 from wizard.chat.history import History
-from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.errors import CancelledError, WorkspaceError
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.conversations import ConversationsScreen
@@ -186,6 +188,19 @@ async def test_what_came_of_an_answer_is_kept_when_the_chat_is_left_meanwhile(do
         await wait_for(pilot, lambda: history().search(""))
         kept = history().load(history().search("")[0].id).conversation
         assert [one.content for one in kept.messages] == ["Q", made.answer]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])  # SIGHUP: the terminal's window was closed
+async def test_what_came_of_an_answer_is_kept_when_a_signal_ends_the_wizard(number: signal.Signals) -> None:
+    made = FakeJourney(hold_chat=True)
+    async with chatting(made, NARROW) as (pilot, chat):
+        await pilot.press("Q", "enter")
+        await wait_for(pilot, lambda: chat.view.tokens == math.ceil(len(made.answer) / 7))
+        os.kill(os.getpid(), number)
+        await wait_for(pilot, lambda: pilot.app._exit)
+    assert pilot.app.return_value == CancelledError.exit_code
+    kept = history().load(history().search("")[0].id).conversation
+    assert [one.content for one in kept.messages] == ["Q", made.answer]
 
 
 async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:

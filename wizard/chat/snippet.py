@@ -60,14 +60,13 @@ def snippet(request: Request, kind: Kind = "curl") -> str:
     return {"curl": _curl, "python": _client, "urllib": _urllib}[kind](request)
 
 
-def elsewhere(endpoint: Endpoint, request: Request | None = None) -> str:
-    """How to ask the server from a shell, as lines to copy, and its other addresses."""
-    question = shlex.join(["triton-wizard", "chat", endpoint.name])
+def elsewhere(endpoint: Endpoint, chat: str, request: Request | None = None) -> str:
+    """How to ask the server from a shell, as lines to copy, and its other addresses; ``chat`` is the wizard's way."""
     lines = [snippet(request, "curl"), ""] if request else []
     if endpoint.protocol == "openai":
         return plain("\n".join([*lines, f"HTTP     {endpoint.http}"]))
     lines += [
-        question,
+        chat,
         "",
         table(
             (

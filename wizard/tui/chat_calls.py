@@ -25,6 +25,7 @@ class Calls:
         stop: Stop the server that is chatted with.
         others: Servers of the workspace that are ready.
         at: The server at a URL, and one of its models.
+        chat_command: What chats with a server from a shell.
         meter: What counts the context's tokens.
         presets: System prompts with settings.
         history: Where conversations are kept.
@@ -38,6 +39,7 @@ class Calls:
     stop: Callable[[], Status]
     others: Callable[[], list[Endpoint]]
     at: Callable[[str, str | None], Endpoint]
+    chat_command: Callable[[Endpoint], str]
     meter: Callable[[ServedModel], Meter]
     presets: Callable[[], list[Preset]]
     history: History

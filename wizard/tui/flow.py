@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from wizard.kernel.errors import WizardError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
 from wizard.kernel.text import one_line, plain
 from wizard.tui import background
 from wizard.tui.port import JourneyPort
@@ -368,6 +369,7 @@ class Flow:
             stop=partial(self._stop, endpoint.name),
             others=partial(ready, self._journey, self._workspace),
             at=self._journey.at,
+            chat_command=lambda one: command("chat", one.name, workspace=self._workspace),
             meter=self._journey.meter,
             presets=self._journey.presets,
             history=self._journey.history(self._workspace),

@@ -15,6 +15,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from wizard.kernel.language import LANGUAGES, tr
+from wizard.tui.copying import copy
 from wizard.tui.widgets.chrome import key_rows
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def _themes(app: WizardApp) -> None:
 def _copy(app: WizardApp) -> None:
     """The lines of the screen without the spaces at their ends."""
     strips = app.screen._compositor.render_strips()
-    app.copy_to_clipboard("\n".join(strip.text.rstrip() for strip in strips).strip("\n") + "\n")
-    app.notify(tr("Copied"), timeout=2)
+    copy(app, "\n".join(strip.text.rstrip() for strip in strips).strip("\n") + "\n", tr("Copied"))
 
 
 def _save(app: WizardApp) -> None:

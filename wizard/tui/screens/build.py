@@ -23,6 +23,7 @@ from wizard.plan.words import cost
 from wizard.run.again import followers, needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
 from wizard.tui.bridge import Begun, Ended, LogLines, Moved
+from wizard.tui.copying import copy
 from wizard.tui.garbage import settle
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -227,9 +228,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self._copy(self.get_selected_text() or self.query_one(LiveLog).visible_text())
 
     def _copy(self, text: str) -> None:
-        self.app.copy_to_clipboard(text)
         count = len(text.splitlines())
-        self.notify(ntr("{count} line copied", "{count} lines copied", count, count=count), timeout=2)
+        said = ntr("{count} line copied", "{count} lines copied", count, count=count)
+        copy(self.app, text, said, instead=tr("l names the files that have it."))
 
     # -- the output ----------------------------------------------------------------------------------------------------
 

@@ -15,13 +15,13 @@ from textual.widgets import Static
 from wizard.chat.conversation import Conversation
 from wizard.chat.saving import file_name
 from wizard.chat.settings import with_preset
-from wizard.kernel import clipboard
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, garbage
 from wizard.tui.chat_calls import Calls
+from wizard.tui.copying import copy
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens import chat_windows as windows
 from wizard.tui.screens.chat_keys import KEYS
@@ -69,10 +69,6 @@ class ChatScreen(StageScreen[ChatEnd]):
         """The state of the conversation with this server's model."""
         return self.talks.first.view
 
-    @view.setter
-    def view(self, view: ChatView) -> None:
-        self.talks.first.view = view
-
     def compose(self) -> ComposeResult:
         """Transcript, offered questions, the field to write in, and figures."""
         yield from self.framed(
@@ -95,12 +91,11 @@ class ChatScreen(StageScreen[ChatEnd]):
         try:
             served = await background.call(partial(self.calls.served, self.endpoint))
         except WizardError as error:
-            self.view = replace(self.view, error=error)
+            self.talks.first.view = replace(self.view, error=error)
             return
         self.asking.offer(served.questions)
-        self.view = replace(self.view, served=served)
-        self.asking.meter = await background.call(partial(self.calls.meter, served))
-        self.asking.count()
+        self.talks.first.view = replace(self.view, served=served)
+        self.asking.measure(await background.call(partial(self.calls.meter, served)))
 
     # What the keys do
 
@@ -111,7 +106,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         asked = any(message.role == "user" for message in view.conversation.messages)
         here, alone = self.talks.here.view, self.talks.second is None
         does: dict[str, object] = {
-            "stop": any(talk.view.busy == "answering" for talk in self.talks.every),
+            "stop": self.talks.answering,
             "write": away and idle,
             "unedit": self.asking.edits and not away,
             "back": idle and not away,
@@ -139,7 +134,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def on_prompt_offered(self) -> None:
         """Show the questions that it knows, and go to them."""
-        self.view = replace(self.view, questions=True)
+        self.talks.first.view = replace(self.view, questions=True)
         self.asking.choose()
 
     def action_stop(self) -> None:
@@ -238,12 +233,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             self._copy(code, tr("Code {number} of {count} is in the clipboard", number=number, count=count))
 
     def _copy(self, text: str, said: str) -> None:
-        self.app.copy_to_clipboard(text)
-        if clipboard.missing():
-            why = tr("This terminal takes nothing for the clipboard (OSC 52). ^S saves the conversation to a file.")
-            self.notify(why, severity="warning", timeout=6)
-        else:
-            self.notify(said, timeout=2)
+        copy(self.app, text, said, instead=tr("^S saves the conversation to a file."))
 
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
@@ -255,7 +245,8 @@ class ChatScreen(StageScreen[ChatEnd]):
     def action_elsewhere(self) -> None:
         """Show how other programs reach this server: the last request as commands."""
         here = self.talks.here
-        self.app.push_screen(ReaderScreen(tr("Use it from elsewhere"), commands(here.endpoint, here.request)))
+        text = commands(here.endpoint, here.request, self.calls.chat_command(here.endpoint))
+        self.app.push_screen(ReaderScreen(tr("Use it from elsewhere"), text))
 
     async def action_log(self) -> None:
         """Show the server's log beside the chat, or hide it."""
@@ -277,6 +268,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def _begin(self, *, private: bool) -> None:
         self.keeping.begin(private=private)
+        self.query_one(FindHere).close()
         self.talks.begin()
         self.show_state()
 
@@ -303,7 +295,6 @@ class ChatScreen(StageScreen[ChatEnd]):
             return
         with told(self.app):
             self.talks.go_on(await self.keeping.open(number))
-            self.show_state()
 
     @work(group="keep")
     async def _keep(self, talk: Talk) -> None:
@@ -316,7 +307,20 @@ class ChatScreen(StageScreen[ChatEnd]):
         with told(self.app):
             await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talks.first else "second")
 
+    async def _save_what_came(self) -> None:
+        for talk in self.talks.answering:
+            await self._save(talk)
+
     # How it goes on
+
+    def terminate(self) -> None:
+        """Leave without asking; what came of an answer is kept."""
+        self._terminate()
+
+    @work(exclusive=True, group="leave")
+    async def _terminate(self) -> None:
+        await self._save_what_came()
+        super().terminate()
 
     def action_restart(self) -> None:
         """Start the server again and come back."""
@@ -338,9 +342,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     async def _leave(self) -> None:
         answer = await windows.ask_leaving(self.app, self.endpoint.name)
         if answer in ("leave", "another", "stop"):
-            for talk in self.talks.every:
-                if talk.view.busy:
-                    await self._save(talk)  # as far as the answer has come
+            await self._save_what_came()
         if answer == "leave":
             self.app.exit(0)
         elif answer == "another":
@@ -349,11 +351,11 @@ class ChatScreen(StageScreen[ChatEnd]):
             self.dismiss(self._end("another"))
         elif answer == "stop":
             self.talks.stop()
-            self.view = replace(self.view, busy="stopping", error=None)
+            self.talks.first.view = replace(self.view, busy="stopping", error=None)
             try:
                 await background.call(self.calls.stop)
             except WizardError as error:
-                self.view = replace(self.view, busy="", error=error)
+                self.talks.first.view = replace(self.view, busy="", error=error)
             else:
                 self.app.exit(0)
 
@@ -362,7 +364,6 @@ class ChatScreen(StageScreen[ChatEnd]):
     def on_resize(self) -> None:
         """Where there is hardly any room, the field has no frame."""
         self.set_class(self.size.height < TINY, "-tiny")
-        self.asking.count()
 
     def on_descendant_focus(self) -> None:
         """Some keys depend on where the focus is."""

@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
+from wizard.tui.copying import copy
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
@@ -49,8 +50,7 @@ class ReaderScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         """Copy the text."""
-        self.app.copy_to_clipboard(self._text)
-        self.notify(tr("Copied"), timeout=2)
+        copy(self.app, self._text, tr("Copied"))
 
 
 def listed(title: str) -> ComposeResult:

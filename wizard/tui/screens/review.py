@@ -27,6 +27,7 @@ from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers, Question
 from wizard.plan.words import cost, sums
 from wizard.tui import background
+from wizard.tui.copying import copy
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.stage import StageScreen
@@ -127,10 +128,10 @@ class ReviewScreen(StageScreen[Plan]):
         """Copy the commands of the step under the cursor; what is wrapped here is whole there."""
         if self.view.plan is not None and self.view.at:
             step = self.view.plan.steps[self.view.at - 1]
-            self.app.copy_to_clipboard("\n".join(action.shell() for action in step.actions))
             count = len(step.actions)
             said = ntr("{count} command copied", "{count} commands copied", count, count=count)
-            self.notify(said, timeout=2)
+            text = "\n".join(action.shell() for action in step.actions)
+            copy(self.app, text, said, instead=tr("x writes the plan to a file."))
 
     @work(exclusive=True, group="form")
     async def action_export(self) -> None:

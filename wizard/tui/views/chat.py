@@ -176,9 +176,12 @@ def gauge(usage: Usage, width: int) -> Content:
     return Content.assemble((f" {said}{' · ' if words else ''}{words} ", style))
 
 
-def commands(endpoint: Endpoint, request: Request | None) -> str:
-    """How other programs reach the server at ``endpoint``: the last ``request``, if there is one, in every language."""
-    text = elsewhere(endpoint, request)
+def commands(endpoint: Endpoint, request: Request | None, chat: str) -> str:
+    """How other programs reach the server at ``endpoint``: the last ``request``, if there is one, in every language.
+
+    ``chat`` is the command that chats with it.
+    """
+    text = elsewhere(endpoint, chat, request)
     if request is None:
         return text
     return "\n\n".join([text, *(f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl")])

@@ -37,8 +37,7 @@ class Asking(Vertical):
         super().__init__()
         self.edits = False
         """Whether what is written takes the place of the last question."""
-        self.meter: Meter | None = None
-        """Counts the context's tokens; None while the server has not said yet what it serves."""
+        self._meter: Meter | None = None
         self._usage: Usage | None = None
         self._view, self._waits = ChatView(Conversation()), False
 
@@ -67,19 +66,28 @@ class Asking(Vertical):
         titles = [Content(tr("Edit the last question"))] * self.edits
         titles += [Content.styled(tr("◉ private: nothing is kept"), "$warning")] * private
         prompt.border_title = Content(" · ").join(titles)
-        self.count()
+        self._count()
 
-    def count(self) -> None:
-        """Say how full the context is; while an answer comes, how full it was."""
+    def measure(self, meter: Meter) -> None:
+        """Say from here on how full the context is, as ``meter`` counts its tokens."""
+        self._meter = meter
+        self._count()
+
+    def _count(self) -> None:
+        """While an answer comes, as full as it was."""
         prompt = self.query_one(Prompt)
-        if self.meter is not None and not self._waits:
-            self._usage = self.meter.usage(self._view.conversation, prompt.written)
+        if self._meter is not None and not self._waits:
+            self._usage = self._meter.usage(self._view.conversation, prompt.written)
         if self._usage is not None:
             prompt.border_subtitle = gauge(self._usage, self.screen.size.width)
 
     def on_prompt_written(self) -> None:
         """Count it."""
-        self.count()
+        self._count()
+
+    def on_resize(self) -> None:
+        """Where there is little room, less is said."""
+        self._count()
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
         """Ask what was written."""

@@ -103,6 +103,11 @@ class Find(Horizontal):
 
     def action_close(self) -> None:
         """No search any more."""
-        self.query_one(Input).value = ""
-        self.display = False
-        self.post_message(self.Done(closed=True))
+        self.close()
+
+    def close(self) -> None:
+        """Hide it, if it is open: nothing is sought any more."""
+        if self.display:
+            self.query_one(Input).value = ""
+            self.display = False
+            self.post_message(self.Done(closed=True))

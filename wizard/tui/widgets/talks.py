@@ -68,6 +68,11 @@ class Talks(Container):
         return [self.first, self.second] if self.second else [self.first]
 
     @property
+    def answering(self) -> list[Talk]:
+        """Those whose answer comes now."""
+        return [talk for talk in self.every if talk.view.busy == "answering"]
+
+    @property
     def busy(self) -> bool:
         """Whether somebody answers, or the server is stopped."""
         return any(talk.view.busy for talk in self.every)

@@ -1,0 +1,27 @@
+"""What is copied, and what is said of it: a terminal that has no clipboard, as far as is known, has taken nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import App
+
+from wizard.kernel import clipboard
+from wizard.kernel.language import tr
+
+
+def copy(app: App[Any], text: str, said: str, *, instead: str = "") -> None:
+    """Put ``text`` into the clipboard of the terminal, or of the browser.
+
+    Args:
+        app: It knows which of the two it is.
+        text: What is copied.
+        said: What is said then.
+        instead: Another way to have the text, which is said where there is no clipboard.
+    """
+    app.copy_to_clipboard(text)
+    if clipboard.missing() and not app.is_web:
+        why = tr("This terminal takes nothing for the clipboard (OSC 52).")
+        app.notify(" ".join(filter(None, (why, instead))), severity="warning", timeout=6, markup=False)
+    else:
+        app.notify(said, timeout=2, markup=False)
