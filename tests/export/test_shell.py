@@ -6,7 +6,10 @@ from pathlib import Path
 
 from tests.values import plan_of, python_step
 from wizard.export.shell import script
-from wizard.plan.plan import Command, Done, Estimate, Step, Write
+from wizard.plan.plan import Command, Done, Estimate, Ports, Start, Step, Wait, Write
+
+PORTS = Ports(1, 2, 3)
+"""Nobody listens there."""
 
 
 def test_the_script_does_what_the_plan_says(tmp_path: Path) -> None:
@@ -32,6 +35,16 @@ def test_a_step_that_fails_ends_it(tmp_path: Path) -> None:
     plan = plan_of(tmp_path / "work", python_step("bad", "raise SystemExit(3)"), python_step("never", "print('never')"))
     done = subprocess.run(["bash"], input=script(plan), text=True, capture_output=True, check=False)
     assert done.returncode == 3
+    assert "never" not in done.stdout.splitlines()
+
+
+def test_a_server_that_ends_is_not_waited_for(tmp_path: Path) -> None:
+    start = Step("start", "Start", "Why.", (Start(("false",), (), PORTS, "test"),), Done(), Estimate(1))
+    wait = Step("ready", "Wait", "Why.", (Wait("test", PORTS, 1),), Done(), Estimate(1))
+    plan = plan_of(tmp_path, start, wait, python_step("never", "print('never')"))
+    done = subprocess.run(["bash"], input=script(plan), text=True, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "No such process" in done.stderr
     assert "never" not in done.stdout.splitlines()
 
 

@@ -14,7 +14,7 @@ from wizard.kernel.errors import HostError, UsageError
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
 from wizard.probe.shorthand import host
-from wizard.tui.screens.machine import MachineScreen, judgement, rows, usable
+from wizard.tui.screens.machine import MachineScreen, judgement, rows
 from wizard.tui.views.machine import cards, gauge, links_text
 
 
@@ -60,9 +60,9 @@ def test_without_a_gpu_the_cpu_serves() -> None:
 
 
 def test_a_machine_needs_an_interpreter_but_another_machine_is_only_planned_for() -> None:
-    assert usable(CPU_HOST)
-    assert not usable(NO_PYTHON)
-    assert usable(replace(NO_PYTHON, source="4xH100"))
+    assert CPU_HOST.runs_triton
+    assert not NO_PYTHON.runs_triton
+    assert replace(NO_PYTHON, source="4xH100").runs_triton
 
 
 def test_everything_that_was_found_is_listed_with_what_is_usable() -> None:

@@ -37,7 +37,7 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NO
     What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
     wish whose change would make it work. What was measured here (``past``) says nothing about another machine.
     """
-    if host.source != "this machine":
+    if not host.is_here:
         past = NOTHING
     choices, rejections = _candidates(host, facts, wishes, past)
     if not choices:

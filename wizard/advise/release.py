@@ -76,7 +76,7 @@ def resolve(
 
 def no_containers(host: Host) -> str:
     """Why no container engine lends GPUs here, in words; empty if one does. What is only described is believed."""
-    described = host.source != "this machine"
+    described = not host.is_here
     if any(one.nvidia_runtime and (one.server_version or described) for one in host.engines):
         return ""
     if not host.engines:

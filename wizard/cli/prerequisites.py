@@ -62,7 +62,7 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
         HostError: TW-U39 if a command fails, TW-U41 if none is known for this distribution.
         CancelledError: TW-U42 if the user does not want it.
     """
-    if host.source != "this machine":
+    if not host.is_here:
         what = tr("{host} is not this machine", host=host.source)
         raise UsageError("TW-U40", what, tr("Leave --hardware away to change this one."))
     if one.met:

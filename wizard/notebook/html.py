@@ -52,7 +52,7 @@ def text(value: object) -> str:
 def host_html(host: Host) -> str:
     """A machine as a table."""
     rows = [*brief(host), *((tr("unknown"), f"{name}: {why}") for name, why in host.unknown.items())]
-    title = tr("Your machine") if host.source == "this machine" else host.source
+    title = tr("Your machine") if host.is_here else host.source
     return f"<div><b>{text(title)}</b>{_table(rows)}</div>"
 
 

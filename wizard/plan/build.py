@@ -80,7 +80,7 @@ def build(
     facts, other = as_chosen(facts, choice)
     _check(facts, choice, workspace, options)
     server = workspace.server(name or suggest_name(facts.ref))
-    here = host.source == "this machine"
+    here = host.is_here
     ports, moved = _ports(http_port, keep_ports, here=here)
     runtime = runtime_of(host, choice, workspace, server)
     steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options)
@@ -100,7 +100,7 @@ def _plan(
         model=runtime.server.name,
         facts=facts,
         choice=choice,
-        steps=tuple(map(_remaining, steps)) if host.source == "this machine" else steps,
+        steps=tuple(map(_remaining, steps)) if host.is_here else steps,
         notes=(*runtime.notes, *notes, *_gate(facts), *remote_code.notes(facts, choice)),
         host=host.source,
         machine=machine(host, choice),

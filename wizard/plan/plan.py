@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from wizard.advise.advice import Choice
 from wizard.kernel import values
 from wizard.model.facts import ModelFacts
+from wizard.probe.host import HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,9 @@ class Wait:
     kind: Literal["wait"] = "wait"
 
     def shell(self) -> str:
-        """The same as one shell line."""
+        """The same as one shell line, which fails (under ``set -e``) when the server started last has ended."""
         url = f"http://{self.host}:{self.ports.http}/v2/models/{self.model}/ready"
-        return f"until curl -sf {shlex.quote(url)}; do sleep 0.1; done"
+        return f"until curl -sf {shlex.quote(url)}; do kill -0 $!; sleep 0.1; done"
 
 
 Action: TypeAlias = Command | Write | Start | Wait
@@ -215,10 +216,15 @@ class Plan:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
     """What the user should know before accepting: a port that was moved, an interpreter that was chosen."""
-    host: str = "this machine"
+    host: str = HERE
     """`Host.source` of the machine that the plan was made for; a plan for another machine is shown, not run."""
     machine: str = ""
     """Name of the GPU or processor that will serve, for what is measured there."""
+
+    @property
+    def is_for_here(self) -> bool:
+        """Whether it can be carried out on the machine that the wizard runs on."""
+        return self.host == HERE
 
     @property
     def fingerprint(self) -> str:

@@ -61,6 +61,6 @@ def sums(plan: Plan) -> str:
 def takes(plan: Plan) -> tuple[str, ...]:
     """What the whole plan takes and where; and a line more if it is for another machine."""
     where = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
-    if plan.host == "this machine":
+    if plan.is_for_here:
         return (where,)
     return where, tr("Made for {host}, not for this machine: it can be shown, not run.", host=one_line(plan.host))

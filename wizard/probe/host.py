@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from wizard.kernel.language import mark
 
+HERE = mark("this machine")
+"""What a host of the machine that the wizard runs on has as its source, and a plan as its host."""
+
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
@@ -151,6 +154,16 @@ class Host:
     interpreters: tuple[Interpreter, ...] = ()
     busy_ports: tuple[int, ...] = ()
     """Of Triton's default ports 8000, 8001 and 8002, those that somebody holds on 127.0.0.1."""
-    source: str = mark("this machine")
-    """``this machine``, or the recording's file name, or the shorthand."""
+    source: str = HERE
+    """`HERE`, or the recording's file name, or the shorthand."""
     unknown: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the machine that the wizard runs on, and not a recording or a shorthand of another one."""
+        return self.source == HERE
+
+    @property
+    def runs_triton(self) -> bool:
+        """Whether Triton's Python backend finds an interpreter; other machines are planned for, and lack nothing."""
+        return not self.is_here or any(one.usable for one in self.interpreters)

@@ -158,7 +158,7 @@ class _Flow:
                 plan = self._plan(host, facts, choice)
                 if plan is None:
                     continue
-                if plan.host != "this machine":
+                if not plan.is_for_here:
                     return 0
                 endpoint = self._run(plan)
                 if endpoint is not None:
@@ -326,7 +326,7 @@ class _Flow:
                     self.answers.pop(question.name, None)
                 self._ask_all(SERVER)
                 continue
-            if hidden and plan.host == "this machine":
+            if hidden and plan.is_for_here:
                 return plan
             say(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None, fit=aloud)}\n")
             answer = self._go(plan)
@@ -336,7 +336,7 @@ class _Flow:
 
     def _go(self, plan: Plan) -> Reviewed:
         """Whether to carry the plan out."""
-        here = plan.host == "this machine"
+        here = plan.is_for_here
         if here and self.answers.get("accept") is True:
             return "go"
         options: list[tuple[str, Reviewed]] = [

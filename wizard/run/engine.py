@@ -55,7 +55,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
         StepError: TW-R03 if a command fails.
         ServerError: TW-S03 to TW-S06 if Triton does not start.
     """
-    if plan.host != "this machine":
+    if not plan.is_for_here:
         raise UsageError(
             "TW-R02",
             tr("this plan was made for {host}, not for this machine", host=plan.host),

@@ -18,7 +18,7 @@ from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.servers import measured, ready, servers
-from wizard.tui.views.welcome import Server, WelcomeView, serves
+from wizard.tui.views.welcome import Server, WelcomeView
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -112,7 +112,7 @@ class Flow:
         host = self._seen.host
         if way.row == "journeys":
             return partial(self.journeys, back=back)
-        if way.row == "machine" or host is None or not serves(host):
+        if way.row == "machine" or host is None or not host.runs_triton:
             return partial(self.machine, host, back=back)
         self._start(way.model)
         return partial(self.model, host, take=bool(way.model), back=back)
@@ -145,7 +145,7 @@ class Flow:
 
         self._start(plan.facts.ref)
         host = host or self._seen.host
-        if host is None or not serves(host):
+        if host is None or not host.runs_triton:
             return partial(self.machine, host, back=self.welcome, again=plan)
         own: Answers = {"name": plan.name}
         known = await background.call(partial(self._known, plan.facts.ref))
@@ -164,7 +164,7 @@ class Flow:
             return back
         self._start(name)
         again = partial(self.journeys, back=back)
-        if host is None or not serves(host):
+        if host is None or not host.runs_triton:
             return partial(self.machine, host, back=again)
         return partial(self.model, host, take=True, back=again)
 
@@ -173,7 +173,7 @@ class Flow:
         from wizard.tui.screens.machine import MachineScreen
 
         probe = partial(self._journey.probe, self._workspace, hardware=self._app.hardware)
-        if passed := await self._passed("machine", lambda: _if(serves, host or probe())):
+        if passed := await self._passed("machine", lambda: _if(lambda found: found.runs_triton, host or probe())):
             if again is not None:
                 return await self._again(again, passed)
             return partial(self.model, passed, take=bool(self._named), back=back or self.welcome)
@@ -272,7 +272,9 @@ class Flow:
 
         again = partial(self.review, host, facts, choice, back=back, shown=True)
         server = self._server if own is None else own
-        if not shown and (passed := await self._passed("review", lambda: _if(_is_for_here, make(server)))):
+        if not shown and (
+            passed := await self._passed("review", lambda: _if(lambda plan: plan.is_for_here, make(server)))
+        ):
             return partial(self.build, passed, back=partial(again, own=own))
         screen = ReviewScreen(make, server)
         plan = await self._show(screen)
@@ -388,10 +390,6 @@ class Flow:
 def _if(good: Callable[[T], bool], value: T) -> T | None:
     """``value``, if it is ``good``."""
     return value if good(value) else None
-
-
-def _is_for_here(plan: Plan) -> bool:
-    return plan.host == "this machine"
 
 
 def _first(suggestions: list[Suggestion]) -> str:

@@ -54,7 +54,7 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             tr("Name one with --release, such as 24.05, or serve natively."),
         )
     name, image = _engine(host, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
-    here = host.source == "this machine"
+    here = host.is_here
     if here and (address := elsewhere(name)):
         raise HostError(
             "TW-L24",
@@ -77,7 +77,7 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
 def _engine(host: Host, *, gpus: bool) -> str:
     """Name of the container engine; on a machine that is only described, whatever it has counts as usable."""
     engine = usable_engine(host)
-    if host.source != "this machine":
+    if not host.is_here:
         return engine.name if engine else "docker"
     _, installed, toolkit = prerequisites(host)
     if not host.engines:

@@ -48,14 +48,6 @@ class MachineView:
     """Why there is no newer reading."""
 
 
-def usable(host: Host) -> bool:
-    """Whether Triton's Python backend finds an interpreter there.
-
-    Other machines (a recording, a shorthand) are planned for, not run on; nothing is missing there.
-    """
-    return host.source != "this machine" or any(interpreter.usable for interpreter in host.interpreters)
-
-
 class MachineScreen(StageScreen[Host]):
     """Dismissed with the host."""
 
@@ -145,7 +137,7 @@ class MachineScreen(StageScreen[Host]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Going on needs a machine that can serve."""
         if action == "accept":
-            return self.view.host is not None and usable(self.view.host)
+            return self.view.host is not None and self.view.host.runs_triton
         return not (action == "back" and self._first) and super().check_action(action, parameters)
 
     def action_accept(self) -> None:
@@ -168,7 +160,7 @@ class MachineScreen(StageScreen[Host]):
             self.query_one(ErrorPanel).show(view.error)
         if host is not self._listed or host is None:
             self._listed = host
-            source = "" if host is None or host.source == "this machine" else f" — {one_line(host.source)}"
+            source = "" if host is None or host.is_here else f" — {one_line(host.source)}"
             self.query_one(".heading", Static).update(Content(tr("Your machine") + source))
             await self.query_one(Facts).show([] if host is None else rows(host))
             self.refresh_bindings()
@@ -187,7 +179,7 @@ def said(view: MachineView) -> Content:
 
 def judgement(host: Host, reading: Reading | None = None) -> Content:
     """Can this machine serve, and if not, what to do."""
-    if not usable(host):
+    if not host.runs_triton:
         return Content.assemble(
             ("✗ " + tr("No Python here can run Triton's Python backend.") + "\n", "bold $error"),
             ("→ ", "$accent"),

@@ -115,7 +115,7 @@ class ReviewScreen(StageScreen[Plan]):
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """A plan for another machine can be looked at, not carried out."""
         if action == "accept":
-            return self.view.plan is not None and self.view.plan.host == "this machine"
+            return self.view.plan is not None and self.view.plan.is_for_here
         if action == "copy":
             return self.view.plan is not None and self.view.at > 0
         return {"export": self.view.plan is not None, "scroll": self.hides_something}.get(action, True)
@@ -230,7 +230,7 @@ def _details(step: Step) -> Content:
 def _overview(plan: Plan) -> Content:
     notes = (*plan.notes, tr("Everything is made in {path}.", path=plan.workspace))
     lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in notes]
-    if plan.host != "this machine":
+    if not plan.is_for_here:
         text = tr("This plan is for {host}. It can be looked at here and carried out there.", host=one_line(plan.host))
         lines.insert(0, Content.assemble(("! ", "bold $warning"), text))
     return Content("\n").join(lines)

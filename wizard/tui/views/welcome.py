@@ -66,11 +66,6 @@ def best(view: WelcomeView) -> Suggestion | None:
     return next((one for one in usable if not one.gated), next(iter(usable), None))
 
 
-def serves(host: Host) -> bool:
-    """Whether Triton can run there; other machines than this one are planned for, and nothing is missing there."""
-    return host.source != "this machine" or any(one.usable for one in host.interpreters)
-
-
 def rows(view: WelcomeView) -> list[Row]:
     """The ways on; those that must be waited for have their place from the beginning, but for servers."""
     servers = [Row(f"server:{one.name}", _way_to(one), one.about) for one in view.servers or ()]
@@ -93,10 +88,10 @@ def _way_to(server: Server) -> str:
 
 def right(view: WelcomeView) -> str:
     """The id of the row that most people want now."""
-    elsewhere = view.host is not None and view.host.source != "this machine"  # who plans for it wants no server here
+    elsewhere = view.host is not None and not view.host.is_here  # who plans for it wants no server here
     if view.servers and not elsewhere:
         return f"server:{view.servers[0].name}"
-    lacking = view.error is not None or (view.host is not None and not serves(view.host))
+    lacking = view.error is not None or (view.host is not None and not view.host.runs_triton)
     return "machine" if (lacking or view.lessons) and "machine" not in view.without else "serve"
 
 
@@ -158,7 +153,7 @@ def machine(view: WelcomeView) -> list[str]:
 
 
 def _where(host: Host) -> str:
-    return "" if host.source == "this machine" else tr("Planning for {machine}", machine=one_line(host.source))
+    return "" if host.is_here else tr("Planning for {machine}", machine=one_line(host.source))
 
 
 def _parts(host: Host) -> Sequence[str]:
@@ -173,7 +168,7 @@ def _parts(host: Host) -> Sequence[str]:
 
 
 def _can(host: Host) -> str:
-    if not serves(host):
+    if not host.runs_triton:
         return tr("✗ No Python here can run Triton's Python backend; the machine's page says what to do.")
     ways = [one.name for one in host.engines if one.server_version]
     pythons = [one for one in host.interpreters if one.usable]
