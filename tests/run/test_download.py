@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from wizard.model.source import find
 from wizard.plan.build import build
 from wizard.plan.fetch import fetch
 from wizard.plan.plan import Step
+from wizard.probe.host import HERE
 
 SIZE = 4_000_000
 WEIGHTS = safetensors({"a": {"dtype": "BF16", "shape": [1000, SIZE // 2000], "data_offsets": [0, SIZE]}})
@@ -30,8 +32,8 @@ FILES = {"config.json": json.dumps(LLAMA_CONFIG).encode(), "model.safetensors": 
 
 
 def download(facts: ModelFacts, workspace: Workspace) -> Step:
-    """The step as a plan for a machine with a GPU has it."""
-    steps = build(machine("1xL4"), facts, IN_IMAGE, workspace).steps
+    """The step as a plan for this machine, were there a GPU, has it."""
+    steps = build(replace(machine("1xL4"), source=HERE), facts, IN_IMAGE, workspace).steps
     return next(step for step in steps if step.id == "model")
 
 
