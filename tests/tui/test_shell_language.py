@@ -105,7 +105,7 @@ async def test_the_commands_are_said_in_the_language() -> None:
         async with app.run_test(size=(200, 60)) as pilot:
             welcome = await to_welcome(pilot)
             for one in commands(app, welcome):
-                assert pseudo.escaped(f"{one.title}\n{one.help}", DATA) == []
+                assert pseudo.escaped(f"{one.title}\n{one.help}", (*DATA, *app.available_themes)) == []
             await pilot.press("ctrl+p")
             palette = await screen(pilot, CommandPalette)
             assert tr("Search for a command") in str(palette.query_one("CommandInput").placeholder)  # type: ignore[attr-defined]

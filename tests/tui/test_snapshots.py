@@ -3,7 +3,10 @@ then look at every changed picture."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +29,12 @@ CASES = [
 def case(one: tuple[str, tuple[int, int], str]) -> str:
     name, (width, height), theme = one
     return f"{name}-{width}x{height}" + "-contrast" * (theme == CONTRAST.name)
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is on PATH; commands would name where it is otherwise."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.mark.parametrize(("name", "size", "theme"), [pytest.param(*one, id=case(one)) for one in CASES])
