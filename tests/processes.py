@@ -12,6 +12,9 @@ from wizard.kernel import proctable
 
 SECONDS = 60
 """Bounds a wait in vain."""
+KILLS = 5
+"""Kills of a model's process of which Triton survives one at least. Its version 2.51.0 aborts when that process held a
+lock in memory that they share (``boost::interprocess::lock_exception``; seen three times)."""
 
 
 @contextmanager
@@ -29,16 +32,6 @@ def of_step(workspace: Path, number: int) -> list[proctable.Process]:
     while len(found := proctable.marked(proctable.STEP_MARK, str(workspace))) < number:
         pass  # the test's own time limit ends it
     return found
-
-
-def rests(process: proctable.Process) -> bool:
-    """Whether all of its threads sleep.
-
-    One that works may hold a lock in memory that it shares: if a model's process is killed then, Triton 2.51.0 aborts
-    as soon as it wants that lock too (``boost::interprocess::lock_exception``; seen twice in fifty kills).
-    """
-    tasks = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/stat")]
-    return all(task[task.rindex(")") + 2] == "S" for task in tasks)
 
 
 def over(processes: list[int]) -> bool:

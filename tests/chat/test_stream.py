@@ -13,7 +13,8 @@ import pytest
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.conftest import REFUSAL, SHORT_CONTEXT, Served, chain_repository
 from tests.chat.fake_server import fake_server, http_answer
-from tests.processes import rests
+from tests.ports import reserved
+from tests.processes import KILLS
 from tests.server_environment import running_triton
 from wizard.chat import triton_grpc, triton_http
 from wizard.chat.ask import Ask, Piece
@@ -271,29 +272,49 @@ async def test_the_server_is_killed_in_the_middle(tmp_path: Path, protocol: str)
 @both_protocols
 @pytest.mark.parametrize("when", ["before", "during"])
 async def test_the_models_process_is_killed_and_triton_lives_on(tmp_path: Path, protocol: str, when: str) -> None:
-    with running_triton(chain_repository(tmp_path / "repository"), tmp_path) as triton:
-        endpoint = Served(triton).endpoint()
-        process = find.model_process(endpoint)
-        assert process is not None
-        chunks = answer(endpoint, asked("Hello", max_tokens=ENDLESS), protocol=protocol)
-        if when == "during":
-            await chunks.__anext__()
-        else:
-            while not rests(process):
-                pass
-        os.kill(process.pid, signal.SIGKILL)
-        with pytest.raises(ServerError) as caught:
-            [chunk async for chunk in chunks]
-        # Most times Triton lives on; one that answers may fall with the process that it asked, see `rests`.
-        if when == "during" and caught.value.code == "TW-C03":
-            assert triton.process.wait(60) != 0
+    for number in range(KILLS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with running_triton(chain_repository(folder / "repository"), folder) as triton:
+            endpoint = Served(triton).endpoint()
+            process = find.model_process(endpoint)
+            assert process is not None
+            chunks = answer(endpoint, asked("Hello", max_tokens=ENDLESS), protocol=protocol)
+            if when == "during":
+                await chunks.__anext__()
+            os.kill(process.pid, signal.SIGKILL)
+            with pytest.raises(ServerError) as caught:
+                [chunk async for chunk in chunks]
+            if caught.value.code in ("TW-C01", "TW-C03"):  # nobody answers (any more), see `KILLS`
+                assert triton.process.wait(60) != 0
+                continue
+            assert caught.value.code == "TW-C11"
+            assert "triton-wizard up chain" in caught.value.todo
+            assert triton.status("/v2/models/chain/ready") == 200  # that is why nobody may believe it
+            assert find.model_process(endpoint) is None
+            others = await read(Served(triton).endpoint("short"), asked("Hello", max_tokens=CYCLE_TOKENS), protocol)
+            assert text_of(others) == CYCLE
             return
-        assert caught.value.code == "TW-C11"
-        assert "triton-wizard up chain" in caught.value.todo
-        assert triton.status("/v2/models/chain/ready") == 200  # that is why nobody may believe it
-        assert find.model_process(endpoint) is None
-        others = await read(Served(triton).endpoint("short"), asked("Hello", max_tokens=CYCLE_TOKENS), protocol)
-        assert text_of(others) == CYCLE
+    pytest.fail("Triton ended with its model's process each time")
+
+
+async def test_a_server_that_was_refused_is_reached_as_soon_as_it_is_back() -> None:
+    """Channels share what they know of an address unless each has its own: that nobody is there, for seconds."""
+    import grpc
+
+    with reserved() as port:
+        endpoint = Endpoint("t", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
+        said = []
+        for back in (False, False, True):
+            server = grpc.aio.server()
+            if back:
+                server.add_insecure_port(f"127.0.0.1:{port}")
+                await server.start()
+            with pytest.raises(ServerError) as caught:
+                await read(endpoint, asked("x"), "grpc", without_template("m"))
+            said.append(caught.value)  # as a screen that shows it does, which keeps the channel, too
+            await server.stop(None)
+    assert ["Connection refused" in one.what for one in said] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from wizard.kernel.language import tr
 
 _OPTIONS = [
     ("grpc.enable_http_proxy", 0),  # a company's proxy has no way to a server on this machine
+    ("grpc.use_local_subchannel_pool", 1),  # or one that was refused keeps the next from a server that came back
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
 ]
