@@ -67,13 +67,19 @@ class Terminal:
             self.types(ENTER)
 
     def leaves(self, key: str = CTRL_C, status: int = 130) -> None:
-        """Leave with ``key``, which ends the child with ``status``."""
-        self.types(key)
-        assert self.ends() == status
+        """Leave with ``key``, which ends the child with ``status``.
 
-    def ends(self) -> int:
-        """The exit status; what was printed until then is in ``rest``."""
-        self.child.expect(pexpect.EOF)
+        A Ctrl-C that comes in the instant between a question and Python's wait for the answer is seen by Python with
+        the next key only: it is pressed again then.
+        """
+        self.types(key)
+        assert self.ends(again=key if key == CTRL_C else "") == status
+
+    def ends(self, again: str = "") -> int:
+        """The exit status; what was printed until then is in ``rest``. If it does not end, ``again`` is typed."""
+        if not again or self.child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=20):
+            self.types(again)
+            self.child.expect(pexpect.EOF)
         self.rest = self.child.before or ""
         self.child.wait()
         assert self.child.exitstatus is not None, f"killed by signal {self.child.signalstatus}"
