@@ -61,23 +61,27 @@ def snippet(request: Request, kind: Kind = "curl") -> str:
 
 
 def elsewhere(endpoint: Endpoint, chat: str, request: Request | None = None) -> str:
-    """How to ask the server from a shell, as lines to copy, and its other addresses; ``chat`` is the wizard's way."""
-    lines = [snippet(request, "curl"), ""] if request else []
+    """How to reach the server without the wizard's screens, as lines to copy.
+
+    Args:
+        endpoint: The server.
+        chat: The command that chats with it.
+        request: The last one, which is shown in every language.
+    """
+    parts = [snippet(request)] if request else []
     if endpoint.protocol == "openai":
-        return plain("\n".join([*lines, f"HTTP     {endpoint.http}"]))
-    lines += [
-        chat,
-        "",
-        table(
-            (
-                ("HTTP", endpoint.http),
-                ("gRPC", endpoint.grpc),
-                (tr("Metrics"), f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics"),
-                (tr("Log"), endpoint.log),
-            )
-        ),
-    ]
-    return plain("\n".join(lines))
+        parts.append(f"HTTP     {endpoint.http}")
+    else:
+        addresses = (
+            ("HTTP", endpoint.http),
+            ("gRPC", endpoint.grpc),
+            (tr("Metrics"), f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics"),
+            (tr("Log"), endpoint.log),
+        )
+        parts += [chat, table(addresses)]
+    if request:
+        parts += [f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl"]
+    return plain("\n\n".join(parts))
 
 
 def _curl(request: Request) -> str:

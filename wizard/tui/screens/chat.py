@@ -15,6 +15,7 @@ from textual.widgets import Static
 from wizard.chat.conversation import Conversation
 from wizard.chat.saving import file_name
 from wizard.chat.settings import with_preset
+from wizard.chat.snippet import elsewhere
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
@@ -29,7 +30,7 @@ from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.tail import Tail
-from wizard.tui.views.chat import ChatEnd, ChatView, commands, joined
+from wizard.tui.views.chat import ChatEnd, ChatView, joined
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.error import told
@@ -245,7 +246,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     def action_elsewhere(self) -> None:
         """Show how other programs reach this server: the last request as commands."""
         here = self.talks.here
-        text = commands(here.endpoint, here.request, self.calls.chat_command(here.endpoint))
+        text = elsewhere(here.endpoint, self.calls.chat_command(here.endpoint), here.request)
         self.app.push_screen(ReaderScreen(tr("Use it from elsewhere"), text))
 
     async def action_log(self) -> None:
@@ -393,7 +394,5 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")
         self.asking.show(view, waits=self.talks.busy, private=self.keeping.private)
-        comparison = self.query_one("#comparison", Static)
-        comparison.display = compares
-        comparison.update(self.talks.compared)
+        self.query_one("#comparison", Static).update(self.talks.compared)
         self.refresh_bindings()

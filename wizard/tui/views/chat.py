@@ -11,7 +11,6 @@ from wizard.chat import report
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.history import Kept
 from wizard.chat.meter import Usage
-from wizard.chat.snippet import KINDS, Request, elsewhere, snippet
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import ntr, tr
@@ -174,17 +173,6 @@ def gauge(usage: Usage, width: int) -> Content:
     bar = "█" * full + "░" * (GAUGE - full)
     said = tr("context {bar} {numbers} tokens", bar=bar, numbers=numbers)
     return Content.assemble((f" {said}{' · ' if words else ''}{words} ", style))
-
-
-def commands(endpoint: Endpoint, request: Request | None, chat: str) -> str:
-    """How other programs reach the server at ``endpoint``: the last ``request``, if there is one, in every language.
-
-    ``chat`` is the command that chats with it.
-    """
-    text = elsewhere(endpoint, chat, request)
-    if request is None:
-        return text
-    return "\n\n".join([text, *(f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl")])
 
 
 def joined(name: str, *, kept: bool) -> str:

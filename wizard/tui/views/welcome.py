@@ -111,9 +111,9 @@ def listed(
     """
     over = tr("its build has ended; you can look at why, and try again")
     found = [
-        Server(
-            name, over if share is None else tr("being built: {share:.0%}", share=share), None, None, share is not None
-        )
+        Server(name, over, None)
+        if share is None
+        else Server(name, tr("being built: {share:.0%}", share=share), None, building=True)
         for name, share in builds.items()
     ]
     under_way = {one.name for one in found if one.building}
