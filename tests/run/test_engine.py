@@ -257,6 +257,8 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
     ("code", "error_code", "words"),
     [
         ("print('error: creating server: nothing here'); raise SystemExit(1)", "TW-S04", "nothing here"),
+        ("print('loading'); print(); raise SystemExit(1)", "TW-S04", "names no cause and ends with: loading"),
+        ("raise SystemExit(1)", "TW-S04", "its log is empty"),
         (
             "import signal; print('stub: error while loading shared libraries: libx.so.1', flush=True); signal.pause()",
             "TW-S05",

@@ -54,6 +54,19 @@ def test_what_keeps_the_server_from_being_started_at_all(line: str, cause: str) 
     assert found.startswith(cause)
 
 
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["Signal (11) received.", " 0# 0x0 in tritonserver"], "Signal (11) received"),
+        (["terminate called after throwing an instance of 'X'", "Signal (6) received."], "terminate called after"),
+    ],
+)
+def test_what_a_crash_of_triton_says(lines: list[str], cause: str) -> None:
+    found = log.cause(["I1121 server.cc:1] all is well", *lines])
+    assert found
+    assert found.startswith(cause)
+
+
 def test_a_log_without_a_cause_names_none() -> None:
     assert log.cause(["I1121 server.cc:1] all is well"]) is None
 

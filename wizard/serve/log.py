@@ -35,6 +35,8 @@ _CAUSES = (
     re.compile(r"^docker: (?:Error response from daemon: )?(?P<cause>.+)"),
     re.compile(r"^Error: (?P<cause>.+)"),
     re.compile(r"^\w+(?:Error|Exception): .+"),  # the last line of a traceback: what starts ranks is Python
+    re.compile(r"^terminate called after .+"),  # C++'s own words of an exception that nobody caught
+    re.compile(r"^Signal \(\d+\) received"),  # Triton's own, of a signal that ends it; a crash's trace comes after it
 )
 
 

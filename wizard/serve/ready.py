@@ -54,7 +54,7 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
     stuck = any(log.HOPELESS.search(line) for line in seen)
     if living and not stuck and not late:
         return
-    why = redact(plain(log.cause(seen) or tr("its log names no cause")))
+    why = redact(plain(log.cause(seen) or _last(seen)))
     if not living:
         raise ServerError(
             "TW-S04",
@@ -75,3 +75,9 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
             log=endpoint.log,
         ),
     )
+
+
+def _last(seen: list[str]) -> str:
+    """What a log that names no cause says at least."""
+    line = next((line for line in reversed(seen) if line.strip()), None)
+    return tr("its log names no cause and ends with: {line}", line=line) if line else tr("its log is empty")
