@@ -117,6 +117,16 @@ def test_a_pipe_is_one_question_a_line(
     assert capsys.readouterr().out.startswith("You asked: one\nYou asked: two\nlines\n")
 
 
+def test_all_of_a_pipe_can_be_one_question(
+    journey: FakeJourney, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "Say this shorter:\n\n/bye\n\tand tidy\n")
+    assert run_chat(ENDPOINT, message="-", journey=journey) == 0
+    (asked,) = journey.asked
+    assert asked.messages[-1].content == "Say this shorter:\n\n/bye\n\tand tidy"
+    assert capsys.readouterr().out.startswith("You asked: Say this shorter:\n\n/bye\n")
+
+
 def test_a_pipe_with_json_is_an_object_a_line(
     journey: FakeJourney, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,10 +145,11 @@ def test_a_pipe_ends_at_bye_and_at_the_first_error(journey: FakeJourney, monkeyp
     assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
 
 
+@pytest.mark.parametrize("given", [(), ("message=-",)], ids=["lines", "whole"])
 @pytest.mark.parametrize(("stdin", "code"), [("<&-", "TW-U20"), ("</dev/null", "TW-U21")], ids=["closed", "empty"])
-def test_nothing_to_read_questions_from(tmp_path: Path, stdin: str, code: str) -> None:
+def test_nothing_to_read_questions_from(tmp_path: Path, stdin: str, code: str, given: tuple[str, ...]) -> None:
     done = subprocess.run(
-        ["sh", "-c", f'"$@" {stdin}', "sh", *command("chat", str(tmp_path))],
+        ["sh", "-c", f'"$@" {stdin}', "sh", *command("chat", str(tmp_path), *given)],
         env=environment(),
         capture_output=True,
         text=True,

@@ -302,7 +302,9 @@ def _add_server(commands: Commands) -> None:
     chat.add_argument(
         "--tokenizer", metavar="FOLDER", help=tr("the model's folder with tokenizer.json and chat template, if needed")
     )
-    chat.add_argument("-m", "--message", metavar="TEXT", help=tr("ask this, print the answer, end"))
+    chat.add_argument(
+        "-m", "--message", metavar="TEXT", help=tr("ask this (- is all of standard input), print the answer, end")
+    )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
         _wish(chat, question)

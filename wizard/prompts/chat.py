@@ -60,7 +60,8 @@ def run_chat(
     Args:
         endpoint: The server.
         conversation: Messages so far and settings.
-        message: Ask only this; without it questions are read until Ctrl-D or twice Ctrl-C, or until a pipe's end.
+        message: Ask only this, or with ``-`` all of standard input; without it questions are read until Ctrl-D or twice
+            Ctrl-C, or until a pipe's end.
         json_output: Print an object a line instead of text.
         protocol: ``grpc`` or ``http``.
         workspace: Whose servers can be compared with; the usual one if left out.
@@ -85,11 +86,13 @@ def run_chat(
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)
-    if message is not None:
+    if message not in (None, "-"):
         ask.must(message)
         return 0
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError("TW-U20", tr("standard input is closed"), tr('Give the question with --message "...".'))
+    if message == "-":
+        return _all_of_input(ask)
     return _in_terminal(talk, ask, workspace) if is_terminal(sys.stdin) else _from_pipe(talk, ask)
 
 
@@ -123,6 +126,19 @@ def _in_terminal(talk: Talk, ask: _Asker, workspace: Workspace | None) -> int:
             interrupted = True
 
 
+def _all_of_input(ask: _Asker) -> int:
+    """Ask all that standard input holds as one question."""
+    question = sys.stdin.read().rstrip("\r\n")
+    if not question.strip():
+        raise _no_question()
+    ask.must(question)
+    return 0
+
+
+def _no_question() -> UsageError:
+    return UsageError("TW-U21", tr("no question came on standard input"), tr('Give one with --message "...".'))
+
+
 def _from_pipe(talk: Talk, ask: _Asker) -> int:
     asked = False
 
@@ -138,7 +154,7 @@ def _from_pipe(talk: Talk, ask: _Asker) -> int:
             if _do(talk, ask, question, must=True).end:
                 break
     if not asked:
-        raise UsageError("TW-U21", tr("no question came on standard input"), tr('Give one with --message "...".'))
+        raise _no_question()
     return 0
 
 
