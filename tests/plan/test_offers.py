@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CPU_HOST
 from wizard.advise.verdict import Verdict
+from wizard.catalog import profiles
+from wizard.catalog.journeys import journey
 from wizard.catalog.models import cpu_models, gpu_models
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.plan.offers import Suggestion, judged, known, said, search, suggestions
@@ -71,6 +74,14 @@ def test_what_is_on_this_disk_is_below_the_recommended_one(weights: bytes, tmp_p
     assert (second.ref, second.title, second.place) == (str(file), "mine.gguf", "here")
     assert second.download_bytes == 0
     assert not any(one.place == "here" for one in others)  # what is damaged is left out
+
+
+def test_the_copy_of_our_own_model_that_was_served_is_no_second_one(tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "demo-1234"
+    folder.mkdir(parents=True)
+    shutil.copy(profiles.find(journey("demo").model), folder)
+    found = suggestions(CPU_HOST, tmp_path / "models", offline=True, ask=True)
+    assert [one.ref for one in found if one.verdict] == ["demo"]
 
 
 def test_the_hub_is_asked_about_what_is_not_known(weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

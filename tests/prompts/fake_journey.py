@@ -85,10 +85,13 @@ class FakeJourney:
         run: ``ready``; ``hang`` in the second step until it is stopped; ``fail`` the first time.
         chat: ``answer``; ``fail`` in the middle of it.
         running: ``no``; ``demo`` runs already.
+        ends: What became of the server after the chat: it ``runs``, or was ``stopped`` elsewhere.
     """
 
-    def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no") -> None:
-        self.serves = running
+    def __init__(
+        self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no", ends: str = "runs"
+    ) -> None:
+        self.serves, self.ends = running, ends
         self.notes = notes
         self.runs = run
         self.chats = chat
@@ -193,6 +196,9 @@ class FakeJourney:
         ready = Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")
         return [ready, Status("old", "stopped", None, "start it again")] if self.serves == "demo" else []
 
+    def alive(self, endpoint: Endpoint) -> bool:
+        return self.ends == "runs"
+
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
         if name == "other":
             return replace(ENDPOINT, name="other", model="other")
@@ -240,7 +246,7 @@ def main() -> int:
     what, folder, *settings = sys.argv[1:]
     options = dict(one.split("=", 1) for one in settings)
     workspace = Workspace.at(folder)
-    said = {name: options[name] for name in ("run", "chat", "running") if name in options}
+    said = {name: options[name] for name in ("run", "chat", "running", "ends") if name in options}
     journey = FakeJourney(workspace.root / "notes", **said)
     stack = contextlib.ExitStack()
     if options.get("language") == pseudo.CODE:

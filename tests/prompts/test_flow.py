@@ -52,6 +52,16 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     assert load_answers(workspace) == {}, "nothing is left to go on with"
 
 
+def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(flow: Flow) -> None:
+    terminal = flow("ends=stopped")
+    terminal.accepts(MODEL, ADVICE, PLAN)
+    terminal.sees("Stop it:")
+    terminal.sees("> ")
+    terminal.types("/bye\r")
+    assert terminal.ends() == 0
+    assert "goes on running" not in terminal.rest
+
+
 @pytest.mark.parametrize("at", [MODEL, ADVICE, PLAN])
 def test_ctrl_c_at_each_question_keeps_the_answers(flow: Flow, workspace: Workspace, at: str) -> None:
     terminal = flow()

@@ -96,6 +96,8 @@ class FakeJourney:
     running: tuple[Endpoint, ...] = ()
     off: tuple[str, ...] = ()
     """Names of the servers that do not run."""
+    dead: tuple[str, ...] = ()
+    """Names of those that were stopped elsewhere, unnoticed."""
     answer: str = ANSWER
     hold_chat: bool = False
     """Whether an answer never ends by itself."""
@@ -217,6 +219,9 @@ class FakeJourney:
 
     def served(self, endpoint: Endpoint) -> ServedModel:
         return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0, self.wire)
+
+    def alive(self, endpoint: Endpoint) -> bool:
+        return endpoint.name not in self.dead
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         if self.stop_error is not None:

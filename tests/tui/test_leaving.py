@@ -7,6 +7,7 @@ import signal
 from dataclasses import replace
 
 import pytest
+from textual.widgets import Static
 
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ENDPOINT, events
@@ -53,6 +54,23 @@ async def test_all_servers_that_go_on_running_are_named(capsys: pytest.CaptureFi
     assert "downdemo" in said
     assert "downother" in said
     assert f"--workspace{app.workspace.root}" in said
+
+
+async def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    made = FakeJourney()
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        made.dead = ("demo",)
+        await pilot.press("ctrl+q")
+        asked = await screen(pilot, AskScreen)
+        assert str(asked.query_one(".question", Static).render()) == "The server demo has ended. What now?"
+        assert asked.query_one(Picker).option_count == 3
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: app._exit)
+    app._print_error_renderables()
+    assert "goes on running" not in capsys.readouterr().err
+    assert made.stopped == []
 
 
 async def test_escape_in_an_idle_chat_asks_how_it_goes_on() -> None:

@@ -87,12 +87,16 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     wanted.sort(key=lambda one: one.on != "gpu")  # with a GPU its own models first
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         famous = list(pool.map(look, wanted))
+    own = [one for one in journeys() if one.model_in_profiles]
     ready = [
         _local(host, Suggestion(one.name, tr(one.title), tr(one.about), None, None, one.needs_network, True), silent)
-        for one in journeys()
-        if one.model_in_profiles
+        for one in own
     ]
-    mine = [] if models is None else _here(host, here.found(models))
+    copies = {
+        Path(one.model).name for one in own
+    }  # serving one leaves a copy of it in the workspace
+    refs = [] if models is None else here.found(models)
+    mine = _here(host, [ref for ref in refs if Path(ref).name not in copies])
     return _ordered(famous, ready, mine, online=online)
 
 

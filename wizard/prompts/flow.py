@@ -383,5 +383,6 @@ class _Flow:
             keep=wanted(),
             journey=self.journey,
         )
-        say_command(tr("The server goes on running. Stop it with:"), stop)
+        if self.journey.alive(endpoint):
+            say_command(tr("The server goes on running. Stop it with:"), stop)
         return 0

@@ -290,10 +290,11 @@ class WizardApp(App[int]):
         if any(run.under_way for run in self.runs.values()):
             self._stop_first()
             return
-        if message is None and self.running:
+        running = [one for one in self.running.values() if self.journey.alive(one)]
+        if message is None and running:
             from wizard.tui.views.chat import still_running
 
-            message = "\n".join(still_running(one, self.workspace) for one in self.running.values())
+            message = "\n".join(still_running(one, self.workspace) for one in running)
         super().exit(result, return_code, message)
 
     @work(exclusive=True, group="leave")

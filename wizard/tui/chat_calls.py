@@ -22,7 +22,8 @@ class Calls:
     Attributes:
         send: Stream the answer of a server to a conversation.
         served: What a server says of its model.
-        stop: Stop the server that is chatted with.
+        alive: Whether the server that is chatted with runs still.
+        stop: Stop it.
         others: Servers of the workspace that are ready.
         at: The server at a URL, and one of its models.
         chat_command: What chats with a server from a shell.
@@ -36,6 +37,7 @@ class Calls:
 
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
     served: Callable[[Endpoint], ServedModel]
+    alive: Callable[[], bool]
     stop: Callable[[], Status]
     others: Callable[[], list[Endpoint]]
     at: Callable[[str, str | None], Endpoint]

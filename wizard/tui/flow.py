@@ -368,6 +368,7 @@ class Flow:
         calls = Calls(
             send=self._journey.chat,
             served=self._journey.served,
+            alive=partial(self._journey.alive, endpoint),
             stop=partial(self._stop, endpoint.name),
             others=partial(ready, self._journey, self._workspace),
             at=self._journey.at,

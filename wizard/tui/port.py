@@ -74,6 +74,8 @@ class JourneyPort(Protocol):
 
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102
 
+    def alive(self, endpoint: Endpoint) -> bool: ...  # noqa: D102
+
     def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102
 
     def served(self, endpoint: Endpoint) -> ServedModel: ...  # noqa: D102

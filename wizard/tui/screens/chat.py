@@ -341,7 +341,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
-        answer = await windows.ask_leaving(self.app, self.endpoint.name)
+        answer = await windows.ask_leaving(self.app, self.endpoint.name, alive=self.calls.alive())
         if answer in ("leave", "another", "stop"):
             await self._save_what_came()
         if answer == "leave":

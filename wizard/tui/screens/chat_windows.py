@@ -137,15 +137,20 @@ async def ask_second(app: App[Any], calls: Calls, first: Endpoint) -> Endpoint |
     return None
 
 
-async def ask_leaving(app: App[Any], server: str) -> str | None:
-    """Ask what becomes of the ``server``: ``leave``, ``stop``, ``another`` or ``stay``."""
-    answers = [
-        ("leave", tr("Quit; the server goes on running")),
-        ("stop", tr("Quit and stop the server")),
-        ("another", tr("Set up another model; the server goes on running")),
-        ("stay", tr("Stay here")),
-    ]
-    question = tr("What becomes of the server {name}?", name=one_line(server))
+async def ask_leaving(app: App[Any], server: str, *, alive: bool) -> str | None:
+    """Ask what becomes of the ``server``, or what next after its end: ``leave``, ``stop``, ``another`` or ``stay``."""
+    stay = ("stay", tr("Stay here"))
+    if alive:
+        question = tr("What becomes of the server {name}?", name=one_line(server))
+        answers = [
+            ("leave", tr("Quit; the server goes on running")),
+            ("stop", tr("Quit and stop the server")),
+            ("another", tr("Set up another model; the server goes on running")),
+            stay,
+        ]
+    else:
+        question = tr("The server {name} has ended. What now?", name=one_line(server))
+        answers = [("leave", tr("Quit")), ("another", tr("Set up another model")), stay]
     return await app.push_screen_wait(AskScreen(question, answers, leaves=True))
 
 
