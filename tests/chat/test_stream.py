@@ -13,7 +13,6 @@ import pytest
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.conftest import REFUSAL, SHORT_CONTEXT, Served, chain_repository
 from tests.chat.fake_server import fake_server, http_answer
-from tests.ports import reserved
 from tests.processes import KILLS
 from tests.server_environment import running_triton
 from wizard.chat import triton_grpc, triton_http
@@ -296,25 +295,6 @@ async def test_the_models_process_is_killed_and_triton_lives_on(tmp_path: Path, 
             assert text_of(others) == CYCLE
             return
     pytest.fail("Triton ended with its model's process each time")
-
-
-async def test_a_server_that_was_refused_is_reached_as_soon_as_it_is_back() -> None:
-    """Channels share what they know of an address unless each has its own: that nobody is there, for seconds."""
-    import grpc
-
-    with reserved() as port:
-        endpoint = Endpoint("t", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
-        said = []
-        for back in (False, False, True):
-            server = grpc.aio.server()
-            if back:
-                server.add_insecure_port(f"127.0.0.1:{port}")
-                await server.start()
-            with pytest.raises(ServerError) as caught:
-                await read(endpoint, asked("x"), "grpc", without_template("m"))
-            said.append(caught.value)  # as a screen that shows it does, which keeps the channel, too
-            await server.stop(None)
-    assert ["Connection refused" in one.what for one in said] == [True, True, False]
 
 
 @pytest.mark.parametrize(
