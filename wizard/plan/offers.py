@@ -92,9 +92,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
         _local(host, Suggestion(one.name, tr(one.title), tr(one.about), None, None, one.needs_network, True), silent)
         for one in own
     ]
-    copies = {
-        Path(one.model).name for one in own
-    }  # serving one leaves a copy of it in the workspace
+    copies = {Path(one.model).name for one in own}  # serving one leaves a copy of it in the workspace
     refs = [] if models is None else here.found(models)
     mine = _here(host, [ref for ref in refs if Path(ref).name not in copies])
     return _ordered(famous, ready, mine, online=online)
