@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -9,10 +11,19 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests.cli.test_cli import wizard
 from tests.prompts.terminal import environment
+from tests.values import plan_of
 from wizard.cli import _tell
 from wizard.cli.again import again, same
+from wizard.kernel import proctable
 from wizard.kernel.errors import CancelledError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
+from wizard.kernel.values import to_json
+from wizard.plan.plan import Done, Estimate, Ports, Step, Write
+from wizard.serve import find
+from wizard.serve.endpoint import Endpoint
 
 
 @pytest.mark.parametrize(
@@ -46,6 +57,30 @@ def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -
     assert f"`{again(arguments)} status`" in said
 
 
+def test_an_error_as_json_names_the_workspace_too(tmp_path: Path) -> None:
+    done = wizard("chat", "-m", "x", "--json", "--workspace", str(tmp_path))
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "TW-S02"
+    assert f"`{again(Namespace(workspace=str(tmp_path)), 'up', 'demo')}`" in error["todo"]
+
+
+def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: Path) -> None:
+    workspace = Workspace.at(tmp_path / "elsewhere")
+    write = Write(str(workspace.server("demo").repository / "demo" / "config.pbtxt"), "")
+    plan = to_json(plan_of(workspace.root, Step("repository", "", "", (write,), Done(), Estimate(0)), name="demo"))
+    done = wizard("run", "-", text=plan)
+    assert "TW-S02" in done.stderr
+    assert f"`{command('up', 'demo', workspace=workspace)}`" in done.stderr
+    me = proctable.read(os.getpid())
+    assert me is not None
+    find.write(workspace.server("demo"), Endpoint("demo", "demo", "127.0.0.1", Ports(), me.pid, me.started, ""))
+    done = wizard("run", "-", text=plan)
+    assert done.returncode == 0
+    *_, talk, stop = done.stderr.splitlines()
+    assert talk.endswith(f"  {command('chat', 'demo', workspace=workspace)}")
+    assert stop.endswith(f"  {command('down', 'demo', workspace=workspace)}")
+
+
 @pytest.mark.parametrize(
     ("words", "term", "todo"),
     [
@@ -59,8 +94,8 @@ def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -
 def test_an_error_at_the_very_beginning_is_in_words_where_it_is_to_be_heard(
     words: list[str], term: str, todo: str, tmp_path: Path
 ) -> None:
-    command = ["-m", "wizard", "--workspace", str(tmp_path), *words]
-    with pexpect.spawn(sys.executable, command, env=environment(TERM=term), encoding="utf-8", timeout=60) as child:
+    arguments = ["-m", "wizard", "--workspace", str(tmp_path), *words]
+    with pexpect.spawn(sys.executable, arguments, env=environment(TERM=term), encoding="utf-8", timeout=60) as child:
         child.expect(pexpect.EOF)
         assert todo in child.before
         assert ("→" in child.before) is todo.startswith("→")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.test_cli import wizard
 from wizard.catalog.journeys import journeys
+from wizard.kernel.program import command
 
 WITH_MACHINE = [(one.name, machine) for one in journeys() for machine in one.machines]
 
@@ -38,10 +39,10 @@ def test_json_has_everything() -> None:
 
 
 def test_one_journey_with_what_was_repaired_and_what_comes_later() -> None:
-    shown = wizard("journeys", "tutorial-002").stdout
+    shown = wizard("journeys", "tutorial-002", "--workspace", "my folder").stdout
     for said in ("Llama 2 7B", "stack trtllm-engine, release 23.12", "Repaired:", "cp", "Not done yet:", "bucket"):
         assert said in shown
-    assert "triton-wizard plan tutorial-002 --hardware 1xA100" in shown
+    assert f"{command(workspace='my folder')} plan tutorial-002 --hardware 1xA100" in shown
     assert json.loads(wizard("journeys", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
 
 

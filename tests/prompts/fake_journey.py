@@ -44,6 +44,8 @@ FAILURE = Failure(
     "python3 -m pip install --require-hashes --requirement '/ws/a folder/requirements.txt' --only-binary :all:",
 )
 """Of the step that fails; its command is wider than a terminal."""
+MOVED = Ports(9000, 9001, 9002)
+"""Where it is after it was started again elsewhere."""
 QUESTIONS = ("What is Triton?", "What is a KV cache?")
 ENDPOINT = Endpoint("demo", "demo", "127.0.0.1", Ports(), 4242, "1", "/nowhere/triton.log")
 STEPS = (
@@ -83,15 +85,12 @@ class FakeJourney:
     Args:
         notes: A folder where clean-up leaves a file, so that another process can see that it happened.
         run: ``ready``; ``hang`` in the second step until it is stopped; ``fail`` the first time.
-        chat: ``answer``; ``fail`` in the middle of it.
+        chat: ``answer``; ``fail`` in the middle of it; the server is ``down``, or ``moved`` to another port.
         running: ``no``; ``demo`` runs already.
-        ends: What became of the server after the chat: it ``runs``, or was ``stopped`` elsewhere.
     """
 
-    def __init__(
-        self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no", ends: str = "runs"
-    ) -> None:
-        self.serves, self.ends = running, ends
+    def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no") -> None:
+        self.serves = running
         self.notes = notes
         self.runs = run
         self.chats = chat
@@ -196,15 +195,14 @@ class FakeJourney:
         ready = Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")
         return [ready, Status("old", "stopped", None, "start it again")] if self.serves == "demo" else []
 
-    def alive(self, endpoint: Endpoint) -> bool:
-        return self.ends == "runs"
-
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
         if name == "other":
             return replace(ENDPOINT, name="other", model="other")
         if name not in (None, "demo"):
             raise ServerError("TW-S01", f"no server {name} runs", "Start it.")
-        return ENDPOINT
+        if self.chats == "down":
+            raise ServerError("TW-S02", f"the server {name} is not running", f"Start it: `triton-wizard up {name}`.")
+        return replace(ENDPOINT, ports=MOVED) if self.chats == "moved" else ENDPOINT
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         self.stopped.append(name)
@@ -222,11 +220,17 @@ class FakeJourney:
         return [f"line {number}" for number in range(lines)]
 
     def served(self, endpoint: Endpoint) -> ServedModel:
+        self._reach(endpoint)
         return ServedModel("demo", None, QUESTIONS, 1024, 0.0)
+
+    def _reach(self, endpoint: Endpoint) -> None:
+        if self.chats in ("down", "moved") and endpoint.ports == ENDPOINT.ports:
+            raise ServerError("TW-C01", f"no server answers at {endpoint.http}", "Start it with `triton-wizard up`.")
 
     async def chat(
         self, endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc"
     ) -> AsyncGenerator[Chunk, None]:
+        self._reach(endpoint)
         self.asked.append(conversation)
         question = conversation.messages[-1].content
         yield Chunk("You asked: ", tokens=3)
@@ -246,7 +250,7 @@ def main() -> int:
     what, folder, *settings = sys.argv[1:]
     options = dict(one.split("=", 1) for one in settings)
     workspace = Workspace.at(folder)
-    said = {name: options[name] for name in ("run", "chat", "running", "ends") if name in options}
+    said = {name: options[name] for name in ("run", "chat", "running") if name in options}
     journey = FakeJourney(workspace.root / "notes", **said)
     stack = contextlib.ExitStack()
     if options.get("language") == pseudo.CODE:

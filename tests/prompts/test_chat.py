@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import termios
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,41 @@ def test_a_pipe_ends_at_bye_and_at_the_first_error(journey: FakeJourney, monkeyp
         run_chat(ENDPOINT, journey=journey)
     assert raised.value.code == "TW-U23"
     assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
+
+
+def test_a_server_that_was_started_again_on_other_ports_is_found_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journey = FakeJourney(tmp_path, chat="moved")
+    piped(monkeypatch, "one\n/questions\n/compare demo\n")
+    with pytest.raises(UsageError) as raised:
+        run_chat(ENDPOINT, journey=journey)
+    assert "demo answers already" in raised.value.what
+    out, err = capsys.readouterr()
+    assert out == "You asked: one\n"
+    assert err.startswith("demo was started again elsewhere: it answers on http://127.0.0.1:9000.\n")
+    assert err.count("was started again") == 1
+    assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
+
+
+@pytest.mark.parametrize("typed", ["one", "/questions", "/context"])
+def test_a_server_that_runs_no_more_is_started_by_the_command_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    piped(monkeypatch, typed)
+    with pytest.raises(ServerError) as raised:
+        run_chat(ENDPOINT, journey=FakeJourney(tmp_path, chat="down"))
+    assert raised.value.code == "TW-S02"
+    assert "`triton-wizard up demo`" in raised.value.todo
+
+
+def test_a_server_at_a_url_that_answers_no_more_is_not_looked_for_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "one")
+    with pytest.raises(ServerError) as raised:
+        run_chat(replace(ENDPOINT, url="http://elsewhere/v1"), journey=FakeJourney(tmp_path, chat="moved"))
+    assert raised.value.code == "TW-C01"
 
 
 @pytest.mark.parametrize("given", [(), ("message=-",)], ids=["lines", "whole"])

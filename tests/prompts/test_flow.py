@@ -53,13 +53,26 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
 
 
 def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(flow: Flow) -> None:
-    terminal = flow("ends=stopped")
+    terminal = flow("chat=down")
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("Stop it:")
     terminal.sees("> ")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
     assert "goes on running" not in terminal.rest
+
+
+def test_a_server_that_was_started_again_elsewhere_is_said_to_go_on(flow: Flow) -> None:
+    terminal = flow("chat=moved")
+    terminal.accepts(MODEL, ADVICE, PLAN)
+    terminal.sees("Stop it:")
+    terminal.sees("> ")
+    terminal.types("What is Triton?\r")
+    terminal.sees("http://127.0.0.1:9000.")
+    terminal.sees("> ")
+    terminal.types("/bye\r")
+    assert terminal.ends() == 0
+    assert "goes on running" in terminal.rest
 
 
 @pytest.mark.parametrize("at", [MODEL, ADVICE, PLAN])

@@ -83,7 +83,8 @@ def _tell(error: WizardError, arguments: Namespace) -> None:
     if getattr(arguments, "json", False):
         from wizard.kernel.values import to_json
 
-        print(to_json({"error": error.as_json()}), flush=True)
+        said = {name: pasteable(text, arguments.workspace) for name, text in error.as_json().items()}
+        print(to_json({"error": said}), flush=True)
     else:
         from wizard.prompts.speech import heard, tell
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from wizard.cli.again import again
 from wizard.cli.stages import print_json
 from wizard.kernel.language import tr
 
@@ -19,7 +20,7 @@ def journeys(arguments: argparse.Namespace) -> int:
 
     if arguments.name:
         one = named(arguments.name)
-        print_json(one) if arguments.json else print(_whole(one))
+        print_json(one) if arguments.json else print(_whole(one, arguments))
         return 0
     found = journey.journeys()
     if arguments.json:
@@ -34,7 +35,7 @@ def journeys(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _whole(one: Journey) -> str:
+def _whole(one: Journey, arguments: argparse.Namespace) -> str:
     from wizard.prompts.show import wrapped
 
     answers = {**one.answers, **one.options}
@@ -46,8 +47,8 @@ def _whole(one: Journey) -> str:
     for title, sentences in ((tr("Repaired:"), one.repaired), (tr("Not done yet:"), one.later)):
         if sentences:
             lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
-    where = f" --hardware {one.machines[0]}" if one.machines else ""
-    lines.append(tr("See its steps: {command}", command=f"triton-wizard plan {one.name}{where}"))
+    where = ("--hardware", one.machines[0]) if one.machines else ()
+    lines.append(tr("See its steps: {command}", command=again(arguments, "plan", one.name, *where)))
     return "\n".join(lines)
 
 

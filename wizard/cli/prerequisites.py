@@ -34,11 +34,12 @@ def prerequisites(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(found)
     else:
-        print("\n".join(map(_text, found)))
+        print("\n".join(_text(one, here=host.is_here) for one in found))
     return 0 if all(one.met for one in found) else HostError.exit_code
 
 
-def _text(one: Prerequisite) -> str:
+def _text(one: Prerequisite, *, here: bool) -> str:
+    """A line or a few; what would run its commands is named for this machine only, for it runs them on this one."""
     from wizard.kernel.text import one_line
     from wizard.prompts.show import wrapped
 
@@ -50,7 +51,7 @@ def _text(one: Prerequisite) -> str:
         lines += [f"    $ {line}" for line in one.commands]
         lines += [wrapped(tr("Source: {source}", source=one.source), "  ")] if one.source else []
         run = command("prerequisites", "--run", one.name)
-        lines += [f"  {tr('Run them: {command}', command=run)}"] if one.commands else []
+        lines += [f"  {tr('Run them: {command}', command=run)}"] if one.commands and here else []
     return "\n".join(lines)
 
 

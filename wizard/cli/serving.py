@@ -62,6 +62,7 @@ def wizard(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """`triton-wizard run`."""
+    from wizard.kernel.paths import Workspace
     from wizard.kernel.reasons import unreadable
     from wizard.kernel.values import from_json
     from wizard.plan.plan import Plan
@@ -76,7 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
             tr("{file} cannot be read: {reason}", file=arguments.plan, reason=unreadable(error)),
             tr("Give what `plan --json` printed."),
         ) from error
-    carry_out(from_json(Plan, text, where=arguments.plan), arguments)
+    plan = from_json(Plan, text, where=arguments.plan)
+    if workspace_of(arguments) != Workspace.at(plan.workspace):
+        arguments.workspace = plan.workspace  # what is said to go on with is about the plan's
+    carry_out(plan, arguments)
+    _tell_next(plan, arguments)
     return 0
 
 
@@ -88,21 +93,22 @@ def up(arguments: argparse.Namespace) -> int:
     elif not arguments.json:
         _announce(plan)
     carry_out(plan, arguments)
-    if not arguments.json:
-        _tell_measured(plan, arguments)
-        print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
-        print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
+    _tell_next(plan, arguments)
     return 0
 
 
-def _tell_measured(plan: Plan, arguments: argparse.Namespace) -> None:
-    """What the server took, beside what was predicted."""
+def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
+    """What the server took, beside what was predicted, and how to talk to it and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
     from wizard.serve.calibration import latest_of
 
+    if arguments.json:
+        return
     if found := latest_of(journey.calibration(workspace_of(arguments)), plan.name):
         print(f"\n{text(found)}", file=sys.stderr)
+    print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
+    print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:

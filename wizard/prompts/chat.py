@@ -12,7 +12,7 @@ from typing import Any
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.history import History, Kept
 from wizard.chat.report import faster, figures
-from wizard.kernel.errors import CancelledError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
@@ -29,6 +29,8 @@ from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends.")
 KEPT = mark("Conversations are kept on this machine; /private keeps nothing.")
+NOBODY = "TW-C01"
+"""What the chat says where no server answers (any more)."""
 ONCE_MORE = mark("Ctrl-C again, /bye or Ctrl-D ends")
 
 
@@ -159,7 +161,18 @@ def _from_pipe(talk: Talk, ask: _Asker) -> int:
 
 
 def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
-    """Ask ``question`` or obey the command that it is."""
+    """Ask ``question`` or obey the command that it is; a server that was started again elsewhere is found there."""
+    try:
+        return _once(talk, ask, question, must=must)
+    except ServerError as error:
+        if error.code != NOBODY or not talk.moved():
+            raise
+    name, address = one_line(talk.endpoint.name), talk.endpoint.http
+    tell(tr("{name} was started again elsewhere: it answers on {address}.", name=name, address=address))
+    return _once(talk, ask, question, must=must)
+
+
+def _once(talk: Talk, ask: _Asker, question: str, *, must: bool) -> Outcome:
     if not is_command(question):
         if question.strip():
             (ask.must if must else ask)(question)

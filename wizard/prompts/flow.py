@@ -383,6 +383,7 @@ class _Flow:
             keep=wanted(),
             journey=self.journey,
         )
-        if self.journey.alive(endpoint):
+        with suppress(WizardError):  # stopped elsewhere; one that was started again is found
+            self.journey.endpoint(self.workspace, endpoint.name)
             say_command(tr("The server goes on running. Stop it with:"), stop)
         return 0

@@ -81,6 +81,22 @@ class Talk:
         self.kept = self.history.save(now)
         self.keeps = True
 
+    def moved(self) -> bool:
+        """Whether the server was started again elsewhere; it is asked there from now on.
+
+        Raises:
+            UsageError: TW-S09 if the workspace has it no more.
+            ServerError: TW-S02, with the command that starts it, if it does not run.
+        """
+        before = self.endpoint
+        if before.url is not None:
+            return False
+        now = replace(self.other(before.name, None).endpoint, model=before.model, folder=before.folder)
+        if now.answers_as(before):
+            return False
+        self.endpoint, self.meter = now, None
+        return True
+
     def go_on_with(self, kept: Kept) -> None:
         """Another conversation from here on; the rival begins anew."""
         self.kept, self.conversation = kept, kept.conversation
@@ -114,7 +130,8 @@ def begin(
         found = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
         return begin(found, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
 
-    return Talk(endpoint, conversation, lambda: journey.served(endpoint), other, history, keeps)
+    talk = Talk(endpoint, conversation, lambda: journey.served(talk.endpoint), other, history, keeps)
+    return talk
 
 
 def wanted() -> bool:
