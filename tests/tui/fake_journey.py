@@ -35,7 +35,7 @@ from wizard.chat.history import History
 from wizard.chat.meter import Meter
 from wizard.chat.template import ServedModel
 from wizard.chat.wire import OWN, Wire
-from wizard.kernel.errors import ModelError, WizardError
+from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.model.here import Entry
@@ -98,6 +98,8 @@ class FakeJourney:
     """Names of the servers that do not run."""
     dead: tuple[str, ...] = ()
     """Names of those that were stopped elsewhere, unnoticed."""
+    again: tuple[Endpoint, ...] = ()
+    """Those of them that were started again elsewhere."""
     answer: str = ANSWER
     hold_chat: bool = False
     """Whether an answer never ends by itself."""
@@ -221,7 +223,13 @@ class FakeJourney:
         return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0, self.wire)
 
     def alive(self, endpoint: Endpoint) -> bool:
-        return endpoint.name not in self.dead
+        return endpoint in self.again or endpoint.name not in self.dead
+
+    def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
+        for one in self.again:
+            if one.name == name:
+                return one
+        raise ServerError("TW-S02", f"the server {name} is not running", "Start it.")
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         if self.stop_error is not None:

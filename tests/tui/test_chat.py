@@ -13,7 +13,7 @@ from tests.tui.walking import StillApp, answered, asked, choose, screen, to_chat
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.settings import SETTINGS
 from wizard.chat.wire import OWN, OWN_KINDS
-from wizard.kernel.errors import ServerError
+from wizard.kernel.errors import ServerError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
@@ -350,9 +350,10 @@ async def test_ctrl_c_answers_no_question_but_the_one_whether_to_leave() -> None
 
 
 async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
-    made = FakeJourney(stop_error=ServerError("TW-S09", "it does not stop", "Kill it."))
+    made = FakeJourney(stop_error=WorkspaceError("TW-K04", "another wizard is working", "Wait until it is done."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
+        await asked(pilot, "Hi", chat)
         await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)
         await pilot.press("down", "down", "down", "enter")
@@ -363,11 +364,22 @@ async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
         await wait_for(pilot, lambda: chat.view.error)
         assert not chat.view.busy
         assert pilot.app.screen is chat
+        assert "94.0 tokens/s" in figures_shown(chat), "the question was answered: it is not to be asked again"
 
 
 def test_what_is_said_after_quitting_names_the_workspace_where_it_is_not_the_usual_one() -> None:
     assert f"triton-wizard --workspace {WORKSPACE.root} down demo" in still_running(ENDPOINT, WORKSPACE)
     assert "triton-wizard down demo" in still_running(ENDPOINT, Workspace.at(None))
+
+
+def test_only_keys_that_do_something_are_offered_after_an_error() -> None:
+    gone, late = ServerError("TW-C01", "nobody answers", "Start it."), WorkspaceError("TW-K04", "another", "Wait.")
+    asked_once = Conversation().said("user", "Q", at=0.0)
+    assert figures(ChatView(Conversation(), error=gone)).plain == "F5 starts the server again"
+    assert figures(ChatView(asked_once, error=gone)).plain == "^R asks again, F5 starts the server again"
+    beside = figures(ChatView(asked_once, error=gone), beside=True).plain
+    assert beside == "^R asks again, F6 lets the first answer alone"
+    assert "top-p" in figures(ChatView(Conversation(), error=late)).plain
 
 
 def test_only_what_was_measured_is_said() -> None:

@@ -73,6 +73,7 @@ async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
         assert rival is not None
         await wait_for(pilot, lambda: rival.view.error)
         assert "TW-C03" in words(chat, "#second ErrorPanel")
+        assert words(chat, "#second Figures") == "^R asks again, F6 lets the first answer alone", "F5 is the first's"
         assert chat.view.error is None
         assert chat.view.said("assistant") == [made.answer]
 

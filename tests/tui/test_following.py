@@ -1,15 +1,15 @@
-"""The welcome follows a build that is under way: one look after the other, and none without need."""
+"""The welcome follows what is built here, and what is stopped and started elsewhere: one look after the other."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.values import ENDPOINT, events
+from tests.tui.values import ENDPOINT, events, plan
 from tests.tui.walking import StillApp, Walk, to_build, to_welcome, wait_for
-from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
 from wizard.serve.status import Status
 from wizard.tui.screens.welcome import WelcomeScreen
@@ -83,16 +83,19 @@ async def test_a_look_that_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPa
         await wait_for(pilot, lambda: looks.begun > before)
 
 
-async def test_a_build_that_has_ended_is_not_looked_at_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_stopped_and_started_elsewhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
-    failed = ServerError("TW-S03", "it died", "Look at the log.")
-    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"), run_error=failed)
-    app, looks = StillApp(made), Looks(made)
-    async with app.run_test(size=(80, 24)) as pilot:
-        welcome = await following(pilot, made)
-        assert made.held is not None
-        made.held.set()
-        await wait_for(pilot, lambda: "its build has ended" in text(welcome))
-        before = looks.begun
-        await ticks(app, pilot, WelcomeScreen.EVERY)
-        assert looks.begun == before
+    made = FakeJourney(running=(ENDPOINT,), earlier=plan())
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        assert "Chat with demo" in text(welcome)
+        made.running, made.off = (), ("demo",)
+        await wait_for(pilot, lambda: "Start demo again" in text(welcome))
+        assert "Chat with demo" not in text(welcome)
+        await pilot.press("down")
+        chosen = welcome.rows[welcome.query_one(Picker).highlighted or 0].id
+        made.running, made.off = (ENDPOINT, replace(ENDPOINT, name="other")), ()
+        await wait_for(pilot, lambda: "Chat with other" in text(welcome))
+        assert welcome.rows[welcome.query_one(Picker).highlighted or 0].id == chosen, (
+            "the cursor stays where it was put"
+        )

@@ -20,6 +20,7 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.views.build import Phase
+from wizard.tui.widgets.chrome import key_rows
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.progress import ProgressLines
 
@@ -65,12 +66,92 @@ async def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(capsys: 
         await pilot.press("ctrl+q")
         asked = await screen(pilot, AskScreen)
         assert str(asked.query_one(".question", Static).render()) == "The server demo has ended. What now?"
-        assert asked.query_one(Picker).option_count == 3
+        assert asked.query_one(Picker).option_count == 4
         await pilot.press("enter")
         await wait_for(pilot, lambda: app._exit)
     app._print_error_renderables()
     assert "goes on running" not in capsys.readouterr().err
     assert made.stopped == []
+
+
+ELSEWHERE = replace(ENDPOINT, pid=ENDPOINT.pid + 1, ports=replace(ENDPOINT.ports, http=9360))
+"""The same server, started again in another terminal: on another port, for its own was taken."""
+
+
+async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = FakeJourney()
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_chat(pilot)
+        made.dead, made.again = ("demo",), (ELSEWHERE,)
+        await pilot.press("ctrl+q")
+        asked = await screen(pilot, AskScreen)
+        assert str(asked.query_one(".question", Static).render()) == "What becomes of the server demo?"
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: app._exit)
+    app._print_error_renderables()
+    said = "".join(capsys.readouterr().err.split())
+    assert f"demogoesonrunningat{ELSEWHERE.http}" in said
+
+
+async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Hi", "enter")
+        await answered(pilot, chat)
+        made.dead = ("demo",)
+        await pilot.press("escape")
+        asked = await screen(pilot, AskScreen)
+        assert "Restart the server" in str(asked.query_one(Picker).options[1].prompt)
+        await pilot.press("down", "enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        await pilot.press("enter")
+        again = await screen(pilot, ChatScreen)
+        assert again.view.conversation.messages[0].content == "Hi"
+    assert made.runs == 2
+
+
+async def test_who_restarts_a_server_that_was_started_again_elsewhere_is_taken_to_it() -> None:
+    made = FakeJourney(chat_error=ServerError("TW-C01", "no server answers", "Start it again."))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press(*"Hi", "enter")
+        await answered(pilot, chat)
+        made.dead, made.again = ("demo",), (ELSEWHERE,)
+        await pilot.press("f5")
+        await wait_for(pilot, lambda: pilot.app.screen is not chat)
+        there = await screen(pilot, ChatScreen)
+        assert there.endpoint == ELSEWHERE
+        assert ELSEWHERE.http in str(there.query_one(".heading", Static).render())
+        assert there.view.conversation.messages[0].content == "Hi"
+    assert made.runs == 1, "what others use goes on"
+    assert made.stopped == []
+
+
+async def test_what_was_said_is_there_still_after_a_restart_that_is_left() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        await pilot.press("ctrl+g", *"Hi", "enter")
+        await answered(pilot, chat)
+        made.dead = ("demo",)
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.phase is Phase.READY)
+        made.running = (ENDPOINT,)
+        assert "Back" in (said := [row.about for row in key_rows(build)])
+        assert "Back to the plan" not in said, "there is none to go back to"
+        await pilot.press("escape")
+        await to_welcome(pilot)
+        await pilot.press("enter")
+        again = await screen(pilot, ChatScreen)
+        assert again.view.conversation.messages[0].content == "Hi"
 
 
 async def test_escape_in_an_idle_chat_asks_how_it_goes_on() -> None:

@@ -96,6 +96,10 @@ def test_a_server_that_answers_before_its_build_has_ended_is_one_row() -> None:
     assert [one.endpoint for one in listed([ENDPOINT], {"demo": 0.9}, lambda _name: "")] == [None]
 
 
+def test_a_server_that_answers_is_listed_once_though_its_build_here_has_failed() -> None:
+    assert [one.endpoint for one in listed([ENDPOINT], {"demo": None}, lambda _name: "")] == [ENDPOINT]
+
+
 def test_what_a_server_that_does_not_run_keeps_is_said() -> None:
     (found,) = listed([], {}, lambda _name: "", plan())
     assert found.about == "triton-wizard-demo: not running; what was downloaded and built is kept"

@@ -290,11 +290,12 @@ class WizardApp(App[int]):
         if any(run.under_way for run in self.runs.values()):
             self._stop_first()
             return
-        running = [one for one in self.running.values() if self.journey.alive(one)]
-        if message is None and running:
+        if message is None and self.running:
+            from wizard.tui.servers import now
             from wizard.tui.views.chat import still_running
 
-            message = "\n".join(still_running(one, self.workspace) for one in running)
+            found = [now(self.journey, self.workspace, one) for one in tuple(self.running.values())]
+            message = "\n".join(still_running(one, self.workspace) for one in found if one is not None) or None
         super().exit(result, return_code, message)
 
     @work(exclusive=True, group="leave")

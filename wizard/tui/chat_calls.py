@@ -22,7 +22,7 @@ class Calls:
     Attributes:
         send: Stream the answer of a server to a conversation.
         served: What a server says of its model.
-        alive: Whether the server that is chatted with runs still.
+        now: The server that is chatted with, as it runs now; None if it does not.
         stop: Stop it.
         others: Servers of the workspace that are ready.
         at: The server at a URL, and one of its models.
@@ -37,7 +37,7 @@ class Calls:
 
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
     served: Callable[[Endpoint], ServedModel]
-    alive: Callable[[], bool]
+    now: Callable[[], Endpoint | None]
     stop: Callable[[], Status]
     others: Callable[[], list[Endpoint]]
     at: Callable[[str, str | None], Endpoint]

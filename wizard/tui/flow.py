@@ -17,8 +17,8 @@ from wizard.tui import background
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.servers import measured, ready, servers
-from wizard.tui.views.welcome import Server, WelcomeView
+from wizard.tui.servers import measured, now, ready, servers
+from wizard.tui.views.welcome import Server, WelcomeView, first
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import Kept
     from wizard.model.facts import ModelFacts
-    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.plan.questions import Answers
     from wizard.probe.host import Host
@@ -200,7 +199,7 @@ class Flow:
         suggestions = partial(self._journey.suggestions, host, self._workspace, offline=offline)
         find = partial(self._journey.model, offline=offline)
         again = back
-        facts = await self._passed("model", lambda: find(self._text or _first(suggestions())))
+        facts = await self._passed("model", lambda: find(self._text or first(suggestions())))
         if facts is None:
             models = Models(
                 suggestions,
@@ -286,7 +285,7 @@ class Flow:
             return back
         return partial(self.build, plan, back=partial(again, own=own))
 
-    async def build(self, plan: Plan, conversation: Conversation | None = None, *, back: Stage) -> Stage:
+    async def build(self, plan: Plan, conversation: Conversation | None = None, *, back: Stage | None = None) -> Stage:
         """Stage 5; with a ``conversation`` it goes on after the server was started again."""
         from wizard.tui.run import Run
 
@@ -306,13 +305,13 @@ class Flow:
 
         plan = run.plan
         logs = self._workspace.server(plan.name).logs
-        end = await self._show(BuildScreen(run, lambda: self._measured.get(plan.name, ""), logs))
+        listed = partial(self.welcome, conversation)
+        screen = BuildScreen(run, lambda: self._measured.get(plan.name, ""), logs, reviewed=back is not None)
+        end = await self._show(screen)
         if isinstance(end, str):  # it goes on in the background
-            return self.welcome
+            return listed
         self._app.runs.pop(plan.name, None)
-        if end is None:
-            return back or self.welcome
-        return partial(self.chat, end, plan, conversation)
+        return back or listed if end is None else partial(self.chat, end, plan, conversation)
 
     def _ended(self, run: Run, message: Message) -> None:
         """Tell how a run ended that no screen shows; one that failed can be come back to."""
@@ -368,7 +367,7 @@ class Flow:
         calls = Calls(
             send=self._journey.chat,
             served=self._journey.served,
-            alive=partial(self._journey.alive, endpoint),
+            now=partial(now, self._journey, self._workspace, endpoint),
             stop=partial(self._stop, endpoint.name),
             others=partial(ready, self._journey, self._workspace),
             at=self._journey.at,
@@ -383,7 +382,14 @@ class Flow:
         end = await self._show(ChatScreen(endpoint, calls, conversation or begin(self._settings)))
         said, self._kept = (end.conversation, end.kept) if end else (conversation, self._kept)
         if end and end.next == "restart":
-            return partial(self.build, plan, said, back=self.machine) if plan else self.machine
+            there = await background.call(calls.now)
+            if there is not None and there is not endpoint:
+                name, at = one_line(there.name), there.http
+                said_so = tr("{name} was started again elsewhere: it answers on {address}.", name=name, address=at)
+                self._app.notify(said_so, markup=False)
+                return await self._to(Server(there.name, "", there), said)
+            if plan is not None:
+                return partial(self.build, plan, said)
         self._server = {}  # another model is another server
         return partial(self.machine, back=partial(self.welcome, said))
 
@@ -391,8 +397,3 @@ class Flow:
 def _if(good: Callable[[T], bool], value: T) -> T | None:
     """``value``, if it is ``good``."""
     return value if good(value) else None
-
-
-def _first(suggestions: list[Suggestion]) -> str:
-    """The model that is recommended; empty, which no model is called, if there is none."""
-    return next((one.ref for one in suggestions if one.usable), "")

@@ -76,6 +76,8 @@ class JourneyPort(Protocol):
 
     def alive(self, endpoint: Endpoint) -> bool: ...  # noqa: D102
 
+    def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint: ...  # noqa: D102
+
     def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102
 
     def served(self, endpoint: Endpoint) -> ServedModel: ...  # noqa: D102

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from wizard.kernel.errors import WizardError
 from wizard.tui.views.welcome import Server, listed
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace) -> list[
 def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
     """Servers of the workspace that answer now (blocking)."""
     return [one.endpoint for one in journey.statuses(workspace) if one.endpoint and one.state == "ready"]
+
+
+def now(journey: JourneyPort, workspace: Workspace, known: Endpoint) -> Endpoint | None:
+    """The server that was ``known``, as it runs now: it may have been stopped elsewhere, and started again."""
+    if journey.alive(known):
+        return known
+    try:
+        return journey.endpoint(workspace, known.name)
+    except WizardError:
+        return None
 
 
 def measured(past: Calibration, server: str) -> str:

@@ -40,7 +40,7 @@ HALTED = (Phase.FAILED, Phase.CANCELLED)
 
 
 class BuildScreen(StageScreen["Endpoint | str"]):
-    """Dismissed with the server that is ready, ``"background"``, or None to look at the plan again."""
+    """Dismissed with the server that is ready, ``"background"``, or None to go back."""
 
     STAGE = 4
     HELP = mark(
@@ -69,13 +69,17 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         Binding("escape", "end_search", mark("End the search"), id="build.end_search"),
         Binding("escape", "stop", mark("Stop"), id="build.stop"),
         Binding("escape", "back", mark("Back to the plan"), id="build.back"),
+        Binding("escape", "servers", mark("Back"), id="build.servers"),
     ]
     view: reactive[BuildView] = reactive(BuildView())
 
-    def __init__(self, run: Run, measured: Callable[[], str], logs: Path) -> None:
-        """``measured`` says what a server that is ready took beside what was predicted, in a few words."""
+    def __init__(self, run: Run, measured: Callable[[], str], logs: Path, *, reviewed: bool) -> None:
+        """``measured`` says what a server that is ready took beside what was predicted, in a few words.
+
+        If the plan was ``reviewed`` just before, it is what is gone back to.
+        """
         super().__init__()
-        self.run = run
+        self.run, self._reviewed = run, reviewed
         self._measured, self._logs = measured, logs
         self._log_keys = (True, False)
         """What decides which keys the output has now: whether it follows its end, whether it is searched."""
@@ -154,13 +158,18 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             "follow": not log.follows,
             "end_search": bool(log.sought) and not typing,
             "stop": phase is Phase.RUNNING,
-            "back": phase in (*HALTED, Phase.READY),
+            "back": phase in (*HALTED, Phase.READY) and self._reviewed,
+            "servers": phase in (*HALTED, Phase.READY) and not self._reviewed,
         }
         return allowed.get(action, True)
 
     def action_accept(self) -> None:
         """Go to the chat."""
         self.dismiss(self.view.endpoint)
+
+    def action_servers(self) -> None:
+        """Back to the first screen, which lists the servers."""
+        self.action_back()
 
     def action_run(self) -> None:
         """Carry the plan out, from where it was left."""

@@ -341,15 +341,16 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
-        answer = await windows.ask_leaving(self.app, self.endpoint.name, alive=self.calls.alive())
-        if answer in ("leave", "another", "stop"):
+        alive = await background.call(self.calls.now) is not None
+        answer = await windows.ask_leaving(self.app, self.endpoint.name, alive=alive)
+        if answer not in (None, "stay"):
             await self._save_what_came()
         if answer == "leave":
             self.app.exit(0)
-        elif answer == "another":
+        elif answer in ("another", "restart"):
             while self.app.screen is not self:
                 await self.app.pop_screen()  # a window that was open when it was asked
-            self.dismiss(self._end("another"))
+            self.dismiss(self._end("another" if answer == "another" else "restart"))
         elif answer == "stop":
             self.talks.stop()
             self.talks.first.view = replace(self.view, busy="stopping", error=None)

@@ -138,7 +138,11 @@ async def ask_second(app: App[Any], calls: Calls, first: Endpoint) -> Endpoint |
 
 
 async def ask_leaving(app: App[Any], server: str, *, alive: bool) -> str | None:
-    """Ask what becomes of the ``server``, or what next after its end: ``leave``, ``stop``, ``another`` or ``stay``."""
+    """Ask what becomes of the ``server``, or what next after its end.
+
+    Returns:
+        ``leave``, ``stop``, ``restart``, ``another`` or ``stay``.
+    """
     stay = ("stay", tr("Stay here"))
     if alive:
         question = tr("What becomes of the server {name}?", name=one_line(server))
@@ -150,7 +154,8 @@ async def ask_leaving(app: App[Any], server: str, *, alive: bool) -> str | None:
         ]
     else:
         question = tr("The server {name} has ended. What now?", name=one_line(server))
-        answers = [("leave", tr("Quit")), ("another", tr("Set up another model")), stay]
+        again = ("restart", tr("Restart the server"))
+        answers = [("leave", tr("Quit")), again, ("another", tr("Set up another model")), stay]
     return await app.push_screen_wait(AskScreen(question, answers, leaves=True))
 
 

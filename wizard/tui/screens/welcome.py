@@ -53,7 +53,7 @@ class WelcomeScreen(StageScreen[Way]):
     """
 
     EVERY: ClassVar[float] = 1.0
-    """Seconds from one look at how far a build is to the next."""
+    """Seconds from one look at the servers to the next: they are built here, and stopped and started elsewhere."""
     HELP = mark(
         "From here everything is one or two keys away. A server that runs can be talked to at once; the first row "
         "otherwise serves the model that suits this machine, and every step on the way can be changed or gone back "
@@ -132,14 +132,12 @@ class WelcomeScreen(StageScreen[Way]):
 
     @work(exclusive=True, group="servers")
     async def _find_servers(self) -> None:
-        """What runs already, and how far a build is for as long as it is under way."""
+        """What runs now, and how far a build is."""
         try:
-            found = await background.call(self._servers)
-            self.view = replace(self.view, servers=tuple(found))
-            while any(one.building for one in found):
-                await asyncio.sleep(self.EVERY)
+            while True:
                 found = await background.call(self._servers)
                 self.view = replace(self.view, servers=tuple(found))
+                await asyncio.sleep(self.EVERY)
         except WizardError as error:
             self.view = replace(self.view, servers=())
             self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)

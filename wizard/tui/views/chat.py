@@ -83,26 +83,35 @@ class ChatView:
         return (self.live.tokens if self.live else None) or 0
 
 
-def figures(view: ChatView) -> Content:
-    """One line: what is going on, or what the last answer was measured at, and the settings."""
+def figures(view: ChatView, *, beside: bool = False) -> Content:
+    """One line: what is going on, or what the last answer was measured at, and the settings.
+
+    It is that of the first model, or of one that answers ``beside`` it.
+    """
     if view.busy == "answering":
         parts = [tr("◌ answering …"), *_live(view.live), tr("Esc stops it")]
         return Content(" · ".join(parts)).stylize("$warning", 0, len(parts[0]))
     if view.busy == "stopping":
         return Content.assemble((tr("◌ stopping the server …"), "$warning"))
-    if view.error is not None:
-        again = isinstance(view.error, ServerError)
-        return Content(
-            tr("^R asks again, F5 starts the server again")
-            if again
-            else tr("^E changes the question, ^R asks it again")
-        )
+    if view.error is not None and (ways_on := _ways_on(view, beside=beside)):
+        return Content(ways_on)
     how, which = _settings(view.conversation.sampling, view.served), _version(view.conversation)
     if view.stats is not None:
         return Content.assemble((" · ".join(filter(None, (report.figures(view.stats), which))), "$accent"))
     how = " · ".join(filter(None, (which, how)))
     stopped = f"{tr('■ stopped')}  " if view.stopped else ""
     return Content.assemble((stopped, "$warning"), (how, "$text-muted"))
+
+
+def _ways_on(view: ChatView, *, beside: bool) -> str:
+    """The keys that help after an error; none if that is not an answer's, but of a server that was not stopped."""
+    last = view.conversation.messages[-1:]
+    again = bool(last) and last[0].role != "system" and last[0].stats is None
+    if not isinstance(view.error, ServerError):
+        return tr("^E changes the question, ^R asks it again") if again else ""
+    if beside:
+        return tr("^R asks again, F6 lets the first answer alone")
+    return tr("^R asks again, F5 starts the server again") if again else tr("F5 starts the server again")
 
 
 def _version(conversation: Conversation) -> str:

@@ -66,6 +66,11 @@ def best(view: WelcomeView) -> Suggestion | None:
     return next((one for one in usable if not one.gated), next(iter(usable), None))
 
 
+def first(suggestions: Sequence[Suggestion]) -> str:
+    """The model that is recommended, if nobody chooses; empty, which no model is called, if there is none."""
+    return next((one.ref for one in suggestions if one.usable), "")
+
+
 def rows(view: WelcomeView) -> list[Row]:
     """The ways on; those that must be waited for have their place from the beginning, but for servers."""
     servers = [Row(f"server:{one.name}", _way_to(one), one.about) for one in view.servers or ()]
@@ -109,15 +114,19 @@ def listed(
         measured: What the server of a name took beside what was predicted, in a few words.
         before: What the last server was made from that does not run any more.
     """
+    answering = {one.name: one for one in ready}
     over = tr("its build has ended; you can look at why, and try again")
     found = [
         Server(name, over, None)
         if share is None
         else Server(name, tr("being built: {share:.0%}", share=share), None, building=True)
         for name, share in builds.items()
+        if share is not None or name not in answering  # it may have been started elsewhere since
     ]
     under_way = {one.name for one in found if one.building}
-    for one in (one for one in ready if one.name not in under_way):  # it answers before its build has ended
+    for one in (
+        one for one in answering.values() if one.name not in under_way
+    ):  # it answers before its build has ended
         about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
         found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
     if before is not None:

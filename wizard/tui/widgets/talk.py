@@ -213,5 +213,5 @@ class Talk(Vertical):
         self.post_message(self.Changed(self, old, view))
 
     def _show(self) -> None:
-        self.query_one(Figures).show(figures(self.view))
+        self.query_one(Figures).show(figures(self.view, beside=self.id == "second"))
         self.query_one(ErrorPanel).show(self.view.error)
