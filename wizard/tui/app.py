@@ -26,6 +26,7 @@ from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
+from wizard.tui import garbage
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.port import JourneyPort
@@ -137,6 +138,7 @@ class WizardApp(App[int]):
     def on_mount(self) -> None:
         """Put the colours on and begin to walk."""
         gc.freeze()  # what is loaded by now stays: looking through all of it delays a key by several frames
+        self.set_interval(garbage.EVERY_S, garbage.whole)
         for theme in THEMES:
             self.register_theme(theme)
         self._apply()
