@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.values import ENDPOINT, events, plan
+from tests.tui.values import ENDPOINT, GPU_HOST, SUGGESTIONS, events, plan
 from tests.tui.walking import StillApp, Walk, to_build, to_welcome, wait_for
 from wizard.kernel.paths import Workspace
 from wizard.serve.status import Status
@@ -89,8 +89,11 @@ async def test_what_is_stopped_and_started_elsewhere_is_seen(monkeypatch: pytest
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         welcome = await to_welcome(pilot)
         assert "Chat with demo" in text(welcome)
+        made.host, made.offered = GPU_HOST, SUGGESTIONS[:1]
         made.running, made.off = (), ("demo",)
         await wait_for(pilot, lambda: "Start demo again" in text(welcome))
+        await wait_for(pilot, lambda: welcome.view.host is GPU_HOST)  # what it held may be free now
+        await wait_for(pilot, lambda: welcome.view.suggestions == SUGGESTIONS[:1])
         assert "Chat with demo" not in text(welcome)
         await pilot.press("down")
         chosen = welcome.rows[welcome.query_one(Picker).highlighted or 0].id

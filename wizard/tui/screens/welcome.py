@@ -26,6 +26,7 @@ from wizard.tui.widgets.picker import Picker
 if TYPE_CHECKING:
     from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
+    from wizard.serve.endpoint import Endpoint
 
 ON_THE_SPOT = {"settings": "app.settings", "help": "app.help", "quit": "app.quit"}
 """Rows that lead to no other stage, and what they do."""
@@ -117,14 +118,14 @@ class WelcomeScreen(StageScreen[Way]):
         self._find_servers()
 
     @work(exclusive=True, group="find")
-    async def _find(self, *, again: bool = False) -> None:
-        """The machine, then the models that suit it, if that is not known or is wanted ``again``."""
+    async def _find(self, *, again: bool = False, changed: bool = False) -> None:
+        """The machine, if it is not known or has ``changed``, then the models that suit it, so too or ``again``."""
         try:
             host = self.view.host
-            if host is None:
+            if host is None or changed:
                 host = await background.call(self._probe)
             self.view = replace(self.view, host=host)
-            if again or self.view.suggestions is None:
+            if again or changed or self.view.suggestions is None:
                 found = await background.call(partial(self._suggestions, host))
                 self.view = replace(self.view, suggestions=tuple(found))
         except WizardError as error:
@@ -132,11 +133,13 @@ class WelcomeScreen(StageScreen[Way]):
 
     @work(exclusive=True, group="servers")
     async def _find_servers(self) -> None:
-        """What runs now, and how far a build is."""
+        """What runs now, and how far a build is. With a server that has come or gone the free memory is another."""
         try:
             while True:
-                found = await background.call(self._servers)
-                self.view = replace(self.view, servers=tuple(found))
+                found = tuple(await background.call(self._servers))
+                before, self.view = self.view.servers, replace(self.view, servers=found)
+                if before is not None and _running(found) != _running(before):
+                    self._find(changed=True)
                 await asyncio.sleep(self.EVERY)
         except WizardError as error:
             self.view = replace(self.view, servers=())
@@ -178,6 +181,10 @@ class WelcomeScreen(StageScreen[Way]):
         ids = [row.id for row in self.rows]
         wanted = here if (self._touched or picker.moved) and here in ids else right(view)
         picker.show([_content(row) for row in self.rows], ids.index(wanted))
+
+
+def _running(servers: Sequence[Server]) -> list[Endpoint]:
+    return [one.endpoint for one in servers if one.endpoint is not None]
 
 
 def _content(row: Row) -> Content:

@@ -123,10 +123,9 @@ def listed(
         for name, share in builds.items()
         if share is not None or name not in answering  # it may have been started elsewhere since
     ]
-    under_way = {one.name for one in found if one.building}
-    for one in (
-        one for one in answering.values() if one.name not in under_way
-    ):  # it answers before its build has ended
+    for name in (one.name for one in found if one.building):
+        answering.pop(name, None)  # it answers before its build has ended
+    for one in answering.values():
         about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
         found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
     if before is not None:
