@@ -238,6 +238,25 @@ def test_a_reader_that_goes_away_is_no_defect(gguf: str) -> None:
     assert done.returncode == 141
 
 
+@pytest.mark.parametrize("words", [("journeys",), ("journeys", "--json"), ("chat", "-m", "x", "--json")])
+def test_a_full_disk_behind_the_output_is_no_defect(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:  # full(4)
+        argv = [sys.executable, "-m", "wizard", *words]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("TW-U63: nothing more can be written: No space left on device\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_before_an_error_as_json_is_no_defect() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nobody:
+        words = [sys.executable, "-m", "wizard", "chat", "-m", "x", "--json"]
+        done = subprocess.run(words, stdout=nobody, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_are_no_defect(closed: str) -> None:
     line = f'"{sys.executable}" -m wizard journeys {closed}'  # the shell only closes the streams

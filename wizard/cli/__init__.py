@@ -5,6 +5,7 @@ Standard output is data, standard error is talk.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -15,8 +16,9 @@ from typing import NoReturn
 
 from wizard.cli.parser import parser
 from wizard.kernel import language, settings
-from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.errors import CancelledError, HostError, WizardError
 from wizard.kernel.program import pasteable
+from wizard.kernel.reasons import unreadable
 
 __all__ = ["main", "parser"]
 
@@ -33,29 +35,49 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     language.use(_language(words))  # before the parser is made: its help is in this language too
     arguments = Namespace(json="--json" in words, plain="--plain" in words, workspace=None)  # until they are read
     try:
-        arguments = parser().parse_args(words)
-        arguments.words = tuple(words)
-        from wizard.cli.commands import COMMANDS
-
-        if arguments.profiles:
-            from wizard.catalog.profiles import PROFILES_VARIABLE
-
-            os.environ[PROFILES_VARIABLE] = arguments.profiles
-        from wizard.cli.workshop import attend
-
-        arguments.attended = attend(arguments)
-        status = COMMANDS[arguments.command](arguments)
-        sys.stdout.flush()
-    except WizardError as error:
-        _tell(error, arguments)
-        status = error.exit_code
+        try:
+            arguments = parser().parse_args(words)
+            arguments.words = tuple(words)
+            status = _done(arguments)
+            sys.stdout.flush()
+        except WizardError as error:
+            _tell(error, arguments)
+            status = error.exit_code
     except KeyboardInterrupt:
         print(f"\n{language.tr('stopped')}", file=sys.stderr)
         status = CancelledError.exit_code
-    except BrokenPipeError:  # whoever read our output has gone; Python would complain once more at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has gone
+        _drop_output()
         status = 128 + signal.SIGPIPE  # as a shell has it of a program that does not catch the signal
+    except OSError as error:
+        if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _drop_output()
+        what = language.tr("nothing more can be written: {reason}", reason=unreadable(error))
+        full = HostError("TW-U63", what, language.tr("Make room on the disk, or send the output elsewhere."))
+        arguments.json = False  # standard output takes nothing any more
+        _tell(full, arguments)
+        status = full.exit_code
     sys.exit(status)
+
+
+def _done(arguments: Namespace) -> int:
+    """Do the command; its exit status."""
+    from wizard.cli.commands import COMMANDS
+
+    if arguments.profiles:
+        from wizard.catalog.profiles import PROFILES_VARIABLE
+
+        os.environ[PROFILES_VARIABLE] = arguments.profiles
+    from wizard.cli.workshop import attend
+
+    arguments.attended = attend(arguments)
+    return COMMANDS[arguments.command](arguments)
+
+
+def _drop_output() -> None:
+    """Let what is still to be written of standard output go nowhere: at exit Python would fail at it once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _language(words: Sequence[str]) -> str:

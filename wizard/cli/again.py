@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from wizard.kernel.program import command
+from wizard.kernel.program import command, pasteable
+
+if TYPE_CHECKING:
+    from wizard.prompts.show import Fit
 
 
 def again(arguments: argparse.Namespace, *words: str) -> str:
@@ -19,3 +23,13 @@ def same(arguments: argparse.Namespace) -> str:
         if "--workspace" not in (before, word.partition("=")[0]):  # `again` says it
             rest.append(word)
     return again(arguments, *rest)
+
+
+def fit(arguments: argparse.Namespace) -> Fit:
+    """`wrapped`, with what a text says to type as it can be pasted."""
+    from wizard.prompts.show import wrapped
+
+    def fitted(text: str, indent: str = "", *, first: str | None = None) -> str:
+        return wrapped(pasteable(text, arguments.workspace), indent, first=first)
+
+    return fitted

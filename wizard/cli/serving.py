@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again, same
+from wizard.cli.again import again, fit, same
 from wizard.cli.stages import host_of, make_plan, print_json, wishes_given, workspace_of
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
@@ -89,7 +89,7 @@ def up(arguments: argparse.Namespace) -> int:
     """`triton-wizard up`."""
     plan = make_plan(arguments)
     if not arguments.yes:
-        _ask_to_go(plan)
+        _ask_to_go(plan, arguments)
     elif not arguments.json:
         _announce(plan)
     carry_out(plan, arguments)
@@ -121,7 +121,7 @@ def _announce(plan: Plan) -> None:
         tell(plain(line))
 
 
-def _ask_to_go(plan: Plan) -> None:
+def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     from wizard.kernel.text import is_terminal
     from wizard.prompts.lines import forget_typed
     from wizard.prompts.show import plan_text
@@ -129,7 +129,7 @@ def _ask_to_go(plan: Plan) -> None:
     if not is_terminal():
         what = tr("the plan has to be accepted and there is no terminal")
         raise UsageError("TW-U03", what, tr("Say --yes to accept it."))
-    print(plan_text(plan), file=sys.stderr)
+    print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # whoever was impatient has not read the plan
     print(f"\n{tr('Go?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (said := sys.stdin.readline().lower()) and said.strip() not in ("", "y", "yes", "n", "no"):

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from wizard.cli.again import fit
 from wizard.cli.workshop import answers_of, lessons_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -134,7 +135,7 @@ def advise(arguments: argparse.Namespace) -> int:
         from wizard.prompts.show import advice_text
 
         why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
-        print(advice_text(advice, facts, top=arguments.top, figures=why))
+        print(advice_text(advice, facts, top=arguments.top, figures=why, fit=fit(arguments)))
     return 0 if advice.feasible else InfeasibleError.exit_code
 
 
@@ -236,5 +237,5 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         from wizard.prompts.show import plan_text
 
-        print(plan_text(plan, files=arguments.full, workshop=lessons_of(arguments)))
+        print(plan_text(plan, files=arguments.full, workshop=lessons_of(arguments), fit=fit(arguments)))
     return 0
