@@ -69,6 +69,12 @@ def test_what_a_plan_says_to_type_can_be_pasted(tmp_path: Path) -> None:
     assert f"`{again(Namespace(workspace=str(tmp_path)), 'down')}`" in shown
 
 
+def test_what_the_linter_says_to_type_can_be_pasted(tmp_path: Path) -> None:
+    (tmp_path / "models" / "m").mkdir(parents=True)
+    shown = wizard("lint", str(tmp_path / "models"), "--workspace", str(tmp_path)).stdout
+    assert f"`{again(Namespace(workspace=str(tmp_path)), 'plan')}`" in shown
+
+
 def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: Path) -> None:
     workspace = Workspace.at(tmp_path / "elsewhere")
     write = Write(str(workspace.server("demo").repository / "demo" / "config.pbtxt"), "")

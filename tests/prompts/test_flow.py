@@ -13,6 +13,7 @@ from tests.prompts.terminal import ADVICE, CTRL_D, ENTER, MODEL, PLAN, UP, Flow,
 from tests.values import CHOICE
 from wizard.advise.advice import Advice
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
 from wizard.kernel.values import from_json
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.plan import Plan
@@ -28,9 +29,9 @@ def test_whoever_leaves_is_told_the_command_that_was_typed(
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    command = "triton-wizard --workshop first-server --seat 2 --plain"
-    assert run_prompts(workspace, journey=FakeJourney(workspace.root), again=command) == 130
-    assert capsys.readouterr().err.endswith(f"Go on with:\n  $ {command}\n")
+    typed = "triton-wizard --workshop first-server --seat 2 --plain"
+    assert run_prompts(workspace, journey=FakeJourney(workspace.root), again=typed) == 130
+    assert capsys.readouterr().err.endswith(f"Go on with:\n  $ {typed}\n")
 
 
 def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) -> None:
@@ -50,6 +51,19 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     assert terminal.ends() == 0
     assert f"/triton-wizard --workspace '{workspace.root}' down demo" in terminal.rest
     assert load_answers(workspace) == {}, "nothing is left to go on with"
+
+
+def test_what_a_plan_says_to_type_can_be_pasted(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Saying(FakeJourney):
+        def plan(self, *about, **how):  # type: ignore[no-untyped-def,override]
+            return replace(super().plan(*about, **how), notes=("`triton-wizard down` ends it.",))
+
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\n1\n2\n"))  # the model, the way, every command; then it is left
+    assert run_prompts(workspace, journey=Saying(workspace.root)) == 130
+    assert capsys.readouterr().out.count(f"`{command('down', workspace=workspace)}`") == 2
 
 
 def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(flow: Flow) -> None:

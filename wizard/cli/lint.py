@@ -14,6 +14,7 @@ def lint(arguments: argparse.Namespace) -> int:
 
     from wizard import journey
     from wizard.kernel.errors import InfeasibleError
+    from wizard.kernel.program import pasteable
     from wizard.kernel.text import plain
     from wizard.repository.lint import lint as check
     from wizard.repository.lint import report_text, server
@@ -27,5 +28,5 @@ def lint(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(report)
     else:
-        print(plain(report_text(report)))
+        print(pasteable(plain(report_text(report)), arguments.workspace))
     return InfeasibleError.exit_code if report.errors else 0

@@ -193,8 +193,9 @@ class _Flow:
         """A command for this workspace, ready to be pasted."""
         return command(*words, workspace=self.workspace)
 
-    def _refused(self, error: WizardError) -> None:
-        say(f"\n{pasteable(str(error), self.workspace)}\n")
+    def _say(self, text: str) -> None:
+        """Say a paragraph; what it says to type can be pasted."""
+        say(f"\n{pasteable(text, self.workspace)}\n")
 
     # -- model ---------------------------------------------------------------------------------------------------------
 
@@ -210,7 +211,7 @@ class _Flow:
             except WizardError as error:
                 if "model" in self.workshop.pin and error.code != GATED:
                     raise  # another answer is not allowed
-                self._refused(error)
+                self._say(str(error))
                 self.answers.pop("model", None)
                 os.environ.pop("HF_TOKEN", None)  # one that was refused would shut us out of other models too
                 if token is not None:
@@ -259,7 +260,7 @@ class _Flow:
             advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
             if hidden and advice.choices:
                 return recommended(advice)
-            say(f"\n{advice_text(advice, facts, top=top, fit=aloud)}\n")
+            self._say(advice_text(advice, facts, top=top, fit=aloud))
             options = ways(advice, top, pinned="model" in self.workshop.pin)
             picked = self.ask.choose(tr("How should {model} run here?", model=one_line(facts.name)), options)
             if isinstance(picked, Choice):
@@ -319,7 +320,7 @@ class _Flow:
                     http_port=self.known.get("http_port"),
                 )
             except WizardError as error:
-                self._refused(error)
+                self._say(str(error))
                 if not isinstance(error, UsageError):
                     return None
                 for question in SERVER:
@@ -328,7 +329,8 @@ class _Flow:
                 continue
             if hidden and plan.is_for_here:
                 return plan
-            say(f"\n{plan_text(plan, commands=False, workshop=self.workshop if self.explain else None, fit=aloud)}\n")
+            lessons = self.workshop if self.explain else None
+            self._say(plan_text(plan, commands=False, workshop=lessons, fit=aloud))
             answer = self._go(plan)
             if answer != "change":
                 return plan if answer == "go" else None
@@ -350,7 +352,7 @@ class _Flow:
         question = tr("This is what will be done. Shall it begin?") if here else tr("This is the plan.")
         while (picked := self.ask.choose(question, options)) in ("show", "save", "settings"):
             if picked == "show":
-                print(f"\n{plan_text(plan, fit=aloud)}\n")  # its commands must stay whole
+                print(f"\n{pasteable(plan_text(plan, fit=aloud), self.workspace)}\n")  # its commands must stay whole
             elif picked == "save":
                 save(self.ask, plan)
             else:
