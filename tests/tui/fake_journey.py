@@ -103,6 +103,8 @@ class FakeJourney:
     answer: str = ANSWER
     hold_chat: bool = False
     """Whether an answer never ends by itself."""
+    context: int = 1024
+    """Tokens that the served model takes."""
     wire: Wire = OWN
     """How the served model is asked."""
     chat_error: WizardError | None = None
@@ -220,7 +222,7 @@ class FakeJourney:
         return [*(Status(one.name, "ready", one, "") for one in self.running), *off]
 
     def served(self, endpoint: Endpoint) -> ServedModel:
-        return ServedModel(endpoint.model, None, self.facts.questions, 1024, 0.0, self.wire)
+        return ServedModel(endpoint.model, None, self.facts.questions, self.context, 0.0, self.wire)
 
     def alive(self, endpoint: Endpoint) -> bool:
         return endpoint in self.again or endpoint.name not in self.dead

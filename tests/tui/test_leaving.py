@@ -23,6 +23,7 @@ from wizard.tui.views.build import Phase
 from wizard.tui.widgets.chrome import key_rows
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.progress import ProgressLines
+from wizard.tui.widgets.prompt import Prompt
 
 
 async def test_name_and_port_stay_after_a_build_and_are_always_shown() -> None:
@@ -130,6 +131,17 @@ async def test_who_restarts_a_server_that_was_started_again_elsewhere_is_taken_t
         assert there.view.conversation.messages[0].content == "Hi"
     assert made.runs == 1, "what others use goes on"
     assert made.stopped == []
+
+
+async def test_a_server_that_was_started_again_elsewhere_with_another_context_says_so() -> None:
+    made = FakeJourney()
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        made.dead, made.again, made.context = ("demo",), (replace(ENDPOINT, pid=ENDPOINT.pid + 1),), 256
+        await pilot.press(*"Hi", "enter")
+        await answered(pilot, chat)
+        await wait_for(pilot, lambda: "/ 256" in str(chat.query_one(Prompt).border_subtitle))
+        assert chat.view.stats, "what the answer was measured at stays"
 
 
 async def test_what_was_said_is_there_still_after_a_restart_that_is_left() -> None:

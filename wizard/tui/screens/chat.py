@@ -303,6 +303,8 @@ class ChatScreen(StageScreen[ChatEnd]):
         await self._save(talk)
         for one in self.query(Conversations):
             one.find()
+        if await background.call(self.calls.now) not in (None, self.endpoint):
+            self._meet()  # it was started again elsewhere, perhaps with other settings
 
     async def _save(self, talk: Talk) -> None:
         with told(self.app):
@@ -341,8 +343,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
-        alive = await background.call(self.calls.now) is not None
-        answer = await windows.ask_leaving(self.app, self.endpoint.name, alive=alive)
+        answer = await windows.ask_leaving(self.app, self.endpoint.name, await background.call(self.calls.now))
         if answer not in (None, "stay"):
             await self._save_what_came()
         if answer == "leave":
@@ -356,10 +357,9 @@ class ChatScreen(StageScreen[ChatEnd]):
             self.talks.first.view = replace(self.view, busy="stopping", error=None)
             try:
                 await background.call(self.calls.stop)
+                self.app.exit(0)
             except WizardError as error:
                 self.talks.first.view = replace(self.view, busy="", error=error)
-            else:
-                self.app.exit(0)
 
     # What is shown
 

@@ -137,14 +137,14 @@ async def ask_second(app: App[Any], calls: Calls, first: Endpoint) -> Endpoint |
     return None
 
 
-async def ask_leaving(app: App[Any], server: str, *, alive: bool) -> str | None:
-    """Ask what becomes of the ``server``, or what next after its end.
+async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str | None:
+    """Ask what becomes of the ``server`` that runs ``now``, or what next after its end.
 
     Returns:
         ``leave``, ``stop``, ``restart``, ``another`` or ``stay``.
     """
     stay = ("stay", tr("Stay here"))
-    if alive:
+    if now is not None:
         question = tr("What becomes of the server {name}?", name=one_line(server))
         answers = [
             ("leave", tr("Quit; the server goes on running")),
