@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
-from tests.prompts.fake_journey import FAILURE
+from tests.prompts.fake_journey import FAILURE, FakeJourney
 from tests.prompts.terminal import ADVICE, CTRL_D, PLAN, Flow
+from tests.values import plan_of
+from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Done, Estimate, Ports, Step, Wait
+from wizard.prompts.ask import Ask
+from wizard.prompts.run import Run
+from wizard.run.events import StepFinished
 
 
 def test_a_failed_step_can_be_tried_again(flow: Flow) -> None:
@@ -93,3 +101,22 @@ def test_the_command_of_a_failed_step_is_whole_and_in_a_line_of_its_own(flow: Fl
     assert "  What to do: Mend the cause." in said
     assert "run `up`" not in " ".join(said)
     terminal.leaves()
+
+
+def test_of_a_server_that_does_not_get_ready_its_own_log_is_shown(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dying(FakeJourney):
+        async def run(self, plan, *, redo=frozenset(), skip=frozenset()):  # type: ignore[no-untyped-def,override]
+            yield StepFinished("ready", "failed", 0.1, "Triton ended", 0.7)
+            raise ServerError("TW-S04", "Triton ended", "Look at its log.")
+
+        def logs(self, *about, lines=100, step=None, raw=False):  # type: ignore[no-untyped-def,override]
+            return [f"log of {step or 'the server'}"]
+
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))
+    wait = Step("ready", "Wait", "", (Wait("demo", Ports(), 1.0),), Done(), Estimate(0))
+    with pytest.raises(EOFError):
+        Run(Dying(workspace.root), workspace, Ask(), plan_of(workspace.root, wait, name="demo"), None).go()
+    assert "log of the server\n" in capsys.readouterr().out

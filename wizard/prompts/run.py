@@ -14,7 +14,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
 from wizard.kernel.text import one_line
-from wizard.plan.plan import Plan
+from wizard.plan.plan import Plan, Wait
 from wizard.prompts.ask import Ask
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.lines import forget_typed
@@ -101,8 +101,11 @@ class Run:
         return self._ask.choose(tr("Which step?"), [*steps, (tr("None of these"), None)])
 
     def _show_log(self) -> None:
+        """The end of the failed step's log; whoever waited for the server has only the server's to look at."""
+        waits = (one.id for one in self._plan.steps if any(isinstance(action, Wait) for action in one.actions))
+        step = None if self._failed in waits else self._failed
         try:
-            lines = self._journey.logs(self._workspace, self._plan.name, lines=LOG_LINES, step=self._failed)
+            lines = self._journey.logs(self._workspace, self._plan.name, lines=LOG_LINES, step=step)
         except WizardError as error:
             say(pasteable(str(error), self._workspace))
         else:
