@@ -58,11 +58,17 @@ def test_the_second_writer_is_told_who_holds_the_workspace(tmp_path: Path) -> No
         pass
 
 
-def test_on_a_full_disk_the_workspace_can_still_be_held(tmp_path: Path) -> None:
-    (tmp_path / "lock").symlink_to("/dev/full")  # every write to it fails as on a full disk
-    with writing(Workspace.at(tmp_path)):
-        held = (tmp_path / "lock").is_char_device()
+def test_a_full_disk_is_told_but_the_workspace_can_still_be_held(tmp_path: Path) -> None:
+    workspace, probe = Workspace.at(tmp_path), tmp_path / f".write-test-{os.getpid()}"
+    for path in (workspace.lock, probe):
+        path.symlink_to("/dev/full")  # every write to it fails as on a full disk
+    with writing(workspace):  # to stop a server, to remove things
+        held = workspace.lock.is_char_device()
     assert held
+    with pytest.raises(WorkspaceError, match="No space left") as caught:
+        workspace.make()
+    assert caught.value.code == "TW-K03"
+    assert not probe.is_symlink()
 
 
 def test_one_folder_is_one_workspace_however_it_is_spelled(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ NOT_READ = ("gptneox", "gptj")
 FURTHER = tuple(Path(one) for one in os.environ.get("TRITON_WIZARD_CONTRACTS", "").split(":") if one)
 """Read here, because every test runs in an environment of its own."""
 OURS = ("check_tools.py", "launch_and_wait.py")
-PLAIN = ("mkdir", "rm", "mv", "cp", "ln", "git", "sh")
+PLAIN = ("ls", "mkdir", "rm", "mv", "cp", "ln", "git", "sh")
 
 
 @cache

@@ -15,13 +15,13 @@ from wizard.kernel.paths import Workspace
 
 @contextmanager
 def writing(workspace: Workspace) -> Iterator[None]:
-    """Hold the workspace for writing.
+    """Hold the workspace for writing; whether there is room for anything is not looked at (`Workspace.make`).
 
     Raises:
         WorkspaceError: TW-K03 if it cannot be written, TW-K04 if another wizard holds it (its process id is named).
     """
-    workspace.make()
     try:
+        workspace.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = workspace.lock.open("a+", encoding="utf-8")
         taken = _take(handle)
     except OSError as error:
@@ -43,7 +43,7 @@ def writing(workspace: Workspace) -> Iterator[None]:
                 tr("another wizard (process {pid}) is working in {folder}", pid=holder, folder=workspace.root),
                 tr("Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
             )
-        with suppress(OSError):  # on a full disk a server must still be stopped, and the lock holds without the number
+        with suppress(OSError):  # on a full disk servers must still be stopped and things removed: it holds without the number
             handle.truncate(0)
             os.write(handle.fileno(), f"{os.getpid()}\n".encode())
         yield

@@ -129,8 +129,10 @@ class Workspace:
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             probe = self.root / f".write-test-{os.getpid()}"
-            probe.write_bytes(b"x")
-            probe.unlink()
+            try:
+                probe.write_bytes(b"x")
+            finally:
+                probe.unlink(missing_ok=True)
         except OSError as error:
             raise WorkspaceError(
                 "TW-K03",

@@ -72,7 +72,11 @@ def _link(source: Path, target: Path) -> Fetched:
         tr("The weights are on this machine already; the server gets a link to them.")
         if source.is_dir()
         else tr("The weights are on this machine already; the server gets a link to the file."),
-        (Command(("mkdir", "-p", str(target.parent))), Command(("ln", "-sfn", str(source), str(target)))),
+        (
+            Command(("mkdir", "-p", str(target.parent))),
+            Command(("ls", "-d", str(source))),  # a link would be made to a file that has gone meanwhile, too
+            Command(("ln", "-sfn", str(source), str(target))),
+        ),
         Done(files=(str(target),)),
         Estimate(0.1),
     )

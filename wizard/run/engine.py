@@ -63,6 +63,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
         )
     check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
+    workspace.make()
     with writing(workspace):
         server = workspace.server(plan.name)
         await _end_strays(workspace)
