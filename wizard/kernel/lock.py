@@ -43,7 +43,7 @@ def writing(workspace: Workspace) -> Iterator[None]:
                 tr("another wizard (process {pid}) is working in {folder}", pid=holder, folder=workspace.root),
                 tr("Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
             )
-        with suppress(OSError):  # on a full disk servers must still be stopped and things removed: it holds without the number
+        with suppress(OSError):  # a full disk: servers are stopped and things removed there, too
             handle.truncate(0)
             os.write(handle.fileno(), f"{os.getpid()}\n".encode())
         yield
