@@ -220,13 +220,6 @@ def statuses(workspace: Workspace) -> list[Status]:
     return look(workspace)
 
 
-def alive(endpoint: Endpoint) -> bool:
-    """Stage 6. Whether the server's process lives still: it may have been stopped elsewhere."""
-    from wizard.serve.find import alive as lives
-
-    return lives(endpoint)
-
-
 def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     """The running server ``name``, or the only one that runs."""
     from wizard.serve.find import endpoint as find

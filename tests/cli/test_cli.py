@@ -295,6 +295,9 @@ def test_profiles_of_ones_own_go_first(tmp_path: Path) -> None:
     done = wizard("journeys", "--profiles", str(tmp_path / "profiles"))
     assert done.returncode == 2
     assert "TW-D02" in done.stderr
+    done = wizard("journeys", "--profiles", str(tmp_path / "profles"))
+    assert done.returncode == 2
+    assert "TW-U64" in done.stderr
 
 
 def test_a_server_without_a_readable_plan_is_not_taken_for_a_model(gguf: str) -> None:

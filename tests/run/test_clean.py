@@ -49,6 +49,7 @@ def test_nothing_is_removed_while_a_server_runs(workspace: Workspace, monkeypatc
     with pytest.raises(UsageError) as caught:
         clean.remove(workspace, clean.items(workspace))
     assert caught.value.code == "TW-R05"
+    assert "`triton-wizard down demo`" in caught.value.todo
     assert len(clean.items(workspace)) == 3
 
 

@@ -84,12 +84,17 @@ def test_nothing_running_says_what_to_do(workspace: Workspace) -> None:
     with pytest.raises(ServerError) as caught:
         find.endpoint(workspace)
     assert caught.value.code == "TW-S02"
+    assert "`triton-wizard up demo`" in caught.value.todo
     with pytest.raises(UsageError, match="there is no server demo") as unknown:
         find.endpoint(workspace, "demo")
     assert unknown.value.code == "TW-S09"
     workspace.server("demo").root.mkdir(parents=True)
     with pytest.raises(ServerError, match="demo is not running"):
         find.endpoint(workspace, "demo")
+    workspace.server("demo").root.rename(workspace.servers / "mine")
+    with pytest.raises(ServerError, match="no server is running") as mine:
+        find.endpoint(workspace)
+    assert "`triton-wizard up mine`" in mine.value.todo
 
 
 def test_of_several_running_servers_one_must_be_named(workspace: Workspace, process: subprocess.Popen[bytes]) -> None:

@@ -15,6 +15,7 @@ from tests.tui.values import (
     ANSWER,
     CPU_HOST,
     ELSEWHERE,
+    ENDPOINT,
     FACTS,
     SUGGESTIONS,
     WORKSPACE,  # noqa: F401 - the walks through the screens take it from here
@@ -224,11 +225,9 @@ class FakeJourney:
     def served(self, endpoint: Endpoint) -> ServedModel:
         return ServedModel(endpoint.model, None, self.facts.questions, self.context, 0.0, self.wire)
 
-    def alive(self, endpoint: Endpoint) -> bool:
-        return endpoint in self.again or endpoint.name not in self.dead
-
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
-        for one in self.again:
+        known = (*self.again, *(one for one in (*self.running, ENDPOINT) if name not in self.dead))
+        for one in known:
             if one.name == name:
                 return one
         raise ServerError("TW-S02", f"the server {name} is not running", "Start it.")

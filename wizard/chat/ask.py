@@ -103,7 +103,7 @@ def unreachable(where: str, cause: object) -> ServerError:
     return ServerError(
         "TW-C01",
         tr("no server answers at {where}: {cause}", where=where, cause=plain(str(cause))),
-        tr("See `triton-wizard status`; start it with `triton-wizard up`."),
+        tr("`triton-wizard status` says how to start one of this machine again; of another one check the address."),
     )
 
 
@@ -123,7 +123,7 @@ def lost(where: str, cause: object) -> ServerError:
         tr(
             "the server at {where} went away in the middle of the answer: {cause}", where=where, cause=plain(str(cause))
         ),
-        tr("See `triton-wizard status` and `triton-wizard logs`; then start it again with `triton-wizard up`."),
+        tr("See why with `triton-wizard logs`; `triton-wizard status` says how to start it again."),
     )
 
 

@@ -16,7 +16,8 @@ from typing import NoReturn
 
 from wizard.cli.parser import parser
 from wizard.kernel import language, settings
-from wizard.kernel.errors import CancelledError, HostError, WizardError
+from wizard.kernel.errors import CancelledError, HostError, UsageError, WizardError
+from wizard.kernel.language import tr
 from wizard.kernel.program import pasteable
 from wizard.kernel.reasons import unreadable
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             _tell(error, arguments)
             status = error.exit_code
     except KeyboardInterrupt:
-        print(f"\n{language.tr('stopped')}", file=sys.stderr)
+        print(f"\n{tr('stopped')}", file=sys.stderr)
         status = CancelledError.exit_code
     except BrokenPipeError:  # whoever read our output has gone
         _drop_output()
@@ -53,8 +54,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         _drop_output()
-        what = language.tr("nothing more can be written: {reason}", reason=unreadable(error))
-        full = HostError("TW-U63", what, language.tr("Make room on the disk, or send the output elsewhere."))
+        what = tr("nothing more can be written: {reason}", reason=unreadable(error))
+        full = HostError("TW-U63", what, tr("Make room on the disk, or send the output elsewhere."))
         arguments.json = False  # standard output takes nothing any more
         _tell(full, arguments)
         status = full.exit_code
@@ -68,6 +69,9 @@ def _done(arguments: Namespace) -> int:
     if arguments.profiles:
         from wizard.catalog.profiles import PROFILES_VARIABLE
 
+        if not Path(arguments.profiles).expanduser().is_dir():
+            what = tr("{path} is no folder", path=arguments.profiles)
+            raise UsageError("TW-U64", what, tr("Give the folder with the profiles: --profiles DIR."))
         os.environ[PROFILES_VARIABLE] = arguments.profiles
     from wizard.cli.workshop import attend
 

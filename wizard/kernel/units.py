@@ -9,12 +9,14 @@ MIB = 1024**2
 
 
 def size(count: int | None) -> str:
-    """``count`` bytes for people, in binary units: ``1.5 GiB``; ``unknown`` for None."""
+    """``count`` bytes for people, in binary units: ``1.5 GiB``, ``2.5 KiB``, ``64 KiB``; ``unknown`` for None."""
     if count is None:
         return tr("unknown")
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
+            if unit == "KiB" and value < 10:
+                return f"{round(value, 1):g} {unit}"
             return f"{value:.0f} {unit}" if unit in ("B", "KiB") or value >= 100 else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"

@@ -133,7 +133,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
             raise UsageError(
                 "TW-R05",
                 tr("{names} still running", names=", ".join(alive)),
-                tr("Stop it first: `triton-wizard down`; then clean again."),
+                tr("Stop it first: `triton-wizard down {name}`; then clean again.", name=alive[0]),
             )
         for item in sorted(chosen, key=lambda one: not one.remove):  # a container may still use the files
             if item.remove:

@@ -83,7 +83,7 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
             if name
             else tr("no server is running in {folder}", folder=workspace.root)
         )
-        raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=name or "demo"))
+        raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=next(iter(names), "demo")))
     return found[0]
 
 

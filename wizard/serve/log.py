@@ -57,7 +57,8 @@ def cause(lines: Iterable[str]) -> str | None:
     for pattern in _CAUSES:
         for line in text:
             if match := pattern.search(line):
-                return (match.groupdict().get("cause") or match.group()).strip()
+                said = match.groupdict().get("cause") or match.group()
+                return said.partition(r"\n\nAt:\n")[0].strip()  # where in Python, which Triton writes on the same line
     return None
 
 

@@ -383,7 +383,7 @@ class Flow:
         said, self._kept = (end.conversation, end.kept) if end else (conversation, self._kept)
         if end and end.next == "restart":
             there = await background.call(calls.now)
-            if there is not None and there is not endpoint:
+            if there is not None and there != endpoint:
                 name, at = one_line(there.name), there.http
                 said_so = tr("{name} was started again elsewhere: it answers on {address}.", name=name, address=at)
                 self._app.notify(said_so, markup=False)

@@ -74,8 +74,6 @@ class JourneyPort(Protocol):
 
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102
 
-    def alive(self, endpoint: Endpoint) -> bool: ...  # noqa: D102
-
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint: ...  # noqa: D102
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102

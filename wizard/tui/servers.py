@@ -40,8 +40,6 @@ def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
 
 def now(journey: JourneyPort, workspace: Workspace, known: Endpoint) -> Endpoint | None:
     """The server that was ``known``, as it runs now: it may have been stopped elsewhere, and started again."""
-    if journey.alive(known):
-        return known
     try:
         return journey.endpoint(workspace, known.name)
     except WizardError:
