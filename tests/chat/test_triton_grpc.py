@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import grpc
@@ -10,15 +11,17 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from tests.chat.test_stream import asked, read, without_template
 from tests.ports import reserved
+from wizard.chat import triton_grpc
 from wizard.kernel.errors import ServerError
 from wizard.plan.plan import Ports
 from wizard.serve.endpoint import Endpoint
 
 
 class FakeTriton(service_pb2_grpc.GRPCInferenceServiceServicer):
-    """Refuses every request, and goes on with the same stream for a while, as Triton does to end it."""
+    """Refuses every request, and goes on with the same stream for a while, as Triton does to end it, or for ever."""
 
-    ended = False
+    def __init__(self, *, ends: bool = True) -> None:
+        self.ends, self.ended = ends, False
 
     async def ServerLive(self, request: object, context: object) -> object:
         return service_pb2.ServerLiveResponse(live=True)
@@ -28,6 +31,8 @@ class FakeTriton(service_pb2_grpc.GRPCInferenceServiceServicer):
             yield service_pb2.ModelStreamInferResponse(error_message="the engine has had enough")
         for _ in range(1000):
             yield service_pb2.ModelStreamInferResponse(error_message="and this is the consequence")
+        if not self.ends:
+            await asyncio.Event().wait()
         self.ended = True
 
 
@@ -48,9 +53,9 @@ async def test_a_server_that_was_refused_is_reached_as_soon_as_it_is_back() -> N
     assert ["Connection refused" in one.what for one in said] == [True, True, False]
 
 
-async def test_the_stream_of_a_refused_request_is_read_to_its_end() -> None:
-    """Closed under Triton 2.51.0, it brings down the whole server now and then (server#7368, #8034)."""
-    fake, server = FakeTriton(), grpc.aio.server()
+async def refused(fake: FakeTriton) -> ServerError:
+    """What a chat with ``fake`` is told."""
+    server = grpc.aio.server()
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(fake, server)
     with reserved() as port:
         server.add_insecure_port(f"127.0.0.1:{port}")
@@ -58,6 +63,17 @@ async def test_the_stream_of_a_refused_request_is_read_to_its_end() -> None:
         endpoint = Endpoint("t", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
         with pytest.raises(ServerError, match="the engine has had enough") as caught:
             await read(endpoint, asked("x"), "grpc", without_template("m"))
-        assert caught.value.code == "TW-C04"
-        assert fake.ended
         await server.stop(None)
+    return caught.value
+
+
+async def test_the_stream_of_a_refused_request_is_read_to_its_end() -> None:
+    """Closed under Triton 2.51.0, it brings down the whole server now and then (server#7368, #8034)."""
+    fake = FakeTriton()
+    assert (await refused(fake)).code == "TW-C04"
+    assert fake.ended
+
+
+async def test_a_stream_that_the_server_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton_grpc, "ENDS_S", 0.05)
+    assert (await refused(FakeTriton(ends=False))).code == "TW-C04"

@@ -57,6 +57,7 @@ def test_an_ascii_stream_replaces_what_it_cannot_show() -> None:
         (units.size, 0, "0 B"),
         (units.size, 2048, "2 KiB"),
         (units.size, 2560, "2.5 KiB"),
+        (units.size, -2560, "-2.5 KiB"),
         (units.size, 25_600, "25 KiB"),
         (units.size, 3_670_016, "3.5 MiB"),
         (units.size, 150_754_820_096, "140 GiB"),

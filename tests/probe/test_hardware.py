@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,12 @@ def test_saving_replaces_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "host.json").write_text("old")
     save(CPU_HOST, tmp_path / "host.json")
     assert find(str(tmp_path / "host.json"), tmp_path).cpu == CPU_HOST.cpu
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "null").symlink_to(os.devnull)
+    save(CPU_HOST, tmp_path / "null")
+    assert (tmp_path / "null").is_char_device()
 
 
 def test_saving_where_nothing_can_be_written(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from wizard.advise.ranking import advise as real_advice
 from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.presets import Preset
-from wizard.chat.ask import lost
+from wizard.chat.ask import lost, unreachable
 from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
@@ -223,6 +223,8 @@ class FakeJourney:
         return [*(Status(one.name, "ready", one, "") for one in self.running), *off]
 
     def served(self, endpoint: Endpoint) -> ServedModel:
+        if endpoint.name in self.dead and endpoint not in self.again:
+            raise unreachable(endpoint.http, "refused")
         return ServedModel(endpoint.model, None, self.facts.questions, self.context, 0.0, self.wire)
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:

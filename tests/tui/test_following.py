@@ -9,7 +9,9 @@ import pytest
 
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ENDPOINT, GPU_HOST, SUGGESTIONS, events, plan
-from tests.tui.walking import StillApp, Walk, to_build, to_welcome, wait_for
+from tests.tui.walking import StillApp, Walk, screen, to_build, to_machine, to_welcome, wait_for
+from wizard.advise.calibration import Calibration
+from wizard.kernel.errors import WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.serve.status import Status
 from wizard.tui.screens.welcome import WelcomeScreen
@@ -102,3 +104,36 @@ async def test_what_is_stopped_and_started_elsewhere_is_seen(monkeypatch: pytest
         assert welcome.rows[welcome.query_one(Picker).highlighted or 0].id == chosen, (
             "the cursor stays where it was put"
         )
+
+
+async def test_a_look_that_fails_is_told_once_and_does_not_end_the_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
+    made = FakeJourney(running=(ENDPOINT,))
+    app = StillApp(made)
+    broken, well = WorkspaceError("TW-K03", "it cannot be read", "Mend its rights."), made.calibration
+
+    def fails(_workspace: Workspace) -> Calibration:
+        raise broken
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        welcome = await to_welcome(pilot)
+        await wait_for(pilot, lambda: "Chat with" in text(welcome))
+        monkeypatch.setattr(made, "calibration", fails)
+        await wait_for(pilot, lambda: len(app._notifications) == 1)
+        await ticks(app, pilot, WelcomeScreen.EVERY)
+        assert len(app._notifications) == 1
+        assert "Chat with" in text(welcome), "the last list stays"
+        monkeypatch.setattr(made, "calibration", well)
+        made.running = ()
+        await wait_for(pilot, lambda: "Chat with" not in text(welcome))
+
+
+async def test_what_was_stopped_while_another_screen_was_open_has_the_machine_looked_at_anew() -> None:
+    made = FakeJourney(running=(ENDPOINT,))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        await to_welcome(pilot)
+        await to_machine(pilot)
+        made.running, made.host = (), GPU_HOST
+        await pilot.press("escape")
+        welcome = await screen(pilot, WelcomeScreen)
+        await wait_for(pilot, lambda: welcome.view.host == GPU_HOST)

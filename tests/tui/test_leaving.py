@@ -12,6 +12,7 @@ from textual.widgets import Static
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ENDPOINT, events
 from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_review, to_welcome, wait_for
+from wizard.chat.ask import lost
 from wizard.kernel.errors import CancelledError, ServerError
 from wizard.run.events import Progress
 from wizard.tui.screens.build import BuildScreen
@@ -142,6 +143,17 @@ async def test_a_server_that_was_started_again_elsewhere_with_another_context_sa
         await answered(pilot, chat)
         await wait_for(pilot, lambda: "/ 256" in str(chat.query_one(Prompt).border_subtitle))
         assert chat.view.stats, "what the answer was measured at stays"
+
+
+async def test_a_server_that_moved_in_the_middle_of_an_answer_leaves_the_answers_own_error() -> None:
+    made = FakeJourney(chat_error=lost(ENDPOINT.http, "connection reset"))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        chat = await to_chat(pilot)
+        made.dead, made.again = ("demo",), (ELSEWHERE,)
+        await pilot.press(*"Hi", "enter")
+        await answered(pilot, chat)
+        await wait_for(pilot, lambda: not {"keep", "served"} & {one.group for one in chat.workers})
+        assert chat.view.error is made.chat_error
 
 
 async def test_what_was_said_is_there_still_after_a_restart_that_is_left() -> None:

@@ -103,7 +103,7 @@ def unreachable(where: str, cause: object) -> ServerError:
     return ServerError(
         "TW-C01",
         tr("no server answers at {where}: {cause}", where=where, cause=plain(str(cause))),
-        tr("`triton-wizard status` says how to start one of this machine again; of another one check the address."),
+        tr("If it is of this machine, `triton-wizard status` says how to start it; if not, check the address."),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
@@ -20,6 +22,8 @@ _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
 ]
+ENDS_S = 2.0
+"""A server that says no more ends its stream at once; one that does not is not waited for."""
 
 
 async def stream(
@@ -49,23 +53,21 @@ async def stream(
         except InferenceServerException as refused:
             raise unreachable(address, refused.message()) from refused
         responses = client.stream_infer(_once(request, sent))
-        refusal: Exception | None = None
         try:
-            # A stream that the server is about to end is read to its end: closing it just then brings down the whole
-            # server (2.51.0: 7 of 8,000 refused requests; triton-inference-server/server#7368, #8034).
             async for result, error in responses:
                 if error is not None:
-                    refusal = refusal or server_said(str(error.message()), ask.model)
-                    continue
+                    await _ended(responses)
+                    raise server_said(str(error.message()), ask.model)
                 started = True
                 if piece := _piece(reader, result, address):
                     yield piece
+                if _final(result):
+                    await _ended(responses)
+                    break
                 if reader.cut:
                     break
         except grpc.aio.AioRpcError as error:
-            raise refusal or _broken(address, error, started=started) from error
-        if refusal:
-            raise refusal
+            raise _broken(address, error, started=started) from error
         if piece := reader.end():
             yield piece
     if not reader.over:
@@ -75,6 +77,22 @@ async def stream(
 async def _once(request: dict[str, Any], sent: Callable[[], object]) -> AsyncGenerator[dict[str, Any], None]:
     sent()
     yield request
+
+
+async def _ended(responses: Any) -> None:
+    """Read to its end a stream that the server is about to end, for `ENDS_S` at most.
+
+    Closing it just then brings down the whole server (2.51.0: 7 of 8,000 refused requests;
+    triton-inference-server/server issues 7368, 8034).
+    """
+    import grpc
+
+    async def rest() -> None:
+        async for _ in responses:
+            pass
+
+    with suppress(asyncio.TimeoutError, grpc.aio.AioRpcError):
+        await asyncio.wait_for(rest(), ENDS_S)
 
 
 def _broken(address: str, error: grpc.aio.AioRpcError, *, started: bool) -> ServerError:
@@ -93,6 +111,10 @@ def _input(tensor: Tensor) -> Any:
     values = [value.encode() if isinstance(value, str) else value for value in tensor.values]
     one.set_data_from_numpy(np.array(values, dtype=triton_to_np_dtype(tensor.kind)).reshape(tensor.shape))
     return one
+
+
+def _final(result: Any) -> bool:
+    return bool(result.get_response().parameters["triton_final_response"].bool_param)
 
 
 def _piece(reader: Reader, result: Any, address: str) -> Piece | None:

@@ -11,6 +11,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         what = tr("nothing more can be written: {reason}", reason=unreadable(error))
         full = HostError("TW-U63", what, tr("Make room on the disk, or send the output elsewhere."))
         arguments.json = False  # standard output takes nothing any more
-        _tell(full, arguments)
+        with suppress(OSError):  # nor may standard error
+            _tell(full, arguments)
         status = full.exit_code
     sys.exit(status)
 

@@ -15,7 +15,7 @@ def size(count: int | None) -> str:
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
-            if unit == "KiB" and value < 10:
+            if unit == "KiB" and abs(value) < 10:
                 return f"{round(value, 1):g} {unit}"
             return f"{value:.0f} {unit}" if unit in ("B", "KiB") or value >= 100 else f"{value:.1f} {unit}"
         value /= 1024

@@ -41,16 +41,20 @@ def find(hardware: str | None, workspace: Path) -> Host:
 
 
 def save(host: Host, path: Path) -> None:
-    """Record ``host`` as JSON; the file is replaced whole or not at all.
+    """Record ``host`` as JSON; a file is replaced whole or not at all, a device or pipe is written to.
 
     Raises:
         WorkspaceError: TW-P08 if it cannot be written.
     """
     path = path.expanduser()
+    text = to_json(host, indent=2) + "\n"
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(to_json(host, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+        else:
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()

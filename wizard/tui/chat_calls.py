@@ -48,3 +48,8 @@ class Calls:
     private: bool = False
     kept: Kept | None = None
     clock: Callable[[], float] = time.monotonic
+
+    def renewed(self, known: Endpoint) -> Endpoint | None:
+        """The server if it was started again where ``known`` was, perhaps with other settings."""
+        there = self.now()
+        return there if there is not None and there != known and there.answers_as(known) else None

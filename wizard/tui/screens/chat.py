@@ -303,8 +303,9 @@ class ChatScreen(StageScreen[ChatEnd]):
         await self._save(talk)
         for one in self.query(Conversations):
             one.find()
-        if await background.call(self.calls.now) not in (None, self.endpoint):
-            self._meet()  # it was started again elsewhere, perhaps with other settings
+        if there := await background.call(partial(self.calls.renewed, self.endpoint)):
+            self.endpoint = there
+            self._meet()
 
     async def _save(self, talk: Talk) -> None:
         with told(self.app):
@@ -330,8 +331,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.dismiss(self._end("restart"))
 
     def _end(self, how: Literal["restart", "another"]) -> ChatEnd:
-        kept = None if self.keeping.private else self.keeping.kept
-        return ChatEnd(how, self.talks.first.so_far, kept)
+        return ChatEnd(how, self.talks.first.so_far, None if self.keeping.private else self.keeping.kept)
 
     def action_back(self) -> None:
         """Ask how it goes on; another model is one of the answers."""

@@ -26,7 +26,6 @@ from wizard.tui.widgets.picker import Picker
 if TYPE_CHECKING:
     from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
-    from wizard.serve.endpoint import Endpoint
 
 ON_THE_SPOT = {"settings": "app.settings", "help": "app.help", "quit": "app.quit"}
 """Rows that lead to no other stage, and what they do."""
@@ -124,7 +123,7 @@ class WelcomeScreen(StageScreen[Way]):
             host = self.view.host
             if host is None or changed:
                 host = await background.call(self._probe)
-            self.view = replace(self.view, host=host)
+            self.view = replace(self.view, host=host, error=None)
             if again or changed or self.view.suggestions is None:
                 found = await background.call(partial(self._suggestions, host))
                 self.view = replace(self.view, suggestions=tuple(found))
@@ -134,16 +133,20 @@ class WelcomeScreen(StageScreen[Way]):
     @work(exclusive=True, group="servers")
     async def _find_servers(self) -> None:
         """What runs now, and how far a build is. With a server that has come or gone the free memory is another."""
-        try:
-            while True:
+        told = ""
+        while True:
+            try:
                 found = tuple(await background.call(self._servers))
-                before, self.view = self.view.servers, replace(self.view, servers=found)
-                if before is not None and _running(found) != _running(before):
-                    self._find(changed=True)
-                await asyncio.sleep(self.EVERY)
-        except WizardError as error:
-            self.view = replace(self.view, servers=())
-            self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
+            except WizardError as error:  # it may be over with the next look
+                found = self.view.servers or ()
+                if error.what != told:
+                    self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
+                told = error.what
+            before, ran = self.view.ran, tuple(one.endpoint for one in found if one.endpoint is not None)
+            self.view = replace(self.view, servers=found, ran=ran)
+            if before not in (None, ran):
+                self._find(changed=True)
+            await asyncio.sleep(self.EVERY)
 
     async def on_option_list_option_selected(self) -> None:
         """A click on a row chooses it."""
@@ -181,10 +184,6 @@ class WelcomeScreen(StageScreen[Way]):
         ids = [row.id for row in self.rows]
         wanted = here if (self._touched or picker.moved) and here in ids else right(view)
         picker.show([_content(row) for row in self.rows], ids.index(wanted))
-
-
-def _running(servers: Sequence[Server]) -> list[Endpoint]:
-    return [one.endpoint for one in servers if one.endpoint is not None]
 
 
 def _content(row: Row) -> Content:

@@ -41,6 +41,8 @@ class WelcomeView:
     error: WizardError | None = None
     servers: tuple[Server, ...] | None = None
     """None while they are being looked for."""
+    ran: tuple[Endpoint, ...] | None = None
+    """Those of them that ran when they were last looked for: the machine's free memory was what they left."""
     suggestions: tuple[Suggestion, ...] | None = None
     """None while they are being looked for."""
     lessons: bool = False
