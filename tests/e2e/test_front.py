@@ -322,7 +322,7 @@ def test_a_killed_engine_takes_its_children_along(tmp_path: Path) -> None:
 
 
 def test_what_the_engine_prints_is_in_the_servers_log(served: Served) -> None:
-    assert "loading the weights" in served.triton.logged()
+    served.triton.wait_for_log(lambda text: "loading the weights" in text)
 
 
 def test_an_engine_that_cannot_load_says_why(tmp_path: Path) -> None:

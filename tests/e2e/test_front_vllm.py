@@ -70,8 +70,9 @@ def test_vllm_is_told_everything(served: Served) -> None:
     values |= {"min_p": 0.5, "repetition_penalty": 1.5, "presence_penalty": 0.25, "frequency_penalty": -0.25}
     text = "a" * (CONTEXT - 3)
     served.post("generate", text_input=text, max_tokens=10**6, stream=False, apply_chat_template=False, **values)
-    told = re.findall(r"request \d+: (.*)", served.triton.logged())[-1]
-    for part in ("temperature=0.5", "top_p=0.25", "top_k=3", "seed=7", "stop=['<|im_end|>', 'x']"):
+    log = served.triton.wait_for_log(lambda text: "temperature=0.5" in text)  # it may come after the answer
+    told = re.findall(r"request \d+: (.*temperature=0\.5.*)", log)[-1]
+    for part in ("top_p=0.25", "top_k=3", "seed=7", "stop=['<|im_end|>', 'x']"):
         assert part in told
     assert "min_p=0.5, repetition_penalty=1.5, presence_penalty=0.25, frequency_penalty=-0.25, logprobs=None" in told
     assert "max_tokens=3," in told  # what the context has room for
