@@ -79,6 +79,12 @@ def test_vllm_is_told_everything(served: Served) -> None:
     assert "stop_token_ids=[258]" in told
 
 
+def test_prompts_are_given_as_the_newest_vllm_wants_them(served: Served) -> None:
+    served.post("generate", text_input="a", max_tokens=1, stream=False, temperature=0.75)
+    log = served.triton.wait_for_log(lambda text: "temperature=0.75" in text)
+    assert "deprecated" not in log
+
+
 @pytest.mark.parametrize("alternatives", [0, 2])
 def test_log_probabilities(served: Served, alternatives: int) -> None:
     body = served.post("generate_stream", text_input="a", max_tokens=3, logprobs=alternatives)

@@ -12,6 +12,7 @@ import inspect
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from engine_process import Front, Refused, die, prompt_ids, stop_ids
@@ -30,6 +31,15 @@ def _logprobs(places: Any, alternatives: int) -> list[Any]:
     return found
 
 
+def _tokens_input() -> Callable[[list[int]], Any]:
+    """How this vLLM takes a prompt of tokens: what is not an engine input is deprecated (v1/engine/input_processor.py)."""
+    try:
+        from vllm.inputs import tokens_input
+    except ImportError:  # older releases have no such function
+        return lambda ids: {"prompt_token_ids": ids}
+    return tokens_input
+
+
 class Server:
     """All running requests. Everything here runs in the one event loop, which vLLM's frontend shares."""
 
@@ -44,6 +54,7 @@ class Server:
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
+        self._prompt = _tokens_input()
         self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
         tokenizer = self._engine.get_tokenizer()  # before 0.12 it had to be awaited
         self._tokenizer: Any = await tokenizer if inspect.isawaitable(tokenizer) else tokenizer
@@ -59,8 +70,7 @@ class Server:
         number, tokens = ask["id"], 0
         try:
             ids = prompt_ids(self._tokenizer, ask, self._context)
-            prompt = {"prompt_token_ids": ids}
-            async for output in self._engine.generate(prompt, self._sampling(ask, len(ids)), str(number)):
+            async for output in self._engine.generate(self._prompt(ids), self._sampling(ask, len(ids)), str(number)):
                 (one,) = output.outputs
                 tokens += len(one.token_ids)
                 more = [_logprobs(one.logprobs, ask["logprobs"])] if one.logprobs and "logprobs" in ask else []

@@ -34,6 +34,8 @@ class AsyncLLM:
         assert sampling_params.output_kind is RequestOutputKind.DELTA
         assert isinstance(request_id, str)
         print(f"request {request_id}: {sampling_params}", flush=True)
+        if "type" not in prompt:  # as v1/engine/input_processor.py of 0.31.0
+            print("Passing raw prompts to InputProcessor is deprecated", flush=True)
         try:
             for number in range(sampling_params.max_tokens):
                 await asyncio.sleep(0.002)
