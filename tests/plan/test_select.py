@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.plan import stack_values
+from tests.plan.stack_values import engine, planned
 from tests.values import CHOICE, CPU_HOST, PYTHON
 from wizard.advise.advice import Choice
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Ports
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
@@ -144,14 +145,21 @@ def test_two_stacks_share_the_environment_of_triton() -> None:
     assert one.python != other.python
 
 
-def test_engine_and_server_see_the_chosen_gpus_only() -> None:
-    def visible(devices: tuple[int, ...]) -> str | None:
-        start = native(replace(NATIVE, devices=devices)).start("m", Ports(), "made")
-        return dict(start.env).get("CUDA_VISIBLE_DEVICES")
+@pytest.mark.parametrize("stack", ["vllm", "transformers"])
+@pytest.mark.parametrize(("devices", "seen"), [((2, 3), "2,3"), ((), "")])
+def test_the_engine_sees_the_chosen_gpus_and_triton_none(stack: str, devices: tuple[int, ...], seen: str) -> None:
+    steps = planned(replace(stack_values.VLLM, stack=stack, devices=devices))
+    assert dict(stack_values.start(steps).env)["CUDA_VISIBLE_DEVICES"] == ""  # it would hold a context on every GPU
+    _, _, env = engine(steps)
+    assert env["CUDA_VISIBLE_DEVICES"] == seen
+    assert env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # as NVML counts
 
-    assert visible((2, 3)) == "2,3"
-    assert visible(()) == ""  # the CPU computes, whatever GPUs there are
-    assert "CUDA_VISIBLE_DEVICES" not in dict(native(CHOICE).start("m", Ports(), "made").env)
+
+def test_in_a_container_too_the_engine_has_the_gpus_and_triton_none() -> None:
+    steps = planned(replace(stack_values.IN_IMAGE, stack="transformers"))
+    assert "--env=CUDA_VISIBLE_DEVICES=" in stack_values.start(steps).container.run  # type: ignore[union-attr]
+    _, _, env = engine(steps)
+    assert env["CUDA_VISIBLE_DEVICES"] is None
 
 
 def test_llamacpp_lives_in_tritons_environment() -> None:

@@ -25,6 +25,7 @@ from tests.plan.stack_values import (
     start,
     written,
 )
+from wizard.advise.advice import Choice
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import Quantization, WeightFile
 from wizard.plan.options import Options
@@ -94,6 +95,18 @@ def test_the_arguments_are_asked_of_the_very_vllm_that_serves() -> None:
         given = arguments(steps) if choice is IN_IMAGE else engine(steps)[1]
         *_, last = commands(named(steps, "check"))
         assert last.argv[-1] == str(sorted(given)).replace("'", '"')
+
+
+def test_the_arguments_are_asked_once_of_each_environment() -> None:
+    def noted(choice: Choice) -> tuple[str, tuple[str, ...]]:
+        step = named(planned(choice), "check")
+        return step.fingerprint, step.done.files
+
+    assert noted(VLLM) == noted(replace(VLLM, max_batch_size=9))  # the values do not matter, the names do
+    assert noted(VLLM) != noted(replace(VLLM, tp=2))
+    (note,) = noted(VLLM)[1]
+    assert Path(note).parts[:4] == Path(engine(planned(VLLM))[0][0]).parts[:4]  # it goes away with the environment
+    assert noted(IN_IMAGE) != noted(replace(IN_IMAGE, release="24.09-vllm-python-py3"))
 
 
 @pytest.mark.parametrize(("keys", "status"), [('["model"]', 0), ('["model", "swap_spaces"]', 1)])

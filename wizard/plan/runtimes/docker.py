@@ -59,6 +59,11 @@ class Docker:
         return "python3"
 
     @property
+    def checked(self) -> Path:
+        """See `Runtime.checked`: images are known by their tags."""
+        return self.workspace.environments / self.image.rpartition(":")[2] / "checked"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
         return (tr("Everything runs in containers of {image}.", image=self.image),)

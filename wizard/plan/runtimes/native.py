@@ -35,7 +35,6 @@ class Native:
         environment: Of Triton, and of the engine where both live together.
         interpreter: The Python that environments are made with.
         engine: The engine's own environment, if it has one.
-        devices: Indices of the GPUs that such an engine gets; empty: none.
     """
 
     workspace: Workspace
@@ -43,7 +42,6 @@ class Native:
     environment: Environment
     interpreter: Interpreter
     engine: Environment | None = None
-    devices: tuple[int, ...] = ()
 
     @property
     def triton(self) -> Venv:
@@ -51,11 +49,19 @@ class Native:
         return Venv(self.workspace.environments, self.environment, self.interpreter)
 
     @property
+    def packages(self) -> Venv:
+        """The environment that has the engine's packages."""
+        return Venv(self.workspace.environments, self.engine, self.interpreter) if self.engine else self.triton
+
+    @property
     def python(self) -> str:
         """The interpreter that has the engine's packages."""
-        if self.engine is None:
-            return self.triton.python
-        return Venv(self.workspace.environments, self.engine, self.interpreter).python
+        return self.packages.python
+
+    @property
+    def checked(self) -> Path:
+        """See `Runtime.checked`."""
+        return self.packages.root / "checked"
 
     @property
     def backends(self) -> Path:
@@ -74,7 +80,7 @@ class Native:
         """Make the environments, see `Runtime.prepare`."""
         if self.engine is None:
             return (self._triton_step(),)
-        return (self._triton_step(), engine_step(Venv(self.workspace.environments, self.engine, self.interpreter)))
+        return (self._triton_step(), engine_step(self.packages))
 
     def _triton_step(self) -> Step:
         venv = self.triton
@@ -149,21 +155,11 @@ class Native:
                 ("LD_LIBRARY_PATH", ":".join(libraries)),
                 ("PATH", f"{venv.root / 'bin'}:{SYSTEM_PATH}"),
                 ("PYTHONNOUSERSITE", "1"),
-                *self._gpus(),
                 *env,
                 (MADE_FROM, made),
             ),
             ports=ports,
             model=model,
-        )
-
-    def _gpus(self) -> tuple[tuple[str, str], ...]:
-        """Engine and Triton see the chosen GPUs and no others; CUDA counts them as NVML does if it is told to."""
-        if self.engine is None:
-            return ()
-        return (
-            ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
-            ("CUDA_VISIBLE_DEVICES", ",".join(map(str, self.devices))),
         )
 
 

@@ -15,6 +15,8 @@ from wizard.plan.plan import Command, Ports, Start, Step
 
 EXIT_TIMEOUT_S = 5
 """Seconds that Triton waits for running requests when it is told to stop."""
+NO_GPU = (("CUDA_VISIBLE_DEVICES", ""),)
+"""Of a server in front of an engine process: it computes nothing, but would hold a CUDA context on each GPU it sees."""
 
 
 class Runtime(Protocol):
@@ -33,6 +35,11 @@ class Runtime(Protocol):
     @property
     def python(self) -> str:
         """The interpreter that has the engine's packages, as an argv's first word."""
+        ...
+
+    @property
+    def checked(self) -> Path:
+        """Folder for notes on what was checked of the engine's packages; it goes away with them."""
         ...
 
     @property

@@ -122,4 +122,4 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         raise HostError("TW-L01", problems[0].text, problems[0].remedy)
     if engine and choice.devices:
         check_driver(host, engine)
-    return Native(workspace, server, server_environment, interpreter, engine, choice.devices)
+    return Native(workspace, server, server_environment, interpreter, engine)

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,12 +102,19 @@ def engine_step(venv: Venv) -> Step:
     )
 
 
-def of_its_own(python: str) -> dict[str, str | None]:
-    """What is different for a process of the environment of ``python`` from the server that starts it.
+def of_its_own(python: str, devices: Sequence[int]) -> dict[str, str | None]:
+    """What differs in the environment of an engine process from that of the server that starts it.
 
-    The server's library path and the first folders of its ``PATH`` are meant for the stub. None takes a variable away.
+    The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU (`NO_GPU`).
+    The engine sees ``devices``, counted as NVML counts them. None removes a variable.
     """
-    return {"LD_LIBRARY_PATH": None, "PYTHONPATH": None, "PATH": f"{Path(python).parent}:{SYSTEM_PATH}"}
+    return {
+        "LD_LIBRARY_PATH": None,
+        "PYTHONPATH": None,
+        "PATH": f"{Path(python).parent}:{SYSTEM_PATH}",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)),
+    }
 
 
 def check_driver(host: Host, engine: Environment) -> None:

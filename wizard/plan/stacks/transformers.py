@@ -18,7 +18,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, Step, Write
-from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.runtimes.runtime import NO_GPU, Runtime
 from wizard.plan.runtimes.venv import check_driver, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import checkpoint
@@ -93,6 +93,7 @@ def steps(
         runtime.server.name,
         ports,
         fingerprint([step.fingerprint for step in prepared]),
+        env=NO_GPU,
         reads=(*get.reads, *engine.reads),
     )
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
@@ -176,7 +177,7 @@ def _repository(
 
 def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
     if choice.runtime == "native":  # the runtime has made it
-        return Engine((), runtime.python, {**of_its_own(runtime.python), **OFFLINE})
+        return Engine((), runtime.python, {**of_its_own(runtime.python, choice.devices), **OFFLINE})
     if choice.devices:
         check_driver(host, environment("transformers"))
     return _in_image(choice, runtime)
@@ -213,5 +214,6 @@ def _in_image(choice: Choice, runtime: Runtime) -> Engine:
         estimate=Estimate(10 + env.download_bytes / LINK_BYTES_PER_S, env.download_bytes, env.disk_bytes),
         identity=str(folder),
     )
-    changes: dict[str, str | None] = {"LD_LIBRARY_PATH": None, **dict(path), "LOGNAME": "triton-wizard", **OFFLINE}
+    own = {"LD_LIBRARY_PATH": None, "CUDA_VISIBLE_DEVICES": None}  # the container's GPUs are the choice's
+    changes: dict[str, str | None] = {**own, **dict(path), "LOGNAME": "triton-wizard", **OFFLINE}
     return Engine((step,), runtime.python, changes, (folder,))

@@ -17,8 +17,8 @@ from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Done, Estimate, Ports, Step
-from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.plan import Command, Done, Estimate, Ports, Step, Write
+from wizard.plan.runtimes.runtime import NO_GPU, Runtime
 from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import checkpoint
@@ -78,7 +78,7 @@ def steps(
         runtime.server.name,
         ports,
         fingerprint([step.fingerprint for step in prepared]),
-        env=() if native else (*SETTINGS, *IN_A_CONTAINER),
+        env=NO_GPU if native else (*SETTINGS, *IN_A_CONTAINER),
         reads=(*get.reads, *adapters.reads),
         auto_complete=not native,  # the backend itself says what its inputs and outputs are
     )
@@ -115,7 +115,7 @@ def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _:
     made = front.repository(
         runtime.server.name,
         engine_argv=front.engine_argv("vllm", runtime.python, settings),
-        engine_env={**of_its_own(runtime.python), **dict(SETTINGS), **NATIVELY},
+        engine_env={**of_its_own(runtime.python, choice.devices), **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
     )
@@ -124,6 +124,7 @@ def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _:
 
 def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> Step:
     argv = (runtime.python, "-c", CHECK, json.dumps(sorted(arguments)))
+    checked = str(runtime.checked / f"vllm-arguments-{fingerprint([runtime.python, *sorted(arguments)])}")
     env = SETTINGS if choice.runtime == "native" else (*SETTINGS, *IN_A_CONTAINER)
     return Step(
         id="check",
@@ -138,9 +139,11 @@ def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> St
             # A container sees them, and a plan that is pasted line by line has not made them.
             Command(("mkdir", "-p", str(runtime.workspace.models), str(runtime.server.root))),
             runtime.command("check", argv, env=env, gpus=len(choice.devices)),
+            Write(checked, "\n".join((*sorted(arguments), ""))),
         ),
-        done=Done(),
+        done=Done(files=(checked,)),  # importing vLLM takes a while: once for each environment and set of arguments
         estimate=Estimate(15),
+        identity=checked,
     )
 
 
