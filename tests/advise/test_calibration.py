@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CPU_HOST, GGUF, GIB
-from wizard.advise import calibration
+from wizard.advise import calibration, memory
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
@@ -162,9 +162,10 @@ def test_damage_is_said_and_the_rest_is_used() -> None:
 
 
 def on_gpu(more: int = 0) -> tuple[Choice, Measurement]:
-    """vLLM's log of a model on an H200, as predicted and ``more``; it does not count the CUDA context."""
+    """vLLM's log of a model on an H200, as predicted and ``more``; it does not count CUDA contexts."""
     choice = first(H200, LLAMA, stack="vllm")
-    context, graphs = calibration.ENGINES["vllm"].context, 100 * MIB
+    context = calibration.ENGINES["vllm"].context + memory.triton(choice.stack, choice.runtime)
+    graphs = 100 * MIB
     runtime = choice.memory.overhead_bytes - context - graphs + more
     measured = replace(as_predicted(choice), graphs_bytes=graphs, runtime_bytes=runtime)
     return choice, started(H200, LLAMA, choice, measured)

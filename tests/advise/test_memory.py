@@ -224,6 +224,21 @@ def test_the_overhead_has_links_only_between_gpus_and_graphs_only_where_they_are
     assert memory.overhead(anatomy, setup("trtllm-engine"), 4) == engine.context + engine.buffers
 
 
+@pytest.mark.parametrize(
+    ("stack", "runtime", "held"),
+    [
+        ("vllm", "docker", True),
+        ("trtllm-llmapi", "docker", True),
+        ("vllm", "native", False),  # Triton sees no GPU there
+        ("transformers", "docker", False),
+        ("trtllm-engine", "docker", False),  # it computes in Triton's own process
+    ],
+)
+def test_what_triton_itself_holds_is_counted_where_it_sees_the_gpus(stack: str, runtime: str, held: bool) -> None:
+    assert (memory.triton(stack, runtime) == memory.TRITON) is held
+    assert (memory.triton(stack, runtime) == 0) is not held
+
+
 def test_what_is_left_becomes_cache_in_whole_blocks() -> None:
     facts, anatomy = taken_apart(LLAMA_8B)
     (device,) = devices(HOSTS["1xL4"])

@@ -1,9 +1,11 @@
-"""How much memory a process holds, as the kernel says."""
+"""Whether a process lives and how much memory it holds, as the kernel says."""
 
 from __future__ import annotations
 
 import mmap
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from wizard.kernel import proctable
@@ -39,3 +41,22 @@ def test_a_file_that_is_mapped_to_be_read_does_not(tmp_path: Path) -> None:
 
 def test_a_process_that_is_not_there_holds_nothing_that_is_known() -> None:
     assert proctable.memory(2**22 + 1) is None
+
+
+def test_a_process_lives_as_long_as_one_of_its_threads() -> None:
+    """Its first thread may end before the others; until then it holds its memory, its files and its GPUs."""
+    program = (
+        "import ctypes, sys, threading\n"
+        "threading.Thread(target=sys.stdin.read).start()\n"
+        "print('begun', flush=True)\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:  # type: ignore[call-overload]
+        process.stdout.readline()
+        while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            pass  # the test's own time limit ends it
+        assert proctable.read(process.pid) is not None
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert proctable.read(process.pid) is None

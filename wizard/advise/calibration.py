@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 from wizard.advise.advice import Choice, Memory, Note
 from wizard.advise.devices import devices
-from wizard.advise.memory import ENGINES
+from wizard.advise.memory import ENGINES, triton
 from wizard.catalog.environments import environment
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import table
 from wizard.kernel.units import size
 from wizard.probe.host import Host
 
-FORMULAS = 2
+FORMULAS = 3
 """To be raised when the formulas of `memory` or `cpu` change: what was wrong with the old ones says nothing then."""
 
 
@@ -148,6 +148,7 @@ def _overhead(one: Measurement) -> int | None:
     if found.runtime_bytes is None or (gpu and gpu.graphs and found.graphs_bytes is None):
         return None
     ours = gpu.context + (gpu.links if one.choice.tp * one.choice.pp > 1 else 0) if gpu else 0
+    ours += triton(one.choice.stack, one.choice.runtime)
     return found.runtime_bytes + (found.graphs_bytes or 0) + ours
 
 

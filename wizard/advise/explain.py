@@ -231,6 +231,7 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     links = engine.links if setup.gpus > 1 else 0
     named = (
         (mark("{amount} CUDA context"), engine.context),
+        (mark("{amount} CUDA context of Triton"), memory.triton(setup.stack, choice.runtime)),
         (mark("{amount} libraries"), engine.buffers),
         (mark("{amount} links"), links),
         (mark("{amount} graphs"), captured),

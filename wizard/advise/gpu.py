@@ -181,6 +181,7 @@ def _choice(
         return rules.not_multiplied(device, setup)
     if isinstance(release, Obstacle):
         return release
+    setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)

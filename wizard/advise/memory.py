@@ -54,6 +54,20 @@ ENGINES = {
 NCCL (aiconfigurator-core 0.12, ``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of
 its docs/source/reference/memory.md; KV cache 0.9 of the free by default (``free_gpu_memory_fraction``)."""
 
+TRITON = 518 * MIB
+"""What tritonserver 2.51.0 holds on every GPU that it sees, although another process computes: its CUDA context and its
+pool for tensors (NVML on H200s, driver 580.159.04)."""
+
+
+def triton(stack: str, runtime: str) -> int:
+    """Bytes of each GPU that Triton itself holds beside the engine, see `TRITON`.
+
+    Natively, and with `transformers` in a container, Triton sees no GPU. In NVIDIA's images the engines of `vllm` and
+    `trtllm-llmapi` are started by Triton's own stub, which passes on what Triton sees; an engine of `trtllm-engine`
+    runs in Triton's process, and its context is counted with it.
+    """
+    return TRITON if runtime == "docker" and stack in ("vllm", "trtllm-llmapi") else 0
+
 
 def step_tokens(device: Device) -> int:
     """Tokens that one engine step takes at most (``max_num_batched_tokens``)."""
@@ -193,10 +207,10 @@ def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:
 
 
 def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
-    """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: context, links, graphs (measured)."""
+    """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: contexts, links, graphs (measured)."""
     engine = ENGINES[setup.stack]
     captured = graphs(anatomy, users) if engine.graphs else 0
-    return engine.context + (engine.links if setup.gpus > 1 else 0) + captured
+    return setup.triton_bytes + engine.context + (engine.links if setup.gpus > 1 else 0) + captured
 
 
 def bill(

@@ -16,6 +16,7 @@ class Setup:
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
+        triton_bytes: Of one GPU, what Triton itself holds beside the engine (`memory.triton`).
         correction_bytes: Added to the overhead of one GPU because of what was measured there (`calibration`).
     """
 
@@ -25,6 +26,7 @@ class Setup:
     kv_cache_dtype: str = "auto"
     tp: int = 1
     pp: int = 1
+    triton_bytes: int = 0
     correction_bytes: int = 0
 
     @property

@@ -28,14 +28,18 @@ class Process:
 
 
 def read(pid: int) -> Process | None:
-    """The row of ``pid``, or None if there is no such process or it is a zombie."""
+    """The row of ``pid``, or None if there is no such process or it is a zombie.
+
+    A process whose first thread has ended is shown as a zombie too, but while another of its threads lives it still
+    holds all it had: memory, files, GPUs.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     fields = stat[stat.rindex(")") + 2 :].split()  # the name in parentheses may hold anything
-    state, group, started = fields[0], int(fields[2]), fields[19]
-    return None if state in "ZX" else Process(pid, group, state, started)
+    state, group, threads, started = fields[0], int(fields[2]), int(fields[17]), fields[19]
+    return None if state == "X" or (state == "Z" and threads <= 1) else Process(pid, group, state, started)
 
 
 def alive(process: Process) -> bool:

@@ -1,8 +1,9 @@
-"""Stop a server, wait until its ports are free, and remove what it left in shared memory."""
+"""Stop a server, wait until its ports and its GPU memory are free, and remove what it left in shared memory."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 from wizard.kernel import proctable
@@ -14,6 +15,7 @@ from wizard.kernel.secrets import environment_for
 from wizard.plan.runtimes.native import shm_prefix
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.serve import find
+from wizard.serve.gpu_memory import freed, held
 
 ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
 """Triton finishes running requests on SIGTERM and then exits; it looks once a second."""
@@ -27,12 +29,27 @@ async def stop(server: ServerFolder) -> bool:
     Found by their mark too, so that a server whose note was lost or never written is not forgotten.
 
     Raises:
-        ServerError: TW-S07 if a process outlives SIGKILL.
+        ServerError: TW-S07 if a process outlives SIGKILL, TW-S10 if the driver does not free its GPU memory.
     """
-    groups = {row.group for row in proctable.marked(proctable.SERVER_MARK, str(server.root))}
+    groups = _groups(server)
+    if not groups:
+        return await _stopped(server, groups)
+    with held({row.pid for group in groups for row in proctable.group_members(group)}) as memory:
+        ended = await _stopped(server, groups)
+        await freed(server.name, memory)
+    return ended
+
+
+def _groups(server: ServerFolder) -> list[int]:
+    """The server's process groups; Triton's first, for it ends its engine in order."""
+    marked = {row.group for row in proctable.marked(proctable.SERVER_MARK, str(server.root))}
+    first = [endpoint.pid] if (endpoint := find.running(server)) else []
+    return [*first, *sorted(marked - set(first))]
+
+
+async def _stopped(server: ServerFolder, groups: Sequence[int]) -> bool:
+    """End ``groups`` and remove what a server leaves; True if there were any."""
     noted = find.note(server)
-    if endpoint := find.running(server):
-        groups.add(endpoint.pid)
     for group in groups:
         await stop_group(group, ASK, leader_only=True)
         if not await stop_group(group, FORCE):

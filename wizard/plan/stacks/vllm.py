@@ -33,8 +33,9 @@ SETTINGS = (("HF_HUB_OFFLINE", "1"), ("VLLM_NO_USAGE_STATS", "1"))
 """Everything is there already, and nobody is told what is served (docs.vllm.ai, "Usage Stats Collection")."""
 IN_A_CONTAINER = (("LOGNAME", "triton-wizard"),)
 """The container's user has no name, and PyTorch's compiler asks for one (Python's ``getpass.getuser`` looks here)."""
-NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
-"""That sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready."""
+NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "SPT_NOENV": "1"}
+"""FlashInfer's sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready. vLLM names
+its processes by setproctitle, which else writes over their environment (its README), by which they are found again."""
 
 CHECK = """
 import dataclasses, json, sys

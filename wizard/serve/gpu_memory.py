@@ -1,0 +1,69 @@
+"""Which GPUs a server's processes hold memory on, and waiting until they hold none: NVML's word, not the kernel's.
+
+The driver frees a process's GPU memory while it takes the process down, which lasts longer than the process is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+
+from wizard.kernel.errors import ServerError
+from wizard.kernel.language import tr
+from wizard.kernel.units import size
+from wizard.probe.host import GpuProcess
+from wizard.probe.live import Monitor
+
+SECONDS = 10.0
+"""The driver is given as long to free what a stopped process held."""
+POLL_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Held:
+    """The processes of one server that held GPU memory when it was looked at, and the GPUs that they held it on."""
+
+    monitor: Monitor
+    pids: frozenset[int]
+    gpus: dict[int, list[GpuProcess]] = field(default_factory=dict)
+
+    def look(self) -> bool:
+        """Ask NVML again; True while one of the processes holds GPU memory."""
+        reading = self.monitor.read()
+        mine = ((gpu.index, [one for one in gpu.processes if one.pid in self.pids]) for gpu in reading.gpus)
+        self.gpus = {index: processes for index, processes in mine if processes}
+        return bool(self.gpus)
+
+
+@contextmanager
+def held(pids: Collection[int]) -> Iterator[Held]:
+    """What the processes ``pids`` hold now. In a container NVML counts processes as the host does and finds none."""
+    with closing(Monitor()) as monitor:
+        found = Held(monitor, frozenset(pids))
+        found.look()
+        yield found
+
+
+async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
+    """Wait until the driver has freed what ``found`` held.
+
+    Raises:
+        ServerError: TW-S10 if it has not after ``seconds``.
+    """
+    until = time.monotonic() + seconds
+    while found.gpus and found.look():
+        if time.monotonic() > until:
+            parts = [
+                tr("process {pid} {bytes} on GPU {index}", pid=one.pid, bytes=size(one.used_bytes or 0), index=index)
+                for index, processes in found.gpus.items()
+                for one in processes
+            ]
+            raise ServerError(
+                "TW-S10",
+                tr("{server} is stopped, but the driver still counts: {parts}", server=server, parts=", ".join(parts)),
+                tr("Run `nvidia-smi` in a minute; memory that stays held is freed by a GPU reset or a reboot."),
+            )
+        await asyncio.sleep(POLL_SECONDS)
