@@ -107,6 +107,20 @@ async def bare_vllm(settings: dict[str, Any], loads: list[list[str]], answer: in
     return {"loads": found}
 
 
+def load_vllm(settings: dict[str, Any]) -> None:
+    """Load vLLM as the engine program does, say so, and keep it until the process is killed."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    async def main() -> None:
+        engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
+        print("loaded", flush=True)
+        await asyncio.Event().wait()
+        engine.shutdown()
+
+    asyncio.run(main())
+
+
 def bare_transformers(settings: dict[str, Any], loads: list[list[str]], answer: int) -> dict[str, Any]:
     """The library's own ``generate_batch``."""
     import torch
@@ -138,21 +152,23 @@ def bare_transformers(settings: dict[str, Any], loads: list[list[str]], answer: 
 # What runs in the clients' interpreter
 
 
-async def client(address: str, load: list[str], answer: int, stream: bool, begin: float) -> list[dict[str, Any]]:
+async def client(
+    address: str, load: list[str], answer: int, stream: bool, begin: float, model: str = "demo"
+) -> list[dict[str, Any]]:
     """Ask all at once at the time ``begin`` (``time.monotonic``), over one connection."""
     from tritonclient.grpc.aio import InferenceServerClient
 
     async with InferenceServerClient(address) as server:
         await server.is_server_ready()
         await asyncio.sleep(max(0.0, begin - time.monotonic()))
-        return await asyncio.gather(*(_one(server, prompt, answer, stream) for prompt in load))
+        return await asyncio.gather(*(_one(server, model, prompt, answer, stream) for prompt in load))
 
 
-async def _one(server: Any, prompt: str, answer: int, stream: bool) -> dict[str, Any]:
+async def _one(server: Any, model: str, prompt: str, answer: int, stream: bool) -> dict[str, Any]:
     seen: dict[str, Any] = {"tokens": 0, "responses": 0}
 
     async def once() -> Any:
-        yield {"model_name": "demo", "inputs": inputs(prompt, answer, stream)}
+        yield {"model_name": model, "inputs": inputs(prompt, answer, stream)}
 
     async for result, error in server.stream_infer(once()):
         if error is not None:
@@ -188,6 +204,8 @@ def main(verb: str, argument: dict[str, Any]) -> Any:
     if verb == "make-model":
         make_model(**argument)
         return "made"
+    if verb == "load-vllm":
+        return load_vllm(**argument)
     if verb == "bare-vllm":
         return asyncio.run(bare_vllm(**argument))
     if verb == "bare-transformers":

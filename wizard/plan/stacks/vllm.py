@@ -34,8 +34,9 @@ SETTINGS = (("HF_HUB_OFFLINE", "1"), ("VLLM_NO_USAGE_STATS", "1"))
 IN_A_CONTAINER = (("LOGNAME", "triton-wizard"),)
 """The container's user has no name, and PyTorch's compiler asks for one (Python's ``getpass.getuser`` looks here)."""
 NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "SPT_NOENV": "1"}
-"""FlashInfer's sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready. vLLM names
-its processes by setproctitle, which else writes over their environment (its README), by which they are found again."""
+"""FlashInfer's sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready.
+setproctitle, by which vLLM names its processes, writes over their environment unless this forbids it (its README), and
+by that environment a server's processes are found."""
 
 CHECK = """
 import dataclasses, json, sys

@@ -32,7 +32,7 @@ def _logprobs(places: Any, alternatives: int) -> list[Any]:
 
 
 def _tokens_input() -> Callable[[list[int]], Any]:
-    """How this vLLM takes a prompt of tokens: what is not an engine input is deprecated (v1/engine/input_processor.py)."""
+    """How vLLM takes tokens: a prompt that is no engine input is deprecated (its v1/engine/input_processor.py)."""
     try:
         from vllm.inputs import tokens_input
     except ImportError:  # older releases have no such function

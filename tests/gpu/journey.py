@@ -1,0 +1,433 @@
+"""The whole wizard on a real GPU machine, by its own commands: probe, advise, plan, up, chat, load, down.
+
+    python tests/gpu/journey.py --out OUT --engine-python /opt/venv/bin/python --tp 1
+
+An ordinary script for any machine with NVIDIA GPUs; no hub is asked. The Python that runs it has the wizard installed;
+``--engine-python`` has vLLM, or torch and transformers (a stage that needs what it lacks fails and says so). Where no
+package index answers, ``PIP_FIND_LINKS`` and ``UV_FIND_LINKS`` name a folder with the wheels of
+``profiles/environments/front.txt``. Every stage ends by itself or at ``--limit`` and stops what it started. Pictures,
+logs, plans and ``results.json`` are kept under OUT; the table at the end has what was expected and what was seen, and
+the exit status is 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(CHECKOUT), str(Path(__file__).parent)]
+
+from stack_parts import prompts, summary  # noqa: E402
+
+PARTS = Path(__file__).with_name("stack_parts.py")
+DEMO = CHECKOUT / "profiles" / "models" / "triton-wizard-demo"
+MIB = 1024**2
+STREAMS, CLIENTS, PROMPT, ANSWER = 64, 4, 100, 128
+"""Streams at once, processes that ask for them, tokens of a prompt and of an answer."""
+SLACK_BYTES = 64 * MIB
+"""By how much free memory may differ between two moments at which nothing of ours runs."""
+START_RATIO = 1.15
+"""At most, of the time from a command to Ready over the time that vLLM alone takes."""
+MEMORY_RATIO = 0.03
+"""By how much measured memory may differ from the predicted."""
+STAGES = ("probe", "screens", "vllm", "start", "transformers", "copies")
+MARK = b"TRITON_WIZARD_SERVER="
+
+
+class Journey:
+    """What was asked for, what was found, and what was not as it should be."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.out = Path(given.out).absolute()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.workspace = Path(given.workspace).absolute() if given.workspace else self.out / "workspace"
+        self.model = str(Path(given.model).absolute()) if given.model else str(self.out / f"model-{given.shape}")
+        self.found: dict[str, dict[str, Any]] = {}
+        self.wrong: list[str] = []
+        self.rows: list[tuple[str, str]] = []
+        self.engine = ("--engine-python", given.engine_python) if given.engine_python else ()
+
+    def wizard(self, *words: str, name: str, ok: tuple[int, ...] = (0,)) -> str:
+        """Run one of the wizard's commands to its end and return what it printed."""
+        said, log = self.out / f"{name}.out", self.out / f"{name}.err"
+        command = [sys.executable, "-m", "wizard", *words, "--workspace", str(self.workspace)]
+        with said.open("wb") as output, log.open("wb") as errors:
+            process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=self.out, start_new_session=True)
+            try:
+                status = process.wait(self.given.limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGINT)
+                process.wait(60)
+                raise RuntimeError(f"{' '.join(words)} took more than {self.given.limit} s; {tail(log)}") from None
+        if status not in ok:
+            raise RuntimeError(f"{' '.join(words)} ended with {status}: {tail(said)} {tail(log)}")
+        return said.read_text(errors="replace")
+
+    def json(self, *words: str, name: str) -> Any:
+        return json.loads(self.wizard(*words, "--json", name=name))
+
+    def check(self, what: str, holds: bool, detail: object = "") -> None:
+        """Note one thing that has to be so."""
+        self.rows.append((f"{'ok  ' if holds else 'FAIL'}  {what}", str(detail)))
+        print("  ".join(self.rows[-1]), flush=True)
+        if not holds:
+            self.wrong.append(what)
+
+    def note(self, what: str, value: object) -> None:
+        """Note a figure."""
+        self.rows.append((f"      {what}", str(value)))
+        print("  ".join(self.rows[-1]), flush=True)
+
+    def free(self, name: str) -> dict[int, int]:
+        """Bytes that are free on each GPU now."""
+        return {gpu["index"]: gpu["memory_free_bytes"] for gpu in self.json("probe", name=name)["gpus"]}
+
+    def up(self, name: str, model: str, stack: str, *more: str) -> dict[str, Any]:
+        """The way to a served model; seconds until it was ready, and of every step."""
+        began = time.time()
+        said = self.wizard(
+            *("up", model, "--stack", stack, "--name", name, "--offline", "--yes", "--json"),
+            *self.engine,
+            *more,
+            name=f"{name}-up",
+        )
+        events = [json.loads(line) for line in said.splitlines()]
+        ended = {one["step"]: one for one in events if one["event"] == "StepFinished"}
+        ready = next(one for one in events if one["event"] == "Ready")
+        plan = json.loads((self.workspace / "servers" / name / "plan.json").read_text())
+        return {
+            "seconds": ended["ready"]["at"] - began,
+            "steps": {step: (one["outcome"], round(one["seconds"], 1)) for step, one in ended.items()},
+            "endpoint": ready["endpoint"],
+            "choice": plan["choice"],
+        }
+
+    def down(self, name: str, before: dict[int, int]) -> None:
+        """Stop it; nothing may be left the moment that the command ends."""
+        pids = marked(self.workspace / "servers" / name)
+        began = time.monotonic()
+        self.wizard("down", name, name=f"{name}-down")
+        seconds = time.monotonic() - began
+        left = [pid for pid in pids if Path(f"/proc/{pid}").exists() and state(pid) not in "ZX"]
+        holders = {one["pid"] for gpu in self.json("probe", name=f"{name}-after")["gpus"] for one in gpu["processes"]}
+        now = self.free(f"{name}-free")
+        kept = {index: (bytes_ - now[index]) // MIB for index, bytes_ in before.items()}
+        self.check(f"{name}: down leaves no process", not left, f"{len(pids)} ended in {seconds:.1f} s")
+        self.check(f"{name}: and no GPU memory", not holders & set(pids) and gone(kept), f"MiB kept: {kept}")
+
+    def load(self, endpoint: dict[str, Any], run: int) -> dict[str, float]:
+        """`STREAMS` answers at once from several client processes that begin together."""
+        address = f"{endpoint['host']}:{endpoint['ports']['grpc']}"
+        begin, texts = time.monotonic() + 5.0, prompts(STREAMS, PROMPT, run)
+        command = [sys.executable, str(PARTS), "client"]
+        running = []
+        with (self.out / "clients.log").open("ab") as errors:
+            for share in (texts[n::CLIENTS] for n in range(CLIENTS)):
+                argument = {"address": address, "load": share, "answer": ANSWER, "stream": True, "begin": begin}
+                argument["model"] = endpoint["model"]
+                words = [*command, json.dumps(argument)]
+                running.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors))
+            try:
+                ended = [one.communicate(timeout=self.given.limit)[0] for one in running]
+            finally:
+                for one in running:
+                    one.kill()
+        if any(one.returncode for one in running):
+            raise RuntimeError(f"a client failed: {tail(self.out / 'clients.log')}")
+        return summary(begin, [each for said in ended for each in json.loads(said.splitlines()[-1])])
+
+    # The stages
+
+    def probe(self) -> dict[str, Any]:
+        """What NVML says, as `nvidia-smi` has it, once and while it is watched."""
+        seen = smi("gpu", "index,name,memory.total,pci.bus_id")
+        host = self.json("probe", name="probe")
+        ours = [(str(gpu["index"]), gpu["name"], str(gpu["memory_total_bytes"] // MIB)) for gpu in host["gpus"]]
+        self.check("probe: the GPUs of nvidia-smi", ours == [tuple(row[:3]) for row in seen], f"{len(ours)}: {ours}")
+        pairs = len(seen) * (len(seen) - 1) // 2
+        kinds = sorted({link["kind"] for link in host["gpu_links"]})
+        self.check("probe: a link for each pair", len(host["gpu_links"]) == pairs, f"{pairs} pairs: {kinds}")
+        self.check("probe: no problem", host["gpu_problem"] is None, host["gpu_problem"])
+        words = [sys.executable, "-m", "wizard", "probe", "--watch", "1", "--json"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as watch:
+            readings = [json.loads(watch.stdout.readline()) for _ in range(3)]  # type: ignore[union-attr]
+            watch.send_signal(signal.SIGINT)
+            status = watch.wait(30)
+        known = [all(gpu["memory_used_bytes"] is not None for gpu in one["gpus"]) for one in readings]
+        self.check("probe --watch: readings, then Ctrl-C", all(known) and status == 130, f"exit status {status}")
+        return {"host": host, "reading": readings[-1]}
+
+    def screens(self) -> dict[str, Any]:
+        """The full-screen stages, driven by keys; a picture of each is kept."""
+        before = self.free("screens-before")
+        pictures = asyncio.run(self._screens())
+        self.check("screens: pictures", len(pictures) == 5, ", ".join(pictures))
+        self.down(DEMO.name, before)
+        return {"pictures": pictures}
+
+    async def _screens(self) -> list[str]:
+        from tests.tui.walking import asked, chat_after, screen, to_advice, to_machine, wait_for
+        from wizard.kernel.paths import Workspace
+        from wizard.tui.app import WizardApp
+        from wizard.tui.screens.build import BuildScreen
+        from wizard.tui.screens.review import ReviewScreen
+
+        answers: dict[str, Any] = {"model": str(DEMO), "stack": "transformers"}
+        if self.given.engine_python:
+            answers["engine_python"] = self.given.engine_python
+        app, taken = WizardApp(Workspace(self.workspace), answers=answers, offline=True), []
+        async with app.run_test(size=(110, 36)) as pilot:
+
+            async def picture(name: str) -> None:
+                await pilot.pause()
+                app.save_screenshot(f"screen-{name}.svg", str(self.out))
+                taken.append(name)
+
+            await to_machine(pilot)
+            await picture("machine")
+            await to_advice(pilot)
+            await picture("advice")
+            await pilot.press("enter")
+            review = await screen(pilot, ReviewScreen)
+            await wait_for(pilot, lambda: review.view.plan or review.view.error)
+            await picture("review")
+            await pilot.press("enter")
+            build = await screen(pilot, BuildScreen)
+            chat = await chat_after(pilot, build, seconds=self.given.limit)
+            await picture("build-done")
+            await asked(pilot, "What is Triton?", chat)
+            await picture("chat")
+            said = " ".join(chat.view.said("assistant"))
+            self.check("screens: the demo model answers", "Triton" in said, said[:90])
+            app.exit(0)
+        return taken
+
+    def vllm(self) -> dict[str, Any]:
+        """vLLM with the machine's GPUs: advice, plan, chat, load, memory."""
+        return self._served("vllm", "vllm", "--tp", str(self.given.tp))
+
+    def transformers(self) -> dict[str, Any]:
+        """The same with transformers, on one GPU."""
+        return self._served("transformers", "transformers")
+
+    def _served(self, name: str, stack: str, *split: str) -> dict[str, Any]:
+        wanted = (*split, "--users", str(STREAMS), "--max-len", "1024")
+        asked = (self.model, "--stack", stack, "--offline", *self.engine, *wanted)
+        advice = self.json("advise", *asked, name=f"{name}-advice")
+        self.check(f"{name}: advice", advice["feasible"], advice["choices"][0]["release"])
+        plan = self.json("plan", *asked, "--name", name, name=f"{name}-plan")
+        self.note(f"{name}: plan", " ".join(step["id"] for step in plan["steps"]))
+        before = self.free(f"{name}-before")
+        up = self.up(name, self.model, stack, *wanted)
+        try:
+            self.note(f"{name}: ready after", f"{up['seconds']:.1f} s {up['steps']}")
+            self._memory(name, up, before)
+            words = self.wizard("chat", name, "--max-tokens", "16", "-m", "What is Triton?", name=f"{name}-chat")
+            self.check(f"{name}: a chat has an answer", bool(words.strip()))
+            self.load(up["endpoint"], 1)  # the first one compiles what the engine has not met yet
+            up["load"] = self.load(up["endpoint"], 2)
+            full = up["load"]["tokens"] == STREAMS * ANSWER
+            self.check(f"{name}: {STREAMS} streams at once get all tokens", full, up["load"])
+            speed = up["choice"]["speed"]
+            predicted = speed["throughput_tokens_per_s"] if speed else None
+            self.note(f"{name}: tokens/s predicted, measured", f"{predicted}, {up['load']['tokens_per_s']}")
+            log = Path(up["endpoint"]["log"]).read_text(errors="replace")
+            self.check(f"{name}: the engine takes prompts as they are given", "raw prompts" not in log)
+            shutil.copy(up["endpoint"]["log"], self.out / f"{name}-server.log")
+        finally:
+            self.down(name, before)
+        return up
+
+    def _memory(self, name: str, up: dict[str, Any], before: dict[int, int]) -> None:
+        """What NVML counts on the server's GPUs against the bill, and that Triton's own process holds none of it."""
+        host = self.json("probe", name=f"{name}-serving")
+        predicted = up["choice"]["memory"]["total_bytes"]
+        used = {gpu["index"]: before[gpu["index"]] - gpu["memory_free_bytes"] for gpu in host["gpus"]}
+        mine, others = up["choice"]["devices"], [index for index in used if index not in up["choice"]["devices"]]
+        shown = {index: f"{used[index] / MIB:,.0f}" for index in mine}
+        within = all(abs(used[index] - predicted) <= MEMORY_RATIO * predicted for index in mine)
+        if up["choice"]["stack"] == "vllm":  # the others' engines take what they need when it is needed
+            self.check(
+                f"{name}: memory as predicted", within, f"MiB: {predicted / MIB:,.0f} predicted, {shown} by NVML"
+            )
+        else:
+            self.note(f"{name}: memory in MiB", f"{predicted / MIB:,.0f} predicted, {shown} by NVML before any request")
+        self.check(f"{name}: the other GPUs stay free", all(used[index] < SLACK_BYTES for index in others), others)
+        holders = {one["pid"] for gpu in host["gpus"] for one in gpu["processes"]}
+        self.check(f"{name}: Triton itself holds no GPU memory", up["endpoint"]["pid"] not in holders, holders)
+        up["nvml_bytes"] = used
+
+    def start(self) -> dict[str, Any]:
+        """From a command to Ready, against vLLM alone with the same arguments; both warm."""
+        wanted = ("--tp", str(self.given.tp), "--users", str(STREAMS), "--max-len", "1024")
+        before = self.free("start-before")
+        seconds: dict[str, list[float]] = {"wizard": [], "bare": []}
+        for _ in range(self.given.starts):
+            up = self.up("start", self.model, "vllm", *wanted)
+            argv, env = engine_of(self.workspace / "servers" / "start", "start")
+            seconds["wizard"].append(up["seconds"])
+            self.note("start: steps", up["steps"])
+            self.down("start", before)
+            seconds["bare"].append(self.bare(argv, env))
+        ratio = min(seconds["wizard"]) / min(seconds["bare"])
+        self.check(f"start: at most {START_RATIO} of bare vLLM", ratio <= START_RATIO, f"{ratio:.3f}: {seconds}")
+        return seconds
+
+    def bare(self, argv: list[str], env: dict[str, str | None]) -> float:
+        """Seconds until vLLM alone is loaded, with the interpreter, arguments and environment of a server."""
+        environment = {name: value for name, value in {**os.environ, **env}.items() if value is not None}
+        log = self.out / "bare.log"
+        began = time.monotonic()
+        with log.open("ab") as errors:
+            words = [argv[0], str(PARTS), "load-vllm", json.dumps({"settings": json.loads(argv[-1])})]
+            process = subprocess.Popen(
+                words, stdout=subprocess.PIPE, stderr=errors, env=environment, start_new_session=True, text=True
+            )
+            try:
+                line = next((line for line in process.stdout or () if line.strip() == "loaded"), None)
+                seconds = time.monotonic() - began
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if line is None:
+            raise RuntimeError(f"vLLM alone does not load: {tail(log)}")
+        self.settled()
+        return seconds
+
+    def settled(self) -> None:
+        """Wait until no process that was killed is on a GPU any more."""
+        until = time.monotonic() + 30
+        while smi("compute-apps", "pid") and time.monotonic() < until:
+            pass
+
+    def copies(self) -> dict[str, Any]:
+        """Two servers of one model, each on a GPU of its own."""
+        before = self.free("copies-before")
+        wanted = ("--tp", "1", "--users", str(STREAMS), "--max-len", "1024")
+        found: dict[str, Any] = {}
+        try:
+            for name in ("one", "two"):
+                found[name] = self.up(name, self.model, "vllm", *wanted)
+                self.note(f"copies: {name}", f"GPUs {found[name]['choice']['devices']}, {found[name]['seconds']:.1f} s")
+            used = [set(one["choice"]["devices"]) for one in found.values()]
+            self.check("copies: each has a GPU of its own", not used[0] & used[1], used)
+            for one in found.values():
+                one["load"] = self.load(one["endpoint"], 3)
+                self.check("copies: all tokens", one["load"]["tokens"] == STREAMS * ANSWER, one["load"])
+        finally:
+            for name in reversed(tuple(found)):
+                self.wizard("down", name, name=f"{name}-down")
+        now = self.free("copies-after")
+        kept = {index: (bytes_ - now[index]) // MIB for index, bytes_ in before.items()}
+        self.check("copies: no GPU memory is left", gone(kept), f"MiB kept: {kept}")
+        return found
+
+
+def gone(kept: dict[int, int]) -> bool:
+    return all(abs(each) * MIB <= SLACK_BYTES for each in kept.values())
+
+
+def smi(query: str, what: str) -> list[list[str]]:
+    """Rows of ``nvidia-smi``."""
+    words = ["nvidia-smi", f"--query-{query}={what}", "--format=csv,noheader,nounits"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
+
+
+def state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
+def marked(server: Path) -> list[int]:
+    """The processes of a server, by what it says in their environment."""
+    mark, found = MARK + os.fsencode(server), []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
+def engine_of(server: Path, model: str) -> tuple[list[str], dict[str, str | None]]:
+    """The engine's command and what differs in its environment, from the repository that was written."""
+    from google.protobuf import text_format
+    from tritonclient.grpc import model_config_pb2
+
+    text = (server / "repository" / model / "config.pbtxt").read_text()
+    config = text_format.Parse(text, model_config_pb2.ModelConfig())
+    argv, env = (json.loads(config.parameters[name].string_value) for name in ("engine_argv", "engine_env"))
+    return argv, env
+
+
+def tail(log: Path, size: int = 2000) -> str:
+    return log.read_text(errors="replace")[-size:] if log.exists() else ""
+
+
+@contextlib.contextmanager
+def kept(journey: Journey) -> Iterator[None]:
+    """However it ends: what was found is on the disk, and no server of ours runs."""
+    try:
+        yield
+    finally:
+        for folder in sorted(journey.workspace.glob("servers/*")):
+            if marked(folder):
+                journey.check(f"nothing runs at the end: {folder.name}", False)
+                with contextlib.suppress(RuntimeError):
+                    journey.wizard("down", folder.name, name="end")
+        (journey.out / "results.json").write_text(json.dumps(journey.found, indent=1, default=str))
+        (journey.out / "table.txt").write_text("\n".join(f"{what:<64} {detail}" for what, detail in journey.rows))
+
+
+def main(given: argparse.Namespace) -> int:
+    journey = Journey(given)
+    if not Path(journey.model, "config.json").exists():
+        made = {"folder": journey.model, "shape": given.shape}
+        words = [given.engine_python or sys.executable, str(PARTS), "make-model", json.dumps(made)]
+        subprocess.run(words, check=True, timeout=given.limit)
+    with kept(journey):
+        for stage in given.stages:
+            print(f"== {stage}", flush=True)
+            run: Callable[[], dict[str, Any]] = getattr(journey, stage)
+            try:
+                journey.found[stage] = run()
+            except Exception as error:
+                traceback.print_exc()
+                journey.check(f"{stage}: {type(error).__name__}", False, str(error)[:1500])
+    print(f"\n{len(journey.wrong)} of {sum(row[0][:1] != ' ' for row in journey.rows)} checks failed")
+    return bool(journey.wrong)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True, help="where everything is kept")
+    parser.add_argument("--workspace", help="the wizard's workspace (OUT/workspace)")
+    parser.add_argument("--engine-python", help="an interpreter that has the engines; without it the wizard makes one")
+    parser.add_argument("--model", help="a folder with a model instead of one with random weights")
+    parser.add_argument("--shape", default="llama-8b", help="of the random weights, see stack_parts.py")
+    parser.add_argument("--tp", type=int, default=1, help="GPUs of the stages vllm and start")
+    parser.add_argument("--starts", type=int, default=1, help="pairs of starts that are timed")
+    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=STAGES, metavar="STAGE")
+    parser.add_argument("--limit", type=float, default=420, help="seconds that a command may take")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main(arguments()))
