@@ -120,25 +120,26 @@ def answers(data: dict[str, Any]) -> Iterator[str]:
 
 def of_device(device: str, gpu: dict[str, Any]) -> Iterator[str]:
     for name, reading in gpu.items():
-        function = f"nvmlDeviceGet{name}{VERSIONS.get(name, '')} {device}"
+        call = f"nvmlDeviceGet{FUNCTIONS.get(name, name)} {device}"
         if name in NOT_CALLS:
             continue
-        if name == "NvLink":
-            links = enumerate(reading)
-            for link, each in links:
-                for what, said in each.items():
-                    yield line(f"nvmlDeviceGetNvLink{what}{VERSIONS.get(what, '')} {device} {link}", said)
-            yield line(f"nvmlDeviceGetNvLinkState {device} {len(reading)}", error(2))  # NVML_ERROR_INVALID_ARGUMENT
-        elif name in ("MaxClockInfo", "Fields") and "code" not in reading:
-            if name == "Fields":
-                yield line(f"nvmlDeviceGetFieldValues {device}", "")
-                function = f"nvmlDeviceGetFieldValues {device}"
-            for kind, said in reading.items():
-                yield line(f"{function} {kind}", said if name == "MaxClockInfo" else said_of_field(said))
+        if isinstance(reading, dict) and "code" in reading:
+            yield line(call + ARGUMENTS.get(name, ""), reading)
+        elif name == "NvLink":
+            for link, told in enumerate([*reading, {"State": error(INVALID_ARGUMENT)}]):
+                for what, said in told.items():
+                    yield line(f"nvmlDeviceGetNvLink{FUNCTIONS.get(what, what)} {device} {link}", said)
         elif name == "Fields":
-            yield line(f"nvmlDeviceGetFieldValues {device}", reading)
+            yield line(call, "")
+            for field, counter in reading.items():
+                yield line(f"{call} {field}", f"{UNSIGNED_LONG_LONG} {counter}")
+        elif name == "MaxClockInfo":
+            for kind, clock in reading.items():
+                yield line(f"{call} {kind}", clock)
+        elif name == "MemoryInfo_v2":
+            yield line(call, [reading.get(part, 0) for part in ("total", "reserved", "free", "used")])
         else:
-            yield line(function + ARGUMENTS.get(name, ""), reading)
+            yield line(call + ARGUMENTS.get(name, ""), reading)
 
 
 def line(call: str, reading: Any) -> str:
@@ -150,26 +151,28 @@ def line(call: str, reading: Any) -> str:
 def value(reading: Any) -> str:
     if isinstance(reading, dict):
         if "busId" in reading:
-            return pci(**reading)
-        order = ("total", "reserved", "free", "used") if "reserved" in reading else tuple(reading)
-        return " ".join(str(reading[name]) for name in order)
+            return pci(reading)
+        return " ".join(map(str, reading.values()))
     if isinstance(reading, list) and all(isinstance(each, dict) for each in reading):
-        listed = (f"{each['pid']}:{NOT_AVAILABLE if each['usedGpuMemory'] is None else each['usedGpuMemory']}" for each in reading)
+        listed = (
+            f"{each['pid']}:{NOT_AVAILABLE if each['usedGpuMemory'] is None else each['usedGpuMemory']}"
+            for each in reading
+        )
         return " ".join((str(len(reading)), *listed))
     return " ".join(map(str, reading)) if isinstance(reading, list) else str(reading)
 
 
-def pci(busId: str, busIdLegacy: str | None = None, numbers: bool = True) -> str:
-    """The structure as NVML fills it: the legacy address has a domain of four digits."""
-    domain, bus, device = re.split("[:.]", busId)[:3] if busId else ("0", "0", "0")
-    legacy = f"{int(domain, 16):04X}:{bus}:{device}.0" if busIdLegacy is None else busIdLegacy
-    return f"{busId or '-'} {legacy or '-'} {domain} {bus} {device}"
+def pci(reading: dict[str, str]) -> str:
+    """nvmlPciInfo_t as NVML fills it (the legacy address has a domain of four digits), or ``only`` a part of it."""
+    bus_id, only = reading["busId"], reading.get("only")
+    domain, bus, device = ("0", "0", "0") if only == "text" else re.split("[:.]", bus_id)[:3]
+    legacy = reading.get("busIdLegacy") or f"{int(domain, 16):04X}:{bus}:{device}.0"
+    numbers = ("0", "0", "0") if only == "legacy" else (domain, bus, device)
+    return " ".join(("-" if only in ("legacy", "numbers") else bus_id, "-" if only == "numbers" else legacy, *numbers))
 
 
-def said_of_field(said: Any) -> Any:
-    return f"{UNSIGNED_LONG_LONG} {said}" if isinstance(said, int) else said
-
-
+INVALID_ARGUMENT = 2
+"""NVML_ERROR_INVALID_ARGUMENT, of a link beyond the last."""
 UNSIGNED_LONG_LONG = 3
 """nvmlValueType_t."""
 NOT_AVAILABLE = (1 << 64) - 1
@@ -179,10 +182,13 @@ SYSTEM = {
     "driver": ("nvmlSystemGetDriverVersion",),
     "cuda_driver": ("nvmlSystemGetCudaDriverVersion", "nvmlSystemGetCudaDriverVersion_v2"),
 }
-VERSIONS = {
-    **{"PciInfo": "_v3", "RemotePciInfo": "_v2"},
-    **dict.fromkeys(("ComputeRunningProcesses", "GraphicsRunningProcesses"), "_v3"),
+FUNCTIONS = {
+    "ComputeRunningProcesses": "ComputeRunningProcesses_v3",
+    "GraphicsRunningProcesses": "GraphicsRunningProcesses_v3",
+    "Fields": "FieldValues",
+    "PciInfo": "PciInfo_v3",
+    "RemotePciInfo": "RemotePciInfo_v2",
 }
-"""Reading → the version of the function that the binding calls for it."""
+"""Reading → the function that the binding calls for it, where that has another name."""
 ARGUMENTS = {"Temperature": " 0", "ClockInfo": " 1"}
 """Reading → what the wizard asks it of: the GPU's own sensor, the clock of its multiprocessors."""

@@ -19,6 +19,18 @@
 
 static char answers[4 << 20], value[1 << 16];
 
+/* For a minute; "hang PATH" says so first in a named pipe. */
+static void hang(char *path)
+{
+    path[strcspn(path, "\n")] = 0;
+    FILE *file = *path == ' ' ? fopen(path + 1, "w") : NULL;
+    if (file != NULL) {
+        fputs("hanging", file);
+        fclose(file);
+    }
+    sleep(60);
+}
+
 /* The value of the answer to this call is in `value`. */
 static nvmlReturn_t ask(const char *format, ...)
 {
@@ -38,7 +50,7 @@ static nvmlReturn_t ask(const char *format, ...)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
     found += strlen(key);
     if (strncmp(found, "hang", 4) == 0)
-        sleep(60);
+        hang(found + 4);
     if (strncmp(found, "crash", 5) == 0)
         abort();
     nvmlReturn_t code = (nvmlReturn_t)strtol(found, &found, 10);
