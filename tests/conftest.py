@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.probe.fake_driver import FakeDriver
 from wizard.kernel import language
 
 KEEP = {
@@ -62,3 +63,9 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     cwd.mkdir()
     monkeypatch.chdir(cwd)
     return home
+
+
+@pytest.fixture
+def driver(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    """A place for an NVIDIA driver; there is none before the test says what it says."""
+    return FakeDriver(tmp_path_factory.mktemp("driver"), monkeypatch)

@@ -11,7 +11,7 @@ import pytest
 
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine, sliced
-from tests.probe.fake_nvml import HOSTS
+from tests.probe.fake_driver import HOSTS
 from wizard.advise import calibration, compatibility, explain, providers, refusals, report, rules
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
@@ -32,7 +32,7 @@ from wizard.model import checked, gguf, hub_errors, local, refs, safetensors, so
 from wizard.model import report as model_report
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.refs import HubRef
-from wizard.probe import engines, hardware, interpreters, nvml, ports, shorthand
+from wizard.probe import engines, hardware, interpreters, nvml_library, ports, shorthand
 from wizard.probe import report as probe_report
 from wizard.probe.ask import Asked
 from wizard.probe.host import ContainerEngine, Host
@@ -301,16 +301,19 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M15": lambda _: _raise(hub_errors.offline_error(REF)),
     "TW-M16": lambda _: _raise(hub_errors.translated(_of_hub("EntryNotFoundError"), REF)),
     "TW-M17": lambda _: _raise(checked.unreadable(Path("nowhere"), NETWORK)),
-    "TW-P01": lambda _: _raise(nvml._unusable(SimpleNamespace(value=12))),
-    "TW-P02": lambda _: _raise(nvml._unusable(SimpleNamespace(value=9))),
-    "TW-P03": lambda _: _raise(nvml._unusable(SimpleNamespace(value=18))),
-    "TW-P04": lambda _: _raise(nvml._unusable(SimpleNamespace(value=1))),
+    "TW-P01": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, tmp)),
+    "TW-P02": lambda _: _raise(nvml_library.unusable(9, "")),
+    "TW-P03": lambda _: _raise(nvml_library.unusable(18, "")),
+    "TW-P04": lambda _: _raise(nvml_library.unusable(1, "refused")),
     "TW-P05": lambda _: shorthand.host("A6001"),
     "TW-P06": lambda _: hardware.find("./nowhere.json", Path()),
     "TW-P08": lambda tmp: hardware.save(machine("cpu"), tmp / "nowhere" / "nowhere"),
     "TW-P09": lambda _: ports.choose(65536, "nowhere", set()),
     "TW-P10": lambda _: shorthand.host("99xA6000"),
+    "TW-P11": lambda _: _raise(nvml_library.failed("refused", crashed=False)),
+    "TW-P12": lambda _: _raise(nvml_library.failed("refused", crashed=True)),
 }
+NO_LIBRARY = "libnvidia-ml.so.1: No such file"
 SYSTEM = "nowhere namespace value refused No such file or directory Is a directory Errno HubRef repo"
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.probe.fake_nvml import HOSTS, FakeNvml, readings
+from tests.probe.fake_driver import HOSTS, FakeDriver, readings
 from tests.values import CPU_HOST
 from wizard.kernel.errors import UsageError, WizardError, WorkspaceError
 from wizard.kernel.values import from_json, to_data, to_json
@@ -33,9 +33,10 @@ devices = st.builds(
 hosts = st.builds(Host, gpus=st.lists(devices, max_size=3).map(tuple))
 
 
-def h200s(count: int) -> Host:
+def h200s(driver: FakeDriver, count: int) -> Host:
     """The recorded machine with that many H200, as its NVML says."""
-    part = gpus.find((1 << 40, 1 << 40), FakeNvml(readings(f"nvml-h200-x{count}")))
+    driver.says(readings(f"nvml-h200-x{count}"))
+    part = gpus.find((1 << 40, 1 << 40))
     return replace(
         CPU_HOST,
         gpus=part.gpus,
@@ -61,8 +62,8 @@ def test_recordings_of_real_machines_are_read(name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 8])
-def test_a_saved_host_is_found_again(tmp_path: Path, count: int) -> None:
-    host = h200s(count)
+def test_a_saved_host_is_found_again(tmp_path: Path, driver: FakeDriver, count: int) -> None:
+    host = h200s(driver, count)
     save(host, tmp_path / "host.json")
     assert find(str(tmp_path / "host.json"), tmp_path) == replace(host, source="host.json")
     assert [path.name for path in tmp_path.iterdir()] == ["host.json"]  # nothing half-written stays
@@ -182,7 +183,7 @@ def test_a_value_that_no_machine_has_is_named(tmp_path: Path, path: tuple[Any, .
 
 def recorded(folder: Path, path: tuple[Any, ...], value: Any) -> str:
     """A recording of eight H200 in which one value was changed."""
-    data = to_data(h200s(8))
+    data = to_data(find(str(HOSTS / "host-h200-x8.json"), folder))
     place = data
     for key in path[:-1]:
         place = place[key]

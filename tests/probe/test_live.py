@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,16 @@ from typing import Any
 import pynvml
 import pytest
 
-from tests.probe.fake_nvml import FakeNvml, error, readings
+from tests.probe.fake_driver import HANG, FakeDriver, error, readings
 from tests.probe.test_processor import tree, v2
+from wizard.probe import nvml
 from wizard.probe.gpus import find
 from wizard.probe.host import GpuProcess
 from wizard.probe.live import GpuReading, MigReading, Monitor, Traffic, refreshed
 from wizard.probe.shorthand import host
 
 GIB = 1024**3
+One = Callable[[dict[str, Any]], GpuReading]
 NOT_SUPPORTED = error(pynvml.NVML_ERROR_NOT_SUPPORTED)
 LOST = error(pynvml.NVML_ERROR_GPU_IS_LOST)
 
@@ -48,13 +52,32 @@ class Clock:
         return self.now
 
 
-def one(data: dict[str, Any], root: Path) -> GpuReading:
-    (found,) = Monitor(FakeNvml(data), root).read().gpus
-    return found
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
-def test_a_gpu_at_work(tmp_path: Path) -> None:
-    found = one(active(), tmp_path)
+@pytest.fixture
+def monitor(tmp_path: Path, clock: Clock) -> Iterator[Monitor]:
+    """Of a machine whose ``/proc`` and ``/sys`` a test makes in ``tmp_path``."""
+    with contextlib.closing(Monitor(tmp_path, clock)) as made:
+        yield made
+
+
+@pytest.fixture
+def one(driver: FakeDriver, monitor: Monitor) -> One:
+    """The reading of a GPU whose NVML answers like this."""
+
+    def read(data: dict[str, Any]) -> GpuReading:
+        driver.says(data)
+        (found,) = monitor.read().gpus
+        return found
+
+    return read
+
+
+def test_a_gpu_at_work(one: One) -> None:
+    found = one(active())
     assert found == GpuReading(
         index=0,
         name="NVIDIA H200",
@@ -71,17 +94,18 @@ def test_a_gpu_at_work(tmp_path: Path) -> None:
     )
 
 
-def test_traffic_is_what_the_counters_grew_by(tmp_path: Path) -> None:
-    library, clock = FakeNvml(active()), Clock()
-    monitor = Monitor(library, tmp_path, clock)
+def test_traffic_is_what_the_counters_grew_by(driver: FakeDriver, monitor: Monitor, clock: Clock) -> None:
+    driver.says(active())
     monitor.read()
     clock.now += 2
-    library.data["gpus"][0]["Fields"] = {"138": 4096, "139": 2048, "197": 600, "198": 200}
+    driver.data["gpus"][0]["Fields"] = {"138": 4096, "139": 2048, "197": 600, "198": 200}
+    driver.changed()
     (found,) = monitor.read().gpus
     assert found.nvlink == Traffic(2 * 1024**2, 1024**2)
     assert found.pcie == Traffic(300.0, 100.0)
     clock.now += 2
-    library.data["gpus"][0]["Fields"]["197"] = 5  # it began anew
+    driver.data["gpus"][0]["Fields"]["197"] = 5  # it began anew
+    driver.changed()
     (found,) = monitor.read().gpus
     assert found.pcie is None
     assert "two readings" in found.unknown["pcie"]
@@ -100,15 +124,14 @@ def test_traffic_is_what_the_counters_grew_by(tmp_path: Path) -> None:
         ("Fields", "pcie", "pcie"),
     ],
 )
-def test_what_nvml_does_not_say_is_none_with_the_reason(reading: str, field: str, name: str, tmp_path: Path) -> None:
-    found = one(active(**{reading: NOT_SUPPORTED}), tmp_path)
+def test_what_nvml_does_not_say_is_none_with_the_reason(reading: str, field: str, name: str, one: One) -> None:
+    found = one(active(**{reading: NOT_SUPPORTED}))
     assert getattr(found, field) is None
     assert "Not Supported" in found.unknown[name]
 
 
-def test_a_counter_that_this_gpu_has_not_leaves_the_other(tmp_path: Path) -> None:
-    library, clock = FakeNvml(active(Fields={"197": 0, "198": 0})), Clock()
-    monitor = Monitor(library, tmp_path, clock)
+def test_a_counter_that_this_gpu_has_not_leaves_the_other(driver: FakeDriver, monitor: Monitor, clock: Clock) -> None:
+    driver.says(active(Fields={"197": 0, "198": 0}))
     monitor.read()
     clock.now += 1
     (found,) = monitor.read().gpus
@@ -117,32 +140,31 @@ def test_a_counter_that_this_gpu_has_not_leaves_the_other(tmp_path: Path) -> Non
     assert found.pcie == Traffic(0.0, 0.0)
 
 
-def test_processes_whose_memory_and_name_are_hidden(tmp_path: Path) -> None:
+def test_processes_whose_memory_and_name_are_hidden(one: One) -> None:
     data = active(ComputeRunningProcesses=[{"pid": 7, "usedGpuMemory": None}])
-    assert one(data, tmp_path).processes == (GpuProcess(7, None, None),)
+    assert one(data).processes == (GpuProcess(7, None, None),)
 
 
-def test_the_slices_of_a_gpu(tmp_path: Path) -> None:
+def test_the_slices_of_a_gpu(one: One) -> None:
     part = {"Name": "NVIDIA H200 MIG 1g.18gb", "MemoryInfo_v2": {"total": 18 * GIB, "free": GIB, "used": 17 * GIB}}
     slots = [part, {"ok": error(pynvml.NVML_ERROR_NOT_FOUND)}]
-    found = one(active(MigMode=[1, 1], MaxMigDeviceCount=2, Slots=slots, UtilizationRates=NOT_SUPPORTED), tmp_path)
+    found = one(active(MigMode=[1, 1], MaxMigDeviceCount=2, Slots=slots, UtilizationRates=NOT_SUPPORTED))
     assert found.mig_slices == (MigReading("1g.18gb", 18 * GIB, 17 * GIB),)
     assert found.utilisation is None
 
 
-def test_a_gpu_without_memory_of_its_own_shares_the_hosts(tmp_path: Path) -> None:
+def test_a_gpu_without_memory_of_its_own_shares_the_hosts(tmp_path: Path, one: One) -> None:
     tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
-    found = one(active(MemoryInfo=NOT_SUPPORTED, MemoryInfo_v2=NOT_SUPPORTED), tmp_path)
+    found = one(active(MemoryInfo=NOT_SUPPORTED, MemoryInfo_v2=NOT_SUPPORTED))
     assert found.memory_is_shared_with_host
     assert (found.memory_total_bytes, found.memory_used_bytes) == (GIB, 3 * GIB // 4)
 
 
-def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(tmp_path: Path) -> None:
-    data = readings("nvml-h200-x8")
-    library = FakeNvml(data)
-    monitor = Monitor(library, tmp_path)
+def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(driver: FakeDriver, monitor: Monitor) -> None:
+    driver.says(readings("nvml-h200-x8"))
     assert all(each.memory_used_bytes is not None for each in monitor.read().gpus)
-    library.data["gpus"][3] = dict.fromkeys((*library.data["gpus"][3], "UtilizationRates"), LOST)
+    driver.data["gpus"][3] = dict.fromkeys((*driver.data["gpus"][3], "UtilizationRates"), LOST)
+    driver.changed()
     found = monitor.read().gpus
     assert found[3].memory_total_bytes is None
     assert "GPU is lost" in found[3].unknown["memory"]
@@ -150,70 +172,89 @@ def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(tmp_path: Pat
     assert found[4].memory_used_bytes is not None
 
 
-def test_a_gpu_that_may_not_be_touched(tmp_path: Path) -> None:
-    found = one(active(Handle=error(pynvml.NVML_ERROR_NO_PERMISSION)), tmp_path)
+def test_a_gpu_that_may_not_be_touched(one: One) -> None:
+    found = one(active(Handle=error(pynvml.NVML_ERROR_NO_PERMISSION)))
     assert "Insufficient Permissions" in found.unknown["memory"]
 
 
-def test_nvml_is_opened_once_and_closed_once(tmp_path: Path) -> None:
-    library = FakeNvml(active())
-    monitor = Monitor(library, tmp_path)
+def test_nvml_is_opened_once_and_closed_with_its_process(driver: FakeDriver, monitor: Monitor) -> None:
+    driver.says(active())
     monitor.read()
     monitor.read()
-    assert library.open == 1
+    (process,) = driver.starts
     monitor.close()
     monitor.close()
-    assert library.open == 0
+    assert not alive(process)
 
 
-def test_closing_does_not_wait_for_a_reading_that_hangs_which_closes_when_it_is_done(tmp_path: Path) -> None:
-    asked, go_on = threading.Event(), threading.Event()
+def alive(process: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return True
+    return False
 
-    class FakeSlowNvml(FakeNvml):
-        def nvmlDeviceGetPowerUsage(self, handle: int) -> int:
-            asked.set()
-            assert go_on.wait(60)
-            return 1
 
-    library = FakeSlowNvml(active())
-    monitor = Monitor(library, tmp_path)
+def test_closing_does_not_wait_for_a_reading_that_hangs_but_ends_it(driver: FakeDriver, monitor: Monitor) -> None:
+    driver.says(active())
+    monitor.read()
+    driver.data["gpus"][0]["PowerUsage"] = {"code": f"hang {driver.library.parent / 'asked'}"}
+    driver.changed()
+    os.mkfifo(driver.library.parent / "asked")
     thread = threading.Thread(target=monitor.read)
     thread.start()
-    assert asked.wait(60)
+    assert (driver.library.parent / "asked").read_text() == "hanging"
     monitor.close()
-    assert library.open == 1
-    go_on.set()
-    thread.join()
-    assert library.open == 0
+    thread.join(60)
+    assert not thread.is_alive()
+    assert not any(map(alive, driver.starts))
+
+
+def test_a_library_that_hangs_again_and_again_is_a_problem_and_asked_anew_the_next_time(
+    driver: FakeDriver, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvml, "ANSWERS_S", 0.3)
+    hanging = dict.fromkeys(("MemoryInfo_v2", "PowerUsage", "Temperature"), HANG)
+    driver.says(readings("nvml-h200-x8"))
+    for gpu in driver.data["gpus"]:
+        gpu.update(hanging)
+    driver.changed()
+    monitor.read()
+    assert len(driver.starts) <= 4
+    driver.says(active())
+    assert monitor.read().gpus[0].power_watts == 412.5
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
-    [(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01"), (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02")],
+    [(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "TW-P03"), (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02")],
 )
-def test_without_nvml_the_processor_is_read_all_the_same(code: int, expected: str, tmp_path: Path) -> None:
+def test_without_nvml_the_processor_is_read_all_the_same(
+    code: int, expected: str, tmp_path: Path, driver: FakeDriver, monitor: Monitor
+) -> None:
     tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
-    reading = Monitor(FakeNvml({}, init=code), tmp_path).read()
+    driver.says({"init": error(code)})
+    reading = monitor.read()
     assert reading.problem is not None
     assert reading.problem.code == expected
     assert reading.cpu.memory_available_bytes == GIB // 4
 
 
-def test_a_driver_that_goes_and_comes_back(tmp_path: Path) -> None:
-    library = FakeNvml(active())
-    monitor = Monitor(library, tmp_path)
+def test_a_driver_that_goes_and_comes_back(driver: FakeDriver, monitor: Monitor) -> None:
+    driver.says(active())
     monitor.read()
-    library.data["gpus"][0]["Name"] = error(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+    driver.data["gpus"][0]["Name"] = error(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+    driver.changed()
     problem = monitor.read().problem
     assert problem is not None
     assert problem.code == "TW-P02"
-    assert library.open == 0
-    library.data["gpus"][0]["Name"] = "NVIDIA H200"
+    driver.data["gpus"][0]["Name"] = "NVIDIA H200"
+    driver.changed()
     assert monitor.read().gpus[0].name == "NVIDIA H200"
 
 
-def test_a_count_that_cannot_be_had_is_a_problem(tmp_path: Path) -> None:
-    problem = Monitor(FakeNvml(active() | {"count": LOST}), tmp_path).read().problem
+def test_a_count_that_cannot_be_had_is_a_problem(driver: FakeDriver, monitor: Monitor) -> None:
+    driver.says(active() | {"count": LOST})
+    problem = monitor.read().problem
     assert problem is not None
     assert problem.code == "TW-P04"
 
@@ -223,9 +264,8 @@ def stat(busy: int, idle: int) -> str:
     return f"cpu 1 1 1 1 1 1 1 1\ncpu{mine} {busy} 0 0 {idle} 0 0 0 0 9 9\ncpu9999 7 7 7 7 7 7 7 7\n"
 
 
-def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp_path: Path) -> None:
+def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp_path: Path, monitor: Monitor) -> None:
     tree(tmp_path, {"proc/stat": stat(100, 100), "proc/loadavg": "1.50 1.00 0.50 2/100 4711\n"})
-    monitor = Monitor(FakeNvml(active()), tmp_path)
     first = monitor.read().cpu
     assert first.utilisation is None
     assert "two readings" in first.unknown["utilisation"]
@@ -237,19 +277,17 @@ def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp
     assert "utilisation" not in second.unknown
 
 
-def test_with_a_quota_all_of_it_is_one_hundred_percent(tmp_path: Path) -> None:
+def test_with_a_quota_all_of_it_is_one_hundred_percent(tmp_path: Path, monitor: Monitor, clock: Clock) -> None:
     group = "sys/fs/cgroup/"
     v2(tmp_path, "/", {f"{group}cpu.max": "50000 100000\n", f"{group}cpu.stat": "usage_usec 1000000\n"})
-    clock = Clock()
-    monitor = Monitor(FakeNvml(active()), tmp_path, clock)
     monitor.read()
     clock.now += 2
     tree(tmp_path, {f"{group}cpu.stat": "usage_usec 1500000\n"})
     assert monitor.read().cpu.utilisation == 0.5  # half a second of the one that half a processor gives in two
 
 
-def test_nothing_that_can_be_read_is_none_with_reasons(tmp_path: Path) -> None:
-    cpu = Monitor(FakeNvml(active()), tmp_path).read().cpu
+def test_nothing_that_can_be_read_is_none_with_reasons(monitor: Monitor) -> None:
+    cpu = monitor.read().cpu
     assert (cpu.utilisation, cpu.load, cpu.memory_total_bytes, cpu.temperature_c) == (None, None, None, None)
     assert set(cpu.unknown) == {"memory", "utilisation", "temperature_c"}
 
@@ -261,19 +299,24 @@ def test_nothing_that_can_be_read_is_none_with_reasons(tmp_path: Path) -> None:
         {"thermal/thermal_zone0/type": "x86_pkg_temp\n", "thermal/thermal_zone0/temp": "61000\n"},
     ],
 )
-def test_the_temperature_where_the_kernel_shows_it(files: dict[str, str], tmp_path: Path) -> None:
+def test_the_temperature_where_the_kernel_shows_it(files: dict[str, str], tmp_path: Path, monitor: Monitor) -> None:
     other = {"hwmon/hwmon0/name": "nvme", "hwmon/hwmon0/temp1_input": "90000"}
     tree(tmp_path, {f"sys/class/{name}": text for name, text in {**other, **files}.items()})
-    assert Monitor(FakeNvml(active()), tmp_path).read().cpu.temperature_c == 61
+    assert monitor.read().cpu.temperature_c == 61
 
 
-def test_a_host_is_brought_up_to_date_where_the_reading_knows_better(tmp_path: Path) -> None:
+def test_a_host_is_brought_up_to_date_where_the_reading_knows_better(
+    tmp_path: Path, driver: FakeDriver, monitor: Monitor
+) -> None:
     tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
-    was = replace(host("cpu"), gpus=find((None, None), FakeNvml(readings("nvml-h200-x1"))).gpus)
-    now = refreshed(was, Monitor(FakeNvml(active()), tmp_path).read())
+    driver.says(readings("nvml-h200-x1"))
+    was = replace(host("cpu"), gpus=find((None, None)).gpus)
+    driver.says(active())
+    now = refreshed(was, monitor.read())
     assert now.memory_available_bytes == GIB // 4
     assert now.gpus[0].memory_free_bytes == 100 * GIB
     assert [each.pid for each in now.gpus[0].processes] == [4711]
     assert replace(now.gpus[0], memory_free_bytes=None, processes=()) == replace(was.gpus[0], memory_free_bytes=None)
-    lost = Monitor(FakeNvml(active(MemoryInfo=LOST, MemoryInfo_v2=LOST)), tmp_path / "nothing").read()
-    assert refreshed(was, lost) == was
+    driver.says(active(MemoryInfo=LOST, MemoryInfo_v2=LOST))
+    (tmp_path / "proc/meminfo").unlink()
+    assert refreshed(was, monitor.read()) == was

@@ -6,11 +6,13 @@ import socket
 import sys
 from pathlib import Path
 
+import pynvml
 import pytest
 
+from tests.probe.fake_driver import FakeDriver, error
 from tests.probe.programs import script
 from wizard.kernel.values import from_json, to_json
-from wizard.probe import nvml, processor
+from wizard.probe import processor
 from wizard.probe.hardware import find
 from wizard.probe.host import Cpu, Host
 from wizard.probe.report import text
@@ -65,16 +67,10 @@ def test_what_cannot_be_found_out_is_unknown_with_its_reason(quiet: Path, monkey
     assert str(quiet / "bin/python3") in host.unknown["interpreters"]
 
 
-def test_without_a_driver_the_rest_is_described(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pynvml
-
-    def missing() -> None:
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-
-    monkeypatch.setattr(pynvml, "nvmlInit", missing)
-    monkeypatch.setattr(nvml, "nvidia_on_pci", lambda: False)
+def test_without_a_driver_the_rest_is_described(quiet: Path, driver: FakeDriver) -> None:
+    driver.says({"init": error(pynvml.NVML_ERROR_DRIVER_NOT_LOADED)})
     host = find(None, quiet)
     assert host.gpu_problem is not None
-    assert host.gpu_problem.code == "TW-P01"
+    assert host.gpu_problem.code == "TW-P02"
     assert host.memory_total_bytes
     assert host.interpreters

@@ -8,7 +8,7 @@ from pathlib import Path
 import pynvml
 from hypothesis import HealthCheck, given, settings
 
-from tests.probe.fake_nvml import FakeNvml, error, readings
+from tests.probe.fake_driver import FakeDriver, error, readings
 from tests.probe.test_hardware import h200s, hosts
 from tests.values import CPU_HOST
 from wizard.kernel.text import plain, width
@@ -27,8 +27,8 @@ def test_any_host_fits_eighty_columns_and_moves_no_cursor(host: Host) -> None:
     assert "\t" not in said
 
 
-def test_eight_gpus() -> None:
-    said = text(h200s(8))
+def test_eight_gpus(driver: FakeDriver) -> None:
+    said = text(h200s(driver, 8))
     assert "0: NVIDIA H200, 140 GiB, 140 GiB free, compute capability 9.0" in said
     assert "links NV18: every pair" in said
     assert "NVIDIA driver 580.159.04, runs CUDA up to 13.0" in said
@@ -40,18 +40,20 @@ def test_mixed_links_are_listed_by_kind() -> None:
     assert "links SYS: 0-4 1-4 2-4 3-4" in said
 
 
-def test_why_there_is_no_gpu() -> None:
-    part = gpus.find((None, None), FakeNvml({}, init=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH))
+def test_why_there_is_no_gpu(driver: FakeDriver) -> None:
+    driver.says({"init": error(pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH)})
+    part = gpus.find((None, None))
     said = text(replace(CPU_HOST, gpu_problem=part.problem))
     assert "(TW-P03)" in said
     assert "→ Reboot" in said
 
 
-def test_what_is_unknown_is_said_with_its_reason() -> None:
+def test_what_is_unknown_is_said_with_its_reason(driver: FakeDriver) -> None:
     data = readings("nvml-h200-x1")
     for name in ("MemoryInfo", "MemoryInfo_v2"):
         data["gpus"][0][name] = error(pynvml.NVML_ERROR_GPU_IS_LOST)
-    part = gpus.find((None, None), FakeNvml(data))
+    driver.says(data)
+    part = gpus.find((None, None))
     said = text(replace(CPU_HOST, gpus=part.gpus, unknown={"cpu.model": "not named"}))
     assert "0: NVIDIA H200, unknown, unknown free" in said
     assert "   unknown memory_total_bytes, memory_free_bytes: GPU is lost" in said

@@ -12,21 +12,22 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.probe.fake_nvml import FakeNvml
-from tests.probe.test_live import GIB, active
+from tests.probe.fake_driver import FakeDriver
+from tests.probe.test_live import GIB, active, alive
 from tests.prompts.terminal import environment
 from wizard.probe.live import GpuReading, Monitor, Reading
 from wizard.probe.load import CpuReading
 from wizard.prompts.watch import FIRST_S, reading_text, readings
 
 
-def test_the_second_reading_is_the_first_that_is_said(tmp_path: Path) -> None:
-    nvml, slept = FakeNvml(active()), list[float]()
-    watched = readings(Monitor(nvml, tmp_path), 30, slept.append)
+def test_the_second_reading_is_the_first_that_is_said(tmp_path: Path, driver: FakeDriver) -> None:
+    driver.says(active())
+    slept = list[float]()
+    watched = readings(Monitor(tmp_path), 30, slept.append)
     said = [reading_text(one) for one in islice(watched, 3)]
     watched.close()
     assert slept == [FIRST_S, 30, 30]
-    assert nvml.open == 0
+    assert not any(map(alive, driver.starts))
     assert said[0].splitlines()[1] == "GPU 0 (NVIDIA H200): 87% busy, 100 GiB free of 140 GiB, 61 °C, 412 of 700 W"
 
 

@@ -1,18 +1,20 @@
-"""NVIDIA GPUs and the links between them, as NVML describes them."""
+"""NVIDIA GPUs as NVML describes them."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
-from wizard.probe import nvml
+from wizard.probe import links, nvml
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, MigSlice, Problem
-from wizard.probe.nvml import Nvml, Unknown
+from wizard.probe.nvml import Device, Nvml, Unknown
 
-TOPOLOGY = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
-"""``nvmlGpuTopologyLevel_t`` → the word of ``nvidia-smi topo -m``; two GPUs of one board (0) are at least that near."""
+_MOST_SLOTS, _MOST_PROCESSES = 64, 4096
+"""More than any GPU has: 7 MIG instances, and a process for each of its 2^12 channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +29,35 @@ class GpuPart:
     unknown: dict[str, str] = field(default_factory=dict)
 
 
-def find(host_memory: tuple[int | None, int | None], library: Any = None) -> GpuPart:
+def find(host_memory: tuple[int | None, int | None]) -> GpuPart:
     """Ask NVML for everything that it knows; never raises: what NVML cannot say is in ``problem`` or ``unknown``.
 
     Args:
         host_memory: (total, available) bytes, which unified-memory devices share.
-        library: Stands in for the module ``pynvml``.
     """
-    try:
-        with nvml.opened(library) as session:
-            return _part(session, host_memory)
-    except HostError as error:
-        return GpuPart(problem=Problem(error.code, error.what, error.todo))
+    with contextlib.closing(Nvml()) as session:
+        unknown: dict[str, str] = {}
+        driver = cuda = None
+        try:
+            driver = known(session.query("nvmlSystemGetDriverVersion"), "driver_version", unknown)
+            cuda = known(_cuda(session), "cuda_driver_version", unknown)
+            devices = session.devices()
+            gpus = tuple(_described(session, index, device, host_memory) for index, device in enumerate(devices))
+            between = links.find(session, [device for device in devices if isinstance(device, Device)], unknown)
+        except HostError as error:
+            problem = Problem(error.code, error.what, error.todo)
+            return GpuPart((), (), problem, driver, cuda, unknown)
+        return GpuPart(gpus, between, None, driver, cuda, unknown)
 
 
-def _part(session: Nvml, host_memory: tuple[int | None, int | None]) -> GpuPart:
-    unknown: dict[str, str] = {}
-    driver = known(session.query("nvmlSystemGetDriverVersion"), "driver_version", unknown)
-    cuda = known(session.query("nvmlSystemGetCudaDriverVersion_v2"), "cuda_driver_version", unknown)
-    count = known(session.query("nvmlDeviceGetCount"), "gpus", unknown) or 0
-    handles = [session.query("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
-    return GpuPart(
-        gpus=tuple(_gpu(session, index, handle, host_memory) for index, handle in enumerate(handles)),
-        links=_links(session, handles, unknown),
-        driver_version=driver,
-        cuda_driver_version=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
-        unknown=unknown,
-    )
+def _cuda(session: Nvml) -> Any:
+    """Newest CUDA that the driver runs, ``13.0``; drivers before 410 know the first version of the question only."""
+
+    def read(number: int) -> str:
+        return f"{number // 1000}.{number % 1000 // 10}"
+
+    answer = session.query("nvmlSystemGetCudaDriverVersion_v2", read=read)
+    return session.query("nvmlSystemGetCudaDriverVersion", read=read) if isinstance(answer, Unknown) else answer
 
 
 def known(answer: Any, name: str, unknown: dict[str, str]) -> Any:
@@ -64,60 +68,88 @@ def known(answer: Any, name: str, unknown: dict[str, str]) -> Any:
     return answer
 
 
-def _gpu(session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, int | None]) -> Gpu:
-    if isinstance(handle, Unknown):  # fallen off the bus, or not to be touched by this user
-        names = ("uuid", "memory_total_bytes", "memory_free_bytes", "compute_capability")
-        return Gpu(index, tr("unknown GPU"), unknown=dict.fromkeys(names, handle.because))
+def _described(session: Nvml, index: int, device: Device | Unknown, host_memory: tuple[int | None, int | None]) -> Gpu:
+    try:
+        if isinstance(device, Device):
+            return _gpu(session, device, host_memory)
+        because = device.because  # fallen off the bus, or not to be touched by this user
+    except HostError:
+        raise
+    except Exception as error:  # the others are described all the same
+        because = f"{type(error).__name__}: {error}"
+    names = ("uuid", "memory_total_bytes", "memory_free_bytes", "compute_capability")
+    return Gpu(index, tr("unknown GPU"), unknown=dict.fromkeys(names, because))
+
+
+def _gpu(session: Nvml, device: Device, host_memory: tuple[int | None, int | None]) -> Gpu:
     unknown: dict[str, str] = {}
 
-    def ask(name: str, function: str, *arguments: Any) -> Any:
-        return known(session.query(function, handle, *arguments), name, unknown)
+    def ask(name: str, function: str, *arguments: Any, read: Callable[[Any], Any] | None = None) -> Any:
+        return known(session.query(function, device, *arguments, read=read), name, unknown)
 
-    total, free, shared = memory(session, handle, host_memory, unknown)
-    capability = ask("compute_capability", "nvmlDeviceGetCudaComputeCapability")
-    milliwatts = ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit")
-    mig = mig_enabled(session, handle, unknown)
+    total, free, shared = memory(session, device, host_memory, unknown)
+    mig = mig_enabled(session, device, unknown)
     return Gpu(
-        index=index,
+        index=device.index,
         name=ask("name", "nvmlDeviceGetName") or tr("unknown GPU"),
         uuid=ask("uuid", "nvmlDeviceGetUUID"),
         memory_total_bytes=total,
         memory_free_bytes=free,
         memory_is_shared_with_host=shared,
-        compute_capability=None if capability is None else (int(capability[0]), int(capability[1])),
+        compute_capability=ask("compute_capability", "nvmlDeviceGetCudaComputeCapability", read=_capability),
         memory_bus_bits=ask("memory_bus_bits", "nvmlDeviceGetMemoryBusWidth"),
         memory_clock_mhz=ask("memory_clock_mhz", "nvmlDeviceGetMaxClockInfo", nvml.CLOCK_MEMORY),
         sm_clock_mhz=ask("sm_clock_mhz", "nvmlDeviceGetMaxClockInfo", nvml.CLOCK_SM),
         cuda_cores=ask("cuda_cores", "nvmlDeviceGetNumGpuCores"),
-        power_limit_watts=None if milliwatts is None else milliwatts / 1000,
+        power_limit_watts=ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", read=watts),
         pcie_generation=ask("pcie_generation", "nvmlDeviceGetMaxPcieLinkGeneration"),
         pcie_width=ask("pcie_width", "nvmlDeviceGetMaxPcieLinkWidth"),
         mig_enabled=mig,
-        mig_slices=_slices(session, handle, unknown) if mig else (),
-        processes=processes(session, handle, unknown),
+        mig_slices=_slices(session, device, unknown) if mig else (),
+        processes=processes(session, device, unknown),
         unknown=unknown,
     )
 
 
-def memory_info(session: Nvml, handle: Any) -> Any:
-    """What NVML says of a device's memory, in bytes.
+def watts(milliwatts: int) -> float:
+    """Of NVML's unit of power."""
+    return milliwatts / 1000
+
+
+def _capability(answer: list[int]) -> tuple[int, int]:
+    major, minor = answer
+    if not 1 <= major < 100 or minor > 9:
+        raise ValueError(f"{major}.{minor}")
+    return major, minor
+
+
+def memory_info(session: Nvml, device: Device) -> Any:
+    """Memory of a device, a dictionary of bytes: ``total``, ``free``, ``used``; or `Unknown`.
 
     Version 2 counts what the driver reserves apart from what is used; drivers before 510 know only version 1.
     """
-    info = session.query("nvmlDeviceGetMemoryInfo", handle, version=nvml.MEMORY_V2)
-    return session.query("nvmlDeviceGetMemoryInfo", handle) if isinstance(info, Unknown) else info
+    info = session.query("nvmlDeviceGetMemoryInfo", device, version=nvml.MEMORY_V2, read=_checked_memory)
+    if isinstance(info, Unknown) or not info["total"]:
+        return session.query("nvmlDeviceGetMemoryInfo", device, read=_checked_memory)
+    return info
+
+
+def _checked_memory(info: dict[str, int]) -> dict[str, int]:
+    if info["free"] > info["total"] or info["used"] > info["total"]:
+        raise ValueError(f"{info['free']} of {info['total']} bytes free, {info['used']} used")
+    return info
 
 
 def memory(
-    session: Nvml, handle: Any, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
+    session: Nvml, device: Device, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
 ) -> tuple[int | None, int | None, bool]:
     """(total, free, shared with the host). Unified-memory devices (GB10, Jetson) answer "not supported" or 0."""
-    info = memory_info(session, handle)
+    info = memory_info(session, device)
     if isinstance(info, Unknown) and not info.not_supported:
         unknown["memory_total_bytes"] = unknown["memory_free_bytes"] = info.because
         return None, None, False
-    if not isinstance(info, Unknown) and info.total > 0:
-        return info.total, info.free, False
+    if not isinstance(info, Unknown) and info["total"] > 0:
+        return info["total"], info["free"], False
     total, free = host_memory
     if total is None or free is None:
         reason = tr("the device shares the host's memory, whose size is unknown")
@@ -125,94 +157,62 @@ def memory(
     return total, free, True
 
 
-def mig_enabled(session: Nvml, handle: Any, unknown: dict[str, str]) -> bool | None:
+def mig_enabled(session: Nvml, device: Device, unknown: dict[str, str]) -> bool | None:
     """Whether the GPU is divided into MIG instances; None, and the reason noted, if NVML does not say."""
-    mode = session.query("nvmlDeviceGetMigMode", handle)
+    mode = session.query("nvmlDeviceGetMigMode", device, read=lambda modes: bool(modes[0]))
     if isinstance(mode, Unknown) and mode.not_supported:
         return False
-    mode = known(mode, "mig_enabled", unknown)
-    return None if mode is None else bool(mode[0])
+    enabled: bool | None = known(mode, "mig_enabled", unknown)
+    return enabled
 
 
-def _slices(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[MigSlice, ...]:
+def _slices(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[MigSlice, ...]:
     """The MIG instances."""
     slices: list[MigSlice] = []
-    for part in mig_handles(session, handle, unknown):
+    for part in mig_devices(session, device, unknown):
         uuid, info = session.query("nvmlDeviceGetUUID", part), memory_info(session, part)
         slices.append(
             MigSlice(
                 uuid="" if isinstance(uuid, Unknown) else uuid,
                 profile=mig_profile(session, part),
-                memory_total_bytes=None if isinstance(info, Unknown) else info.total,
+                memory_total_bytes=None if isinstance(info, Unknown) else info["total"],
             )
         )
     return tuple(slices)
 
 
-def mig_handles(session: Nvml, handle: Any, unknown: dict[str, str]) -> list[Any]:
-    """NVML's handles of the MIG instances; a slot without one answers "not found" and is left out."""
-    slots = known(session.query("nvmlDeviceGetMaxMigDeviceCount", handle), "mig_slices", unknown) or 0
-    parts = [session.query("nvmlDeviceGetMigDeviceHandleByIndex", handle, slot) for slot in range(slots)]
-    return [part for part in parts if not isinstance(part, Unknown)]
+def mig_devices(session: Nvml, device: Device, unknown: dict[str, str]) -> list[Device]:
+    """The MIG instances of a GPU."""
+    slots = session.query("nvmlDeviceGetMaxMigDeviceCount", device, read=lambda count: _at_most(_MOST_SLOTS, count))
+    return session.mig_devices(device, known(slots, "mig_slices", unknown) or 0)
 
 
-def mig_profile(session: Nvml, part: Any) -> str:
+def mig_profile(session: Nvml, part: Device) -> str:
     """``1g.5gb`` of the name "NVIDIA A100-SXM4-40GB MIG 1g.5gb"."""
-    name = session.query("nvmlDeviceGetName", part)
-    return tr("unknown") if isinstance(name, Unknown) else name.rpartition("MIG ")[2]
+    profile = session.query("nvmlDeviceGetName", part, read=lambda name: str(name.rpartition("MIG ")[2]))
+    return tr("unknown") if isinstance(profile, Unknown) else profile
 
 
-def processes(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:
+def processes(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:
     """Who holds memory. In a container the process ids are the host's and the names are hidden."""
     found: dict[int, GpuProcess] = {}
     for kind in ("Compute", "Graphics"):
-        running = known(session.query(f"nvmlDeviceGet{kind}RunningProcesses", handle), "processes", unknown)
-        for process in running or ():
-            name = session.query("nvmlSystemGetProcessName", process.pid)
-            name = None if isinstance(name, Unknown) else name
-            found[process.pid] = GpuProcess(process.pid, name, process.usedGpuMemory)
+        running = session.query(f"nvmlDeviceGet{kind}RunningProcesses", device, read=_holders)
+        for pid, used in known(running, "processes", unknown) or ():
+            name = session.query("nvmlSystemGetProcessName", pid)
+            found[pid] = GpuProcess(pid, None if isinstance(name, Unknown) else name, used)
     return tuple(found[pid] for pid in sorted(found))
 
 
-def _links(session: Nvml, handles: list[Any], unknown: dict[str, str]) -> tuple[GpuLink, ...]:
-    good = [(index, handle) for index, handle in enumerate(handles) if not isinstance(handle, Unknown)]
-    if len(good) < 2:
-        return ()
-    peers = {index: _nvlink_peers(session, handle) for index, handle in good}
-    addresses = {index: _bus_address(session.query("nvmlDeviceGetPciInfo", handle)) for index, handle in good}
-    links: list[GpuLink] = []
-    for position, (a, first) in enumerate(good):
-        for b, second in good[position + 1 :]:
-            direct = sum(1 for peer in peers[a] if peer is not None and peer == addresses[b])
-            bonded = direct + min(peers[a].count(_SWITCH), peers[b].count(_SWITCH))
-            if bonded:
-                links.append(GpuLink(a, b, f"NV{bonded}"))
-                continue
-            level = known(session.query("nvmlDeviceGetTopologyCommonAncestor", first, second), "gpu_links", unknown)
-            if level is not None:
-                links.append(GpuLink(a, b, TOPOLOGY.get(level, "SYS")))
-    return tuple(links)
+def _holders(answer: list[dict[str, Any]]) -> list[tuple[int, int | None]]:
+    """(process id, bytes). nvidia-ml-py 12.535.77 has a longer structure than NVML since driver 535.98."""
+    _at_most(_MOST_PROCESSES, len(answer))
+    if any("usedGpuCcProtectedMemory" in each for each in answer):
+        raise ValueError(tr("nvidia-ml-py 12.535.77 misreads it: install a newer one"))
+    return [(int(each["pid"]), each["usedGpuMemory"]) for each in answer]
 
 
-_SWITCH = "switch"
-
-
-def _nvlink_peers(session: Nvml, handle: Any) -> list[str | None]:
-    """The far end of each active NVLink: a GPU's PCI address, `_SWITCH` (all GPUs behind it are reached), or None."""
-    peers: list[str | None] = []
-    for link in range(nvml.NVLINK_MAX_LINKS):
-        state = session.query("nvmlDeviceGetNvLinkState", handle, link)
-        if isinstance(state, Unknown):
-            break  # past the last link, or no NVLink at all
-        if not state:
-            continue
-        kind = session.query("nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
-        if kind == nvml.NVLINK_TO_SWITCH:
-            peers.append(_SWITCH)
-        else:
-            peers.append(_bus_address(session.query("nvmlDeviceGetNvLinkRemotePciInfo", handle, link)))
-    return peers
-
-
-def _bus_address(pci: Any) -> str | None:
-    return None if isinstance(pci, Unknown) else pci.busId.decode().lower() or None
+def _at_most(most: int, count: int) -> int:
+    if count > most:
+        raise ValueError(count)
+    return count

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from wizard.kernel.language import tr
 from wizard.probe import gpus, load, nvml
 from wizard.probe.host import Gpu, GpuProcess, Host, Problem
 from wizard.probe.load import CpuReading, CpuTime
-from wizard.probe.nvml import Nvml, Unknown
+from wizard.probe.nvml import Device, Nvml, Unknown
 
 _COUNTERS = {
     "nvlink_sent": (nvml.FIELD_NVLINK_TX, nvml.ALL_LINKS, 1024),
@@ -101,19 +100,15 @@ def refreshed(host: Host, reading: Reading) -> Host:
 class Monitor:
     """Takes readings, one after another; NVML stays open between them.
 
-    It may be closed from another thread at any time and then never waits: a reading that is under way closes it.
+    It may be closed from another thread at any time and then never waits: a reading that is under way ends.
     """
 
-    def __init__(
-        self, library: Any = None, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """``library`` stands in for the module ``pynvml``."""
-        self._library, self._root, self._clock = library, root, clock
+    def __init__(self, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic) -> None:
+        self._root, self._clock = root, clock
         self._busy = threading.Lock()
         self._closed = False
-        self._open = contextlib.ExitStack()
-        self._session: Nvml | None = None
-        self._handles: list[Any] = []
+        self._session = Nvml()
+        self._devices: list[Device | Unknown] | None = None
         self._counted: dict[tuple[int, str], tuple[float, int]] = {}
         self._time: CpuTime | None = None
 
@@ -124,91 +119,94 @@ class Monitor:
             cpu = load.reading(before, self._time, self._root)
             try:
                 reading = Reading(cpu, self._gpus((cpu.memory_total_bytes, cpu.memory_available_bytes)))
-            except HostError as error:
-                self._shut()  # it may work again the next time: a driver that is loaded, a GPU that is back
+            except HostError as error:  # it may work the next time: a driver that is loaded, a GPU that is back
+                self._devices = None
+                self._counted.clear()
                 reading = Reading(cpu, problem=Problem(error.code, error.what, error.todo))
             if self._closed:
-                self._shut()
+                self._session.close()
             return reading
 
     def close(self) -> None:
-        """Close NVML now, or as soon as the reading under way is done."""
+        """Close NVML; a reading that is under way ends."""
         self._closed = True
+        self._session.kill()
         if self._busy.acquire(blocking=False):
             try:
-                self._shut()
+                self._session.close()
             finally:
                 self._busy.release()
-
-    def _shut(self) -> None:
-        self._session = None
-        self._counted.clear()
-        self._open.close()
 
     def _gpus(self, host_memory: tuple[int | None, int | None]) -> tuple[GpuReading, ...]:
         """All GPUs.
 
         Raises:
-            HostError: TW-P01 to TW-P04 if NVML is of no use.
+            HostError: As `Nvml.devices`.
         """
-        if self._session is None:
-            self._session = self._open.enter_context(nvml.opened(self._library))
-            count = self._session.query("nvmlDeviceGetCount")
-            if isinstance(count, Unknown):
-                raise HostError("TW-P04", count.because, tr("`nvidia-smi` should say the same."))
-            self._handles = [self._session.query("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
-        session = self._session
-        return tuple(self._gpu(session, index, handle, host_memory) for index, handle in enumerate(self._handles))
+        if self._session.spent and not self._closed:
+            self._session.close()
+            self._session = Nvml()
+            self._devices = None
+        if self._devices is None:
+            self._devices = self._session.devices()
+        return tuple(self._described(index, device, host_memory) for index, device in enumerate(self._devices))
 
-    def _gpu(self, session: Nvml, index: int, handle: Any, host_memory: tuple[int | None, int | None]) -> GpuReading:
-        if isinstance(handle, Unknown):  # fallen off the bus, or not to be touched by this user
-            return GpuReading(
-                index, tr("unknown GPU"), unknown=dict.fromkeys(("memory", "utilisation"), handle.because)
-            )
+    def _described(
+        self, index: int, device: Device | Unknown, host_memory: tuple[int | None, int | None]
+    ) -> GpuReading:
+        try:
+            if isinstance(device, Device):
+                return self._gpu(device, host_memory)
+            because = device.because  # fallen off the bus, or not to be touched by this user
+        except HostError:
+            raise
+        except Exception as error:  # the others are read all the same
+            because = f"{type(error).__name__}: {error}"
+        return GpuReading(index, tr("unknown GPU"), unknown=dict.fromkeys(("memory", "utilisation"), because))
+
+    def _gpu(self, device: Device, host_memory: tuple[int | None, int | None]) -> GpuReading:
+        session = self._session
         unknown: dict[str, str] = {}
 
-        def ask(name: str, function: str, *arguments: Any) -> Any:
-            return gpus.known(session.query(function, handle, *arguments), name, unknown)
+        def ask(name: str, function: str, *arguments: Any, read: Callable[[Any], Any] | None = None) -> Any:
+            return gpus.known(session.query(function, device, *arguments, read=read), name, unknown)
 
-        total, used, free, shared = _memory(session, handle, host_memory, unknown)
-        busy = ask("utilisation", "nvmlDeviceGetUtilizationRates")
-        power = ask("power_watts", "nvmlDeviceGetPowerUsage")
-        limit = ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit")
-        traffic = self._traffic(session, index, handle, unknown)
+        total, used, free, shared = _memory(session, device, host_memory, unknown)
+        traffic = self._traffic(session, device, unknown)
         return GpuReading(
-            index=index,
+            index=device.index,
             name=ask("name", "nvmlDeviceGetName") or tr("unknown GPU"),
             memory_total_bytes=total,
             memory_used_bytes=used,
             memory_free_bytes=free,
             memory_is_shared_with_host=shared,
-            utilisation=None if busy is None else busy.gpu / 100,
+            utilisation=ask("utilisation", "nvmlDeviceGetUtilizationRates", read=lambda rates: rates["gpu"] / 100),
             temperature_c=ask("temperature_c", "nvmlDeviceGetTemperature", nvml.TEMPERATURE_GPU),
-            power_watts=None if power is None else power / 1000,
-            power_limit_watts=None if limit is None else limit / 1000,
+            power_watts=ask("power_watts", "nvmlDeviceGetPowerUsage", read=gpus.watts),
+            power_limit_watts=ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", read=gpus.watts),
             sm_clock_mhz=ask("sm_clock_mhz", "nvmlDeviceGetClockInfo", nvml.CLOCK_SM),
             nvlink=traffic.get("nvlink"),
             pcie=traffic.get("pcie"),
-            mig_slices=_slices(session, handle, unknown) if gpus.mig_enabled(session, handle, unknown) else (),
-            processes=gpus.processes(session, handle, unknown),
+            mig_slices=_slices(session, device, unknown) if gpus.mig_enabled(session, device, unknown) else (),
+            processes=gpus.processes(session, device, unknown),
             unknown=unknown,
         )
 
-    def _traffic(self, session: Nvml, index: int, handle: Any, unknown: dict[str, str]) -> dict[str, Traffic]:
+    def _traffic(self, session: Nvml, device: Device, unknown: dict[str, str]) -> dict[str, Traffic]:
         """Rates from NVML's counters and those of the reading before.
 
         (``nvmlDeviceGetPcieThroughput`` watches for 20 ms each time that it is called; counters cost nothing.)
         """
         now = self._clock()
-        counters = session.fields(handle, *((one, scope) for one, scope, _unit in _COUNTERS.values()))
+        counters = session.fields(device, *((one, scope) for one, scope, _unit in _COUNTERS.values()))
         rates: dict[str, float] = {}
         for (name, (_field, _scope, unit)), counter in zip(_COUNTERS.items(), counters, strict=True):
             path = name.partition("_")[0]
             if isinstance(counter, Unknown):
                 unknown[path] = counter.because
                 continue
-            then, before = self._counted.get((index, name), (now, 0))
-            self._counted[index, name] = (now, counter)
+            then, before = self._counted.get((device.index, name), (now, 0))
+            self._counted[device.index, name] = (now, counter)
             if now > then and counter >= before:
                 rates[name] = (counter - before) * unit / (now - then)
             else:
@@ -221,24 +219,24 @@ class Monitor:
 
 
 def _memory(
-    session: Nvml, handle: Any, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
+    session: Nvml, device: Device, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
 ) -> tuple[int | None, int | None, int | None, bool]:
     """(total, used, free, shared with the host)."""
     reasons: dict[str, str] = {}
-    total, free, shared = gpus.memory(session, handle, host_memory, reasons)
+    total, free, shared = gpus.memory(session, device, host_memory, reasons)
     if reasons:
         unknown["memory"] = next(iter(reasons.values()))
-    info = None if shared else gpus.memory_info(session, handle)
+    info = None if shared else gpus.memory_info(session, device)
     if info is not None and not isinstance(info, Unknown):
-        return total, int(info.used), free, shared
+        return total, int(info["used"]), free, shared
     return total, None if total is None or free is None else total - free, free, shared
 
 
-def _slices(session: Nvml, handle: Any, unknown: dict[str, str]) -> tuple[MigReading, ...]:
+def _slices(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[MigReading, ...]:
     found: list[MigReading] = []
-    for part in gpus.mig_handles(session, handle, unknown):
+    for part in gpus.mig_devices(session, device, unknown):
         info = gpus.memory_info(session, part)
         known = not isinstance(info, Unknown)
         profile = gpus.mig_profile(session, part)
-        found.append(MigReading(profile, info.total if known else None, info.used if known else None))
+        found.append(MigReading(profile, info["total"] if known else None, info["used"] if known else None))
     return tuple(found)

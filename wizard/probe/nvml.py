@@ -1,21 +1,21 @@
-"""The gateway to NVML, NVIDIA's management library. No other file imports ``pynvml``.
+"""The gateway to NVML, NVIDIA's management library, which runs in a process of its own (`nvml_process`).
 
-Any call may have no answer (an old driver, a virtual machine, WSL, a MIG slice, a GPU that fell off the bus), so a
-query returns a value or `Unknown` with the reason. Only three errors mean that NVML as a whole is of no use: no
-library, no driver loaded, library and driver of different versions. (After nvitop's ``libnvml.nvmlQuery``; error codes:
-nvml.h.)
+Any call may have no answer (an old driver, a virtual machine, WSL, a MIG slice, a GPU that fell off the bus, a library
+that hangs or crashes), so a query returns a value or `Unknown` with the reason. Only when NVML as a whole is of no use
+is that an error. (Error codes: nvml.h.)
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
+from wizard.probe import nvml_library
+from wizard.probe.nvml_child import FailedError, Process
 
 # Constants of nvml.h that queries need; they are part of its binary interface and do not change.
 CLOCK_SM = 1
@@ -28,19 +28,28 @@ FIELD_PCIE_TX = 197
 FIELD_PCIE_RX = 198
 ALL_LINKS = 0xFFFFFFFF
 NVLINK_MAX_LINKS = 36
-NVLINK_TO_GPU = 0
+NVLINK_TO_NPU = 1
 NVLINK_TO_SWITCH = 2
+P2P_NVLINK = 2
+P2P_OK = 0
+
+STARTS_S = 6.0
+"""How long the library may take to start, and to wake a GPU that no program used (a second or two each)."""
+ANSWERS_S = 2.0
+"""How long any other answer may take; it takes microseconds."""
+MOST_DEVICES = 64
+_MOST_FAILURES = 3
+_LARGEST_NUMBER = 1 << 60
 
 _NOT_SUPPORTED = 3
 _DRIVER_NOT_LOADED = 9
-_LIBRARY_NOT_FOUND = 12
 _VERSION_MISMATCH = 18
-_FATAL = (_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND, _VERSION_MISMATCH)
+_FATAL = (_DRIVER_NOT_LOADED, _VERSION_MISMATCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """NVML had no answer. ``code`` is its error code, None if the installed binding lacks the function."""
+    """NVML had no answer. ``code`` is its error code, None if it is not NVML that says so."""
 
     because: str
     code: int | None = None
@@ -51,112 +60,175 @@ class Unknown:
         return self.code == _NOT_SUPPORTED
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU by its index, or the MIG instance in one of its slots."""
+
+    index: int
+    slot: int | None = None
+
+    @property
+    def key(self) -> list[int]:
+        """What `nvml_process` knows it by."""
+        return [self.index] if self.slot is None else [self.index, self.slot]
+
+
 class Nvml:
-    """An open session with NVML."""
+    """A session with NVML; it is opened by the first query, and again after an error. For one thread at a time.
 
-    def __init__(self, library: Any) -> None:
-        self._library = library
-        # Not an NVMLError, and not in old bindings: the driver is older than the function's version.
-        self._mismatch = getattr(library, "NVMLLibraryMismatchError", library.NVMLError)
+    What hung or crashed once is not asked again: not that function of that device, the second time neither that
+    function nor that device, the third time nothing (`spent`).
+    """
 
-    def query(self, function: str, *arguments: Any, **options: Any) -> Any:
-        """Call ``function`` of pynvml; its value, or `Unknown`.
+    def __init__(self) -> None:
+        self._process = Process()
+        self._started = False
+        self._closed = False
+        self._awake: set[Device] = set()
+        self._failures: Counter[tuple[object, ...]] = Counter()
+
+    @property
+    def spent(self) -> bool:
+        """Whether the library failed so often that this session asks nothing more."""
+        return self._failures[()] >= _MOST_FAILURES
+
+    def devices(self) -> list[Device | Unknown]:
+        """The GPUs by index; `Unknown` for one that fell off the bus or that this user may not touch.
 
         Raises:
-            HostError: TW-P01, TW-P02 or TW-P03 if NVML as a whole has become unusable.
+            HostError: TW-P04 if NVML does not say how many there are, or says what cannot be; else as `query`.
         """
-        call = getattr(self._library, function, None)
-        if call is None:
-            return Unknown(tr("this version of nvidia-ml-py has no {function}", function=function))
+        count = self.query("nvmlDeviceGetCount")
+        if not isinstance(count, Unknown) and count > MOST_DEVICES:
+            count = Unknown(tr("it counts {count} GPUs", count=count))
+        if isinstance(count, Unknown):
+            what = tr("NVIDIA's driver library does not say which GPUs there are: {error}", error=count.because)
+            raise HostError("TW-P04", what, tr("`nvidia-smi` should say the same."))
+        found = (self._found("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
+        return list(found)
+
+    def mig_devices(self, device: Device, slots: int) -> list[Device]:
+        """The MIG instances of a GPU; a slot without one answers "not found" and is left out."""
+        parts = [Device(device.index, slot) for slot in range(slots)]
+        return [part for part in parts if self._found("nvmlDeviceGetMigDeviceHandleByIndex", part) == part]
+
+    def _found(self, function: str, device: Device) -> Device | Unknown:
+        answer = self.query(function, device)
+        return answer if isinstance(answer, Unknown) else device
+
+    def query(self, function: str, *arguments: Any, read: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+        """Call ``function`` of pynvml; its value, or `Unknown`.
+
+        Args:
+            function: Its name.
+            arguments: Numbers, texts, and a `Device` where it takes a handle.
+            read: Makes the value of the answer, in which a structure is a dictionary and what is no number or text that
+                can be is None; whatever it raises is the reason why the value is unknown.
+            options: Named arguments.
+
+        Raises:
+            HostError: TW-P01 no library, TW-P02 no driver loaded, TW-P03 library and driver do not match, TW-P04 NVML
+                does not start for another reason, TW-P11 it hangs, TW-P12 the library cannot be loaded.
+        """
+        device = next((each for each in arguments if isinstance(each, Device)), None)
+        if self._closed or self._given_up(function, device):
+            return Unknown(tr("NVIDIA's driver library failed before ({function})", function=function))
         try:
-            return call(*arguments, **options)
-        except self._library.NVMLError as error:
-            if error.value in _FATAL:
-                raise _unusable(error) from error
-            return Unknown(f"{error} ({function})", error.value)
-        except self._mismatch:
-            return Unknown(tr("the driver is too old for it ({function})", function=function))
-        except UnicodeDecodeError:  # a process may have any bytes for a name
-            return Unknown(tr("not readable text ({function})", function=function))
+            self._start()
+            patience = ANSWERS_S if device is None or device in self._awake else STARTS_S
+            given = [{"device": each.key} if isinstance(each, Device) else each for each in arguments]
+            answer = self._process.ask(patience, function, given, options)
+        except FailedError as failure:
+            self._started = False
+            self._failures.update([(), (function,), (device,), (function, device)])
+            return Unknown(f"{failure} ({function})")
+        if "raised" in answer:
+            return self._unknown(function, answer)
+        if device is not None:
+            self._awake.add(device)
+        try:
+            value = _possible(answer["value"])
+            if value is None and answer["value"] is not None:
+                raise ValueError(repr(answer["value"]))
+            return value if read is None else read(value)
+        except Exception as error:  # nobody knows what a broken library may say
+            return Unknown(tr("impossible answer: {error} ({function})", error=str(error)[:80], function=function))
 
-    def fields(self, handle: Any, *wanted: tuple[int, int]) -> list[int | Unknown]:
+    def fields(self, device: Device, *wanted: tuple[int, int]) -> list[int | Unknown]:
         """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
-        answers = self.query("nvmlDeviceGetFieldValues", handle, list(wanted))
-        if isinstance(answers, Unknown):
-            return [answers] * len(wanted)
-        return [
-            int(one.value.ullVal) if one.nvmlReturn == 0 else Unknown(self._said(one.nvmlReturn), one.nvmlReturn)
-            for one in answers
-        ]
+        function = "nvmlDeviceGetFieldValues"
 
-    def _said(self, code: int) -> str:
-        return f"{self._library.NVMLError(code)} (nvmlDeviceGetFieldValues)"
+        def counter(value: Any, code: int, said: str) -> int | Unknown:
+            return Unknown(f"{said} ({function})", code) if value is None else int(value)
+
+        answers = self.query(function, device, list(wanted), read=lambda each: [counter(*one) for one in each])
+        return [answers] * len(wanted) if isinstance(answers, Unknown) else answers
+
+    def kill(self) -> None:
+        """End the process, from any thread and without waiting; a query under way ends as well."""
+        self._closed = True
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the process."""
+        self._closed = True
+        self._process.end()
+
+    def _given_up(self, function: str, device: Device | None) -> bool:
+        failed = self._failures
+        of_device = 0 if device is None else failed[device,]
+        return self.spent or failed[function, device] > 0 or failed[function,] > 1 or of_device > 1
+
+    def _unknown(self, function: str, answer: dict[str, Any]) -> Unknown:
+        """The reason of what was raised.
+
+        Raises:
+            HostError: As `query`.
+        """
+        if answer["code"] in _FATAL:
+            self._started = False
+            self._process.end()
+            raise nvml_library.unusable(answer["code"], answer["said"])
+        if answer["code"] is not None:
+            return Unknown(f"{answer['said']} ({function})", answer["code"])
+        why = {
+            "AttributeError": tr("this version of nvidia-ml-py has no {function}", function=function),
+            # Not an NVMLError, and not in old bindings: the driver is older than the function's version.
+            "NVMLLibraryMismatchError": tr("the driver is too old for it ({function})", function=function),
+            "UnicodeDecodeError": tr("not readable text ({function})", function=function),
+        }
+        return Unknown(why.get(answer["raised"]) or f"{answer['raised']}: {answer['said']} ({function})")
+
+    def _start(self) -> None:
+        """Start the process and NVML, unless they run.
+
+        Raises:
+            HostError: As `query`.
+            FailedError: It ran before and does not start again.
+        """
+        if self._started:
+            return
+        self._awake.clear()
+        try:
+            answer = self._process.ask(STARTS_S, "nvmlInit", [], {})
+        except FailedError as failure:
+            if self._failures:
+                raise
+            raise nvml_library.failed(str(failure), crashed=failure.crashed) from failure
+        if answer.get("raised") == "OSError":
+            raise nvml_library.not_loaded(answer["said"])  # the same process may find it later
+        if "raised" in answer:
+            self._process.end()
+            raise nvml_library.unusable(answer["code"], answer["said"])
+        self._started = True
 
 
-@contextlib.contextmanager
-def opened(library: Any = None) -> Iterator[Nvml]:
-    """Load NVML and open a session.
-
-    Args:
-        library: Stands in for the module ``pynvml``.
-
-    Raises:
-        HostError: TW-P01 no library, TW-P02 no driver loaded, TW-P03 library and driver do not match,
-            TW-P04 NVML does not start for another reason.
-    """
-    if library is None:
-        import pynvml
-
-        library = pynvml
-    try:
-        library.nvmlInit()
-    except library.NVMLError as error:
-        raise _unusable(error) from error
-    try:
-        yield Nvml(library)
-    finally:
-        with contextlib.suppress(library.NVMLError):
-            library.nvmlShutdown()
-
-
-def nvidia_on_pci(root: Path = Path("/")) -> bool:
-    """Whether the PCI bus shows an NVIDIA display or 3D controller (vendor 0x10de, class 0x03), driver or not."""
-    for vendor in (root / "sys/bus/pci/devices").glob("*/vendor"):
-        with contextlib.suppress(OSError):
-            if vendor.read_text().strip() == "0x10de" and (vendor.parent / "class").read_text().startswith("0x03"):
-                return True
-    return False
-
-
-def _unusable(error: Any) -> HostError:
-    if error.value == _LIBRARY_NOT_FOUND:
-        if nvidia_on_pci():
-            return HostError(
-                "TW-P01",
-                tr("there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)"),
-                tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
-            )
-        return HostError(
-            "TW-P01",
-            tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
-            tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
-        )
-    if error.value == _DRIVER_NOT_LOADED:
-        return HostError(
-            "TW-P02",
-            tr("NVIDIA's driver is installed but not loaded"),
-            tr(
-                "Run `sudo modprobe nvidia`; if that fails, `dmesg` says why (Secure Boot, a new kernel); reinstall it."
-            ),
-        )
-    if error.value == _VERSION_MISMATCH:
-        return HostError(
-            "TW-P03",
-            tr("NVIDIA's driver library and the loaded kernel module have different versions"),
-            tr("Reboot: the driver was updated while it was in use."),
-        )
-    return HostError(
-        "TW-P04",
-        tr("NVIDIA's driver library does not start: {error}", error=error),
-        tr("`nvidia-smi` should say the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
-    )
+def _possible(value: Any) -> Any:
+    """``value`` with None for each number that cannot be (negative, beyond 2^60, not finite) and each empty text."""
+    if isinstance(value, dict):
+        return {name: _possible(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_possible(each) for each in value]
+    if value == "" or (isinstance(value, (int, float)) and not 0 <= value < _LARGEST_NUMBER):
+        return None
+    return value

@@ -1,0 +1,116 @@
+"""The wizard's end of `nvml_process`: starts it, asks it, waits no longer than it should, and ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from wizard.kernel.language import tr
+
+_PROGRAM = Path(__file__).with_name("nvml_process.py")
+_LONGEST_ANSWER = 16 << 20
+_KILLED_S = 1.0
+
+
+class FailedError(Exception):
+    """The process gave no answer in time, or ended."""
+
+    def __init__(self, what: str, *, crashed: bool) -> None:
+        super().__init__(what)
+        self.crashed = crashed
+
+
+class Process:
+    """A process that answers; it is started by the first question, and again by the next one after a failure."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ours: socket.socket | None = None
+
+    def ask(self, patience: float, function: str, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+        """Its answer, see `nvml_process`.
+
+        Raises:
+            FailedError: There was none within ``patience`` seconds, or it cannot be started; it has been ended.
+        """
+        try:
+            ours = self._ours or self._start()
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended; hearing nothing says so
+                ours.sendall(json.dumps([function, arguments, options]).encode() + b"\n")
+            answer: dict[str, Any] = json.loads(_heard(ours, patience))
+        except TimeoutError:
+            failure = FailedError(tr("no answer within {seconds:g} s", seconds=patience), crashed=False)
+        except OSError as error:
+            what = tr("{program} cannot be started: {error}", program=_PROGRAM, error=error)
+            failure = FailedError(what, crashed=True)
+        except EOFError:
+            failure = FailedError(self._last_words(), crashed=True)
+        else:
+            return answer
+        self.end()
+        raise failure
+
+    def kill(self) -> None:
+        """End it from any thread and without waiting; a question under way fails."""
+        if self._process is not None:
+            self._process.kill()
+
+    def end(self) -> None:
+        """End it, and wait for that; not long: the kernel's part of a driver may hold it."""
+        if self._ours is not None:
+            self._ours.close()
+        if self._process is not None:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_KILLED_S)
+        self._ours = self._process = None
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        self._ours = ours
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(_PROGRAM)],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        return ours
+
+    def _last_words(self) -> str:
+        status = None
+        if self._process is not None:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self._process.wait(_KILLED_S)
+        name = next((each.name for each in signal.Signals if status == -each), status)
+        return tr("it crashed ({status})", status=name)
+
+
+def _heard(ours: socket.socket, patience: float) -> bytes:
+    """The next line.
+
+    Raises:
+        EOFError: The process ended, or says more than can be meant.
+        TimeoutError: It says nothing.
+    """
+    until = time.monotonic() + patience
+    line = b""
+    while not line.endswith(b"\n"):
+        ours.settimeout(max(0.001, until - time.monotonic()))
+        try:
+            piece = ours.recv(1 << 16)
+        except ConnectionResetError:  # it ended with a question unread
+            piece = b""
+        line += piece
+        if not piece or len(line) > _LONGEST_ANSWER:
+            raise EOFError
+    return line

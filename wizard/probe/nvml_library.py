@@ -1,0 +1,109 @@
+"""Why NVIDIA's driver library is of no use: it is not there, cannot be loaded, hangs, or says itself what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+from wizard.kernel.errors import HostError
+from wizard.kernel.language import tr
+
+NAME = "libnvidia-ml.so.1"
+_FOLDERS = (
+    *("usr/lib64", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu"),
+    *("usr/lib/wsl/lib", "usr/local/nvidia/lib64"),
+)
+"""Where drivers, WSL and NVIDIA's container images put it."""
+_DRIVER_NOT_LOADED = 9
+_VERSION_MISMATCH = 18
+
+
+def nvidia_on_pci(root: Path = Path("/")) -> bool:
+    """Whether the PCI bus shows an NVIDIA display or 3D controller (vendor 0x10de, class 0x03), driver or not."""
+    for vendor in (root / "sys/bus/pci/devices").glob("*/vendor"):
+        with contextlib.suppress(OSError):
+            if vendor.read_text().strip() == "0x10de" and (vendor.parent / "class").read_text().startswith("0x03"):
+                return True
+    return False
+
+
+def unusable(code: int | None, said: str) -> HostError:
+    """The error for what NVML answered to its start (``code``, of nvml.h) or what else kept it from starting."""
+    if code == _DRIVER_NOT_LOADED:
+        return HostError(
+            "TW-P02",
+            tr("NVIDIA's driver is installed but not loaded"),
+            tr(
+                "Run `sudo modprobe nvidia`; if that fails, `dmesg` says why (Secure Boot, a new kernel); reinstall it."
+            ),
+        )
+    if code == _VERSION_MISMATCH:
+        return HostError(
+            "TW-P03",
+            tr("NVIDIA's driver library and the loaded kernel module have different versions"),
+            tr("Reboot: the driver was updated while it was in use."),
+        )
+    return HostError(
+        "TW-P04",
+        tr("NVIDIA's driver library does not start: {error}", error=said),
+        tr("`nvidia-smi` should say the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
+    )
+
+
+def failed(said: str, *, crashed: bool) -> HostError:
+    """The error for a library that did not live through its start, or did not come back from it."""
+    if crashed:
+        return _damaged(said)
+    return HostError(
+        "TW-P11",
+        tr("NVIDIA's driver library hangs: {error}", error=said),
+        tr("Does `nvidia-smi` hang as well? `dmesg` names the GPU that stopped (Xid); reboot, or reset that GPU."),
+    )
+
+
+def not_loaded(said: str, root: Path = Path("/")) -> HostError:
+    """The error for what the loader said of the library.
+
+    The loader passes over a library for another processor and then says that there is none (glibc, ``dl-load.c``).
+    """
+    if NAME not in said or "No such file" not in said:
+        return _damaged(said)
+    if foreign := _foreign(root):
+        return _damaged(tr("{path} is not for this processor", path=foreign))
+    if nvidia_on_pci(root):
+        return HostError(
+            "TW-P01",
+            tr("there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)"),
+            tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
+        )
+    return HostError(
+        "TW-P01",
+        tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
+        tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
+    )
+
+
+def _damaged(said: str) -> HostError:
+    return HostError(
+        "TW-P12",
+        tr("NVIDIA's driver library (libnvidia-ml.so.1) cannot be loaded: {error}", error=said),
+        tr("Reinstall NVIDIA's driver; if LD_LIBRARY_PATH names a folder with another copy, take that folder out."),
+    )
+
+
+def _foreign(root: Path) -> Path | None:
+    """A file of that name where the loader looks, whose ELF class or machine (elf(5)) is not this interpreter's."""
+    folders = [Path(name) for name in os.environ.get("LD_LIBRARY_PATH", "").split(":") if name]
+    for folder in [*folders, *(root / name for name in _FOLDERS)]:
+        with contextlib.suppress(OSError):
+            if _architecture(folder / NAME) != _architecture(Path(sys.executable)):
+                return folder / NAME
+    return None
+
+
+def _architecture(path: Path) -> tuple[bytes, bytes]:
+    with path.open("rb") as file:
+        header = file.read(20)
+    return header[4:6], header[18:20]

@@ -1,0 +1,106 @@
+"""The process in which NVIDIA's driver library runs: a program of its own, and the only file that imports ``pynvml``.
+
+A library that hangs, crashes or answers with nonsense takes this process with it and not the wizard's. The wizard
+(`nvml_child`) asks one question after another: a line of JSON each way. A question is ``[function, arguments,
+options]``, where ``{"device": [index]}`` or ``{"device": [index, MIG slot]}`` stands for a handle; the answer is
+``{"value": …}``, or ``{"raised": class, "said": text, "code": NVML's error code or null}``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import sys
+from typing import Any
+
+LIBRARY = "libnvidia-ml.so.1"
+MEMORY = 1 << 30
+"""Bytes that this process may hold: the binding makes arrays as long as the library says."""
+_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+"""Of nvmlValue_t, by nvmlValueType_t (nvml.h)."""
+
+_handles: dict[tuple[int, ...], Any] = {}
+
+
+def main() -> None:
+    """Answer on what is standard output now; what the library prints goes where nobody reads it."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        print(json.dumps(_answer(*json.loads(line))), file=answers, flush=True)
+
+
+def _answer(function: str, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    try:
+        import pynvml
+
+        return {"value": _call(pynvml, function, arguments, options)}
+    except Exception as error:  # whatever it is, it is the answer to this one question
+        code = getattr(error, "value", None)
+        return {"raised": type(error).__name__, "said": _said(error), "code": code if isinstance(code, int) else None}
+
+
+def _call(pynvml: Any, function: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+    if function == "nvmlInit":
+        _handles.clear()
+        ctypes.CDLL(LIBRARY)  # raises what the loader says; the binding would say "not found" whatever is wrong
+    given = [_given(pynvml, each) for each in arguments]
+    if function.endswith("HandleByIndex"):
+        return None
+    value = getattr(pynvml, function)(*given, **options)
+    if function == "nvmlDeviceGetFieldValues":
+        return [_counter(pynvml, one) for one in value]
+    return _plain(value)
+
+
+def _given(pynvml: Any, argument: Any) -> Any:
+    """``argument``, or the handle of the device that it names."""
+    if not isinstance(argument, dict):
+        return argument
+    key = tuple(argument["device"])
+    if key not in _handles:
+        handle = pynvml.nvmlDeviceGetHandleByIndex(key[0])
+        _handles[key] = handle if len(key) == 1 else pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, key[1])
+    return _handles[key]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say: the fields of a structure by name, None for one that is no readable text."""
+    if isinstance(value, ctypes.Structure):
+        return {field[0]: _plain(_field(value, field[0])) for field in value._fields_}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return {name: _plain(each) for name, each in vars(value).items()}  # the binding's "friendly object"
+
+
+def _field(structure: Any, name: str) -> Any:
+    try:
+        return getattr(structure, name)
+    except UnicodeDecodeError:
+        return None
+
+
+def _counter(pynvml: Any, one: Any) -> tuple[int | float | None, int, str]:
+    """Value, error code and what it says."""
+    if one.nvmlReturn:
+        return None, one.nvmlReturn, _said(pynvml.NVMLError(one.nvmlReturn))
+    return getattr(one.value, _MEMBERS[one.valueType]), 0, ""
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # an NVMLError asks the library for the words
+        return type(error).__name__
+
+
+if __name__ == "__main__":
+    main()
