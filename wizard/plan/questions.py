@@ -156,6 +156,10 @@ def _release(value: str) -> str:
     return unknown(value)
 
 
+def _python(value: str) -> str:
+    return _reference(value) or (tr("a path with a colon cannot be on PATH") if ":" in value else "")
+
+
 def _share(value: float) -> str:
     return "" if 0 < value <= 1 else tr("it must be above 0 and at most 1")
 
@@ -295,6 +299,24 @@ RELEASE = Question(
     validate=_release,
     help=mark("A tag (24.09), or the version of the engine in it (0.13.0)."),
 )
+RUNTIME = Question(
+    "runtime",
+    "choice",
+    mark("Runtime"),
+    "--runtime",
+    otherwise=CHOSEN,
+    choices=("native", "docker", "podman"),
+    help=mark("native runs the server as a process of this machine; docker and podman run NVIDIA's image."),
+)
+ENGINE_PYTHON = Question(
+    "engine_python",
+    "text",
+    mark("Which Python has the engine?"),
+    "--engine-python",
+    otherwise=mark("a new environment, or the image"),
+    validate=_python,
+    help=mark("Path of an interpreter with vLLM or transformers, such as /opt/venv/bin/python: nothing is downloaded."),
+)
 HF_TOKEN = Question(
     "hf_token",
     "secret",
@@ -372,7 +394,10 @@ SEED = Question(
 
 WISHES = (GOAL, USERS, MAX_LEN)
 """What everybody may wish for."""
-SETUP = (QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE)
+SETUP = (
+    *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
+    *(RUNTIME, ENGINE_PYTHON),
+)
 """What experts may wish for as well. What is said is never changed, only refused."""
 SERVER = (NAME, HTTP_PORT)
 CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -101,12 +102,14 @@ def engine_step(venv: Venv) -> Step:
     )
 
 
-def of_its_own(python: str) -> dict[str, str | None]:
+def of_its_own(python: str, *, own: bool = False) -> dict[str, str | None]:
     """What is different for a process of the environment of ``python`` from the server that starts it.
 
     The server's library path and the first folders of its ``PATH`` are meant for the stub. None takes a variable away.
+    An environment of the user's (``own``) may need the library path that it has here (NVIDIA's images set one).
     """
-    return {"LD_LIBRARY_PATH": None, "PYTHONPATH": None, "PATH": f"{Path(python).parent}:{SYSTEM_PATH}"}
+    libraries = os.environ.get("LD_LIBRARY_PATH") if own else None
+    return {"LD_LIBRARY_PATH": libraries, "PYTHONPATH": None, "PATH": f"{Path(python).parent}:{SYSTEM_PATH}"}
 
 
 def check_driver(host: Host, engine: Environment) -> None:

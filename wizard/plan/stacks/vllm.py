@@ -115,7 +115,7 @@ def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _:
     made = front.repository(
         runtime.server.name,
         engine_argv=front.engine_argv("vllm", runtime.python, settings),
-        engine_env={**of_its_own(runtime.python), **dict(SETTINGS), **NATIVELY},
+        engine_env={**of_its_own(runtime.python, own=bool(choice.engine_python)), **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
     )
