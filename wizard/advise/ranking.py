@@ -193,7 +193,7 @@ CAUSES = {
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),
-    "release": ("release", "driver", "image", "architecture", "format", "containers"),
+    "release": ("release", "runtime", "own-runtime", "driver", "image", "architecture", "format", "containers"),
     "runtime": ("runtime", "own-runtime"),
     "engine_python": ("own-missing", "own-old", "own-cuda", "own-gpu", "own-stack", "architecture"),
     "stack": (

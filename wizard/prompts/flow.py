@@ -273,7 +273,9 @@ class _Flow:
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
-                self.answers.update(refusals.remedy_wishes(advice.rejections[0].remedy))
+                for name, value in refusals.remedy_wishes(advice.rejections[0].remedy).items():
+                    self.answers.pop(name, None)
+                    self.answers.update({} if value is None else {name: value})
             else:
                 self._change()
 
