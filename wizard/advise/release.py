@@ -74,9 +74,8 @@ def resolve(
         found = _image(host, facts, device, setup, wish)
         return found if isinstance(found, Obstacle) or not runtime else replace(found, runtime=runtime)
     if runtime:
-        other = _other_runtime(host, setup, wish, runtime, why)
-        if other is not None:
-            return other
+        if refused := _other_runtime(host, setup, wish, runtime, why):
+            return refused
     elif setup.stack not in NATIVE or wish:
         if wish:
             text = tr("{release} is an image, and {why}.", release=wish, why=why)
