@@ -131,10 +131,21 @@ def calibration(workspace: Workspace) -> Calibration:
 
 
 def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
-    """Stage 3. What to run here and why, corrected by what was measured here; pure and immediate."""
+    """Stage 3. What to run here and why, corrected by what was measured here; immediate.
+
+    A Python of the user's (``wishes.engine_python``) is asked what it has, unless ``host`` knows it (some 0.1 s).
+
+    Raises:
+        UsageError: TW-P15 if that is no Python, TW-A20 if it is asked for together with what it cannot serve.
+        HostError: TW-A21 to TW-A23 if its engine is missing, too old, or of a CUDA that the driver does not run.
+    """
+    from wizard.advise import own
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
+    from wizard.probe.engine_python import with_python
 
+    host = with_python(host, wishes.engine_python)
+    own.check(host, wishes)
     return rank(host, facts, wishes, past or NOTHING)
 
 

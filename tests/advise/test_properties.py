@@ -47,6 +47,8 @@ def kept(wished: Wishes, choice: Choice) -> bool:
         "pp": (wished.pp, choice.pp),
         "kv_dtype": (wished.kv_dtype, choice.kv_cache_dtype),
         "quantization": (wished.quantization, choice.quantization),
+        "runtime": (wished.runtime, choice.runtime),
+        "engine_python": (wished.engine_python, choice.engine_python),
     }
     if cpu and wished.quantization:
         asked["quantization"] = (f"gguf_{wished.quantization.removeprefix('gguf_')}", choice.quantization)
@@ -171,5 +173,5 @@ def test_wishes_here_are_all_there_are() -> None:
     """A wish that is added must be asked for above, too."""
     assert {one.name for one in fields(Wishes)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
-        "kv_dtype", "as_published", "release",
+        "kv_dtype", "as_published", "release", "runtime", "engine_python",
     }  # fmt: skip

@@ -14,7 +14,7 @@ from wizard.advise.formats import FORMATS
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe import hardware, shorthand
-from wizard.probe.host import GpuProcess, Host, MigSlice
+from wizard.probe.host import EnginePython, GpuProcess, Host, MigSlice
 
 TESTS = Path(__file__).parents[1]
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -60,6 +60,16 @@ def sliced(text: str, profile: str, memory: int, slices: int) -> Host:
     return replace(host, gpus=tuple(replace(gpu, mig_enabled=True, mig_slices=made) for gpu in host.gpus))
 
 
+VENV = EnginePython(
+    "/opt/venv/bin/python",
+    (3, 12, 3),
+    "/opt/venv",
+    {"vllm": "0.26.0", "torch": "2.11.0+cu130", "transformers": "5.17.0"},
+    "13.0",
+)
+"""A Python with engines, as vLLM's own installation makes one."""
+
+
 HOSTS: dict[str, Host] = {
     **{
         text: machine(text)
@@ -80,6 +90,8 @@ HOSTS: dict[str, Host] = {
         )
     },
     "busy H100": busy("1xH100", 50 * GIB),
+    "4xH200 with a Python": replace(machine("4xH200"), engine_pythons=(VENV,)),
+    "2xH100 without containers": replace(machine("2xH100"), engines=(), engine_pythons=(VENV,)),
     "MIG": sliced("1xA100", "1g.10gb", 9856 * 1024**2, 4),
     **{path.stem: hardware.find(str(path), TESTS) for path in sorted((TESTS / "cases/hosts").glob("host-*.json"))},
 }
@@ -127,6 +139,8 @@ def wishes(
         kv_dtype=_maybe(st.sampled_from(["auto", "fp8", "f16", "magic"])),
         as_published=st.booleans(),
         release=_maybe(st.sampled_from(["23.11", "24.09", "26.08", "v0.13.0", "0.9.0", "99.99", "magic"])),
+        runtime=_maybe(st.sampled_from(["native", "docker", "podman"])),
+        engine_python=_maybe(st.sampled_from([VENV.path, "/no/such/python"])),
     )
 
 

@@ -104,7 +104,7 @@ def test_wishes_from_answers() -> None:
     assert wishes({}) == Wishes()
     setup = {"quantization": "fp8", "tp": 2, "pp": 2, "kv_dtype": "fp8", "stack": "vllm", "max_gpus": 4}
     every = {**setup, "gpu_memory_utilization": 0.8, "as_published": True, "goal": "quality", "max_len": 9, "users": 1}
-    every["release"] = "24.09"
+    every |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
     assert to_data(wishes(every)) == every
 
 

@@ -8,17 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine_environment import VLLM, make
 from tests.plan import stack_values
 from tests.plan.stack_values import engine, planned
 from tests.values import CHOICE, CPU_HOST, PYTHON
 from wizard.advise.advice import Choice
-from wizard.kernel.errors import HostError, InfeasibleError
+from wizard.kernel.errors import HostError, InfeasibleError, UsageError
 from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Command
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
-from wizard.probe.host import ContainerEngine, Host
+from wizard.plan.runtimes.venv import of_its_own
+from wizard.probe.host import ContainerEngine, EnginePython, Host
 from wizard.probe.shorthand import host as shorthand
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
@@ -182,3 +185,93 @@ def test_another_python_makes_another_environment() -> None:
     other = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
     before, after = native(NATIVE), native(NATIVE, replace(CPU_HOST, interpreters=(other,)))
     assert before.python != after.python
+
+
+# -- the user's own Python ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Choice:
+    return replace(NATIVE, engine_python=make(tmp_path / "venv", VLLM))
+
+
+GPU_HOST = replace(CPU_HOST, gpus=shorthand("2xH200").gpus, driver_version="580.95.05", cuda_driver_version="13.0")
+
+
+def test_the_users_python_is_checked_and_nothing_is_installed(own: Choice) -> None:
+    found = native(own, GPU_HOST)
+    assert found.python == own.engine_python
+    assert any("nothing is installed there" in note for note in found.notes)
+    environment, check = found.prepare()
+    assert (environment.id, check.id) == ("environment", "engine-environment")
+    assert environment.estimate.download_bytes == 73_319_986
+    assert (check.estimate.download_bytes, check.estimate.disk_bytes) == (0, 0)
+    commands = [one for one in check.actions if isinstance(one, Command)]
+    assert {one.argv[0] for one in commands} == {own.engine_python, "mkdir", "touch"}
+    assert all(one.argv[1:3] == ("-I", "-c") for one in commands if one.argv[0] == own.engine_python)
+    assert any("cuda.is_available" in one.argv[-1] for one in commands)
+    assert any("vllm.v1.engine.async_llm" in one.argv[-1] for one in commands)
+
+
+def test_without_gpus_none_are_looked_for(own: Choice) -> None:
+    _, check = native(replace(own, stack="transformers", devices=()), CPU_HOST).prepare()
+    assert not any("cuda" in one.argv[-1] for one in check.actions if isinstance(one, Command))
+
+
+def test_the_check_is_one_for_all_servers_and_another_when_a_package_changes(own: Choice, tmp_path: Path) -> None:
+    workspace = Workspace(Path("/w"))
+    one, other = (runtime_of(GPU_HOST, own, workspace, workspace.server(name)) for name in ("s", "t"))
+    assert one.prepare()[1].fingerprint == other.prepare()[1].fingerprint
+    site = next((tmp_path / "venv").glob("lib/python3*/site-packages"))
+    (site / "vllm-0.26.0.dist-info").rename(site / "vllm-0.27.0.dist-info")
+    about = site / "vllm-0.27.0.dist-info" / "METADATA"
+    about.write_text(about.read_text().replace("0.26.0", "0.27.0"))
+    assert native(own, GPU_HOST).prepare()[1].fingerprint != one.prepare()[1].fingerprint
+
+
+@pytest.mark.parametrize(
+    ("packages", "driver", "code"),
+    [
+        ({"torch": "2.11.0"}, "580.95.05", "TW-A21"),
+        ({"vllm": "0.8.5", "torch": "2.6.0"}, "580.95.05", "TW-A22"),
+        (VLLM, "570.86.15", "TW-A23"),
+    ],
+)
+def test_what_changed_since_the_advice_is_refused_while_planning(
+    packages: dict[str, str], driver: str, code: str, tmp_path: Path
+) -> None:
+    choice = replace(NATIVE, engine_python=make(tmp_path / "venv", packages))
+    # What the machine's description says of it is old.
+    said = EnginePython(choice.engine_python or "", (3, 11, 7), str(tmp_path / "venv"), VLLM, "12.8")
+    with pytest.raises(HostError) as caught:
+        native(choice, replace(GPU_HOST, driver_version=driver, engine_pythons=(said,)))
+    assert caught.value.code == code
+
+
+def test_a_python_that_is_gone_is_refused_while_planning(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        native(replace(NATIVE, engine_python=str(tmp_path / "gone")), GPU_HOST)
+    assert caught.value.code == "TW-P15"
+
+
+def test_on_another_machine_the_recorded_one_counts() -> None:
+    python = EnginePython("/opt/venv/bin/python", (3, 12, 3), "/opt/venv", VLLM, "13.0")
+    host = replace(GPU_HOST, source="host.json", engine_pythons=(python,))
+    assert native(replace(NATIVE, engine_python=python.path), host).python == python.path
+
+
+def test_the_engine_keeps_the_library_path_that_the_users_python_has_here(
+    own: Choice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
+    python = own.engine_python or ""
+    assert of_its_own(python, own=True)["LD_LIBRARY_PATH"] == "/opt/libraries"
+    assert of_its_own(python)["LD_LIBRARY_PATH"] is None
+    assert str(of_its_own(python, own=True)["PATH"]).startswith(str(Path(python).parent))
+
+
+def test_the_runtime_that_was_asked_for_is_the_engine_that_is_taken() -> None:
+    host = replace(CPU_HOST, engines=(DOCKER, PODMAN))
+    for name in ("docker", "podman"):
+        assert docker(host, replace(IN_IMAGE, runtime=name)).engine == name
+    assert docker(replace(CPU_HOST, engines=(PODMAN,))).engine == "podman"

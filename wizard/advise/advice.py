@@ -31,6 +31,10 @@ class Wishes:
     """Only this repository's own files, no other quantisation of the model."""
     release: str | None = None
     """A release of Triton's images (``24.09``), or a version of the engine in it (``0.13.0``)."""
+    runtime: str | None = None
+    """``native``, ``docker`` or ``podman``."""
+    engine_python: str | None = None
+    """Path of a Python that has the engine, so that none is installed; it is served natively."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Choice:
 
     stack: str
     runtime: str
+    """``native``, or the container engine: ``docker``, ``podman``."""
     dtype: str
     quantization: str | None
     kv_cache_dtype: str
@@ -113,7 +118,10 @@ class Choice:
     max_seq_len: int
     """Tokens of prompt plus answer for each of them."""
     release: str
-    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``), or ``triton 2.51.0`` without one."""
+    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``), or ``triton 2.51.0`` without one.
+
+    With an engine of the user's its version follows: ``triton 2.51.0, vLLM 0.26.0``.
+    """
     memory: Memory
     devices: tuple[int, ...] = ()
     """Indices of the GPUs of one copy; empty where the CPU serves."""
@@ -128,6 +136,8 @@ class Choice:
     """Of the overhead, what was added because servers on this machine took more than predicted (or less, < 0)."""
     warnings: tuple[Note, ...] = ()
     reasons: tuple[Note, ...] = ()
+    engine_python: str | None = None
+    """Path of the user's Python that has the engine; None where the wizard installs it or the image has it."""
 
 
 @dataclass(frozen=True, slots=True)

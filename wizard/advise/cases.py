@@ -298,4 +298,6 @@ def wishes(request: dict[str, Any]) -> Wishes:
         pp=number("pp"),
         kv_dtype=text("kv_dtype"),
         as_published=bool(request.get("checkpoint_as_published")),
+        runtime=text("runtime"),
+        engine_python=text("engine_python"),
     )

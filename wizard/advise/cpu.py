@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration
+from wizard.advise import calibration, own
 from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes, gated, no_template
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.catalog.environments import Environment, environment
@@ -129,6 +129,11 @@ def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle) -> Rejection:
 
 def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
     found: list[Obstacle] = []
+    if why := own.against_wishes(wishes, STACK):
+        found.append(why)
+    elif wishes.runtime not in (None, "native"):
+        text = tr("{stack} is served natively, not by {runtime}.", stack=STACK, runtime=wishes.runtime)
+        found.append(Obstacle("runtime", text, "--runtime native"))
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):
             text = tr(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu, memory, rules
+from wizard.advise import calibration, cpu, memory, own, rules
 from wizard.advise.advice import Choice, Memory, Note, Rejection, Wishes, gated, no_template
 from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device, devices
@@ -19,7 +19,8 @@ from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
-from wizard.probe.host import Host
+from wizard.probe.engine_python import absolute, known
+from wizard.probe.host import EnginePython, Host
 
 STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers")
 TRIED = ("none", "fp8", "nvfp4", "int4_awq")
@@ -44,6 +45,7 @@ def candidates(
     """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
     stacks = [one for one in STACKS if wishes.stack in (None, one)]
     groups = devices(host)
+    python = known(host, wishes.engine_python) if wishes.engine_python else None
     if why := _before(host, facts, groups):
         stored = wishes.quantization or (facts.quantization and facts.quantization.format) or "none"
         tp, pp = wishes.tp or 1, wishes.pp or 1
@@ -55,7 +57,9 @@ def candidates(
         for setup in _setups(facts, device, wishes, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
-                releases[kind] = resolve(host, facts, device, setup, wishes.release)
+                releases[kind] = _barred(wishes, setup, python) or resolve(
+                    host, facts, device, setup, wishes.release, wishes.runtime, python
+                )
             made = _choice(facts, device, setup, wishes, past, releases[kind])
             if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
                 other = replace(setup, kv_cache_dtype="fp8")
@@ -70,6 +74,13 @@ def candidates(
                 if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
                     rejected[key] = rejection
     return _worthwhile(choices, wishes), list(rejected.values())
+
+
+def _barred(wishes: Wishes, setup: Setup, python: EnginePython | None) -> Obstacle | None:
+    """What speaks against serving with the Python that is asked for, whatever it has."""
+    if wishes.engine_python and python is None:
+        return own.unknown(wishes.engine_python)
+    return own.against_wishes(wishes, setup.stack)
 
 
 def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:
@@ -208,6 +219,7 @@ def _choice(
         speed=estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens),
         warnings=(*_warnings(facts, device, setup, found), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
+        engine_python=wishes.engine_python and absolute(wishes.engine_python),
     )
     if measured is None:
         return choice

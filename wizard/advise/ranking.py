@@ -178,7 +178,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
 
 
 WISHED = (
-    *("release", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
+    *("release", "runtime", "engine_python", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Wishes in the order in which giving one up costs least."""
@@ -193,10 +193,12 @@ CAUSES = {
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),
-    "release": ("release", "driver", "image", "architecture", "format", "containers"),
+    "release": ("release", "runtime", "own-runtime", "driver", "image", "architecture", "format", "containers"),
+    "runtime": ("runtime", "own-runtime"),
+    "engine_python": ("own-missing", "own-old", "own-cuda", "own-gpu", "own-stack", "architecture"),
     "stack": (
         *("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split", "architecture"),
-        *("containers", "release"),
+        *("containers", "release", "runtime", "own-missing", "own-old", "own-stack"),
     ),
     "as_published": ("memory", "format", "quantization", "capability"),
 }
@@ -248,7 +250,9 @@ def _instead(
         return f"{flag} {max([own, *known])}"
     if name == "release":
         found = best.release.partition("-")[0]
-        return f"{flag} {found}" if best.runtime == "docker" else tr("without {flag}", flag=flag)
+        return f"{flag} {found}" if best.runtime != "native" else tr("without {flag}", flag=flag)
+    if name == "engine_python":
+        return tr("without {flag}", flag=flag)
     if name == "as_published":
         return tr("{way} without {flag}", way=f"--quantization {best.quantization}", flag=flag)
     values = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}

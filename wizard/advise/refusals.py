@@ -63,15 +63,31 @@ _WISHES = {"max_len": int, "users": int, "tp": int, "pp": int, "max_gpus": int, 
 
 
 def remedy_wishes(remedy: str) -> dict[str, object]:
-    """What the remedy's first way would change of the wishes; empty if it is not a matter of wishes."""
-    found: dict[str, object] = {}
-    for flag, value in _FLAG.findall(remedy.split(tr(OR), maxsplit=1)[0]):
+    """What the remedy's first way would change of the wishes; empty if it is not a matter of wishes.
+
+    A wish to be taken back is None.
+    """
+    first = remedy.split(tr(OR), maxsplit=1)[0]
+    found: dict[str, object] = {name: None for name in _GIVEN_UP if first == _without(name)}
+    for flag, value in _FLAG.findall(first):
         name = flag.replace("-", "_")
         if name in _WISHES:
             found[name] = _WISHES[name](value)
-        elif name in ("quantization", "stack", "kv_dtype", "release"):
+        elif name in ("quantization", "stack", "kv_dtype", "release", "runtime"):
             found[name] = value
     return found
+
+
+_GIVEN_UP = {
+    "release": mark("the newest release"),
+    "runtime": mark("the runtime that the wizard chooses"),
+    "engine_python": mark("an engine that the wizard installs"),
+}
+"""Wish that a remedy may take back → what there is then."""
+
+
+def _without(name: str) -> str:
+    return tr("without {flag}", flag=f"--{name.replace('_', '-')}")
 
 
 _WORDS = {
@@ -89,8 +105,12 @@ def remedy_words(remedy: str) -> str:
     def said(found: re.Match[str]) -> str:
         flag, value = found.groups()
         number = f"{int(value):,}" if value.isdecimal() else value
+        if flag == "runtime":
+            return value
         if flag in ("quantization", "stack"):
             return report.format_title(value) if flag == "quantization" else report.stack(value)
         return tr(_WORDS[flag], value=number) if flag in _WORDS else f"{flag} {value}"
 
+    for name, instead in _GIVEN_UP.items():
+        remedy = remedy.replace(_without(name), tr(instead))
     return one_line(_FLAG.sub(said, re.sub(r"(--[a-z-]+ [^\s,]+) (?=--[a-z-]+ )", r"\1 · ", remedy)))

@@ -7,9 +7,9 @@ that it runs by forward compatibility only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wizard.advise import rules
+from wizard.advise import own, rules
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
@@ -19,7 +19,7 @@ from wizard.catalog.environments import Environment, environment
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
-from wizard.probe.host import Host
+from wizard.probe.host import EnginePython, Host
 
 IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
@@ -34,7 +34,7 @@ class Resolved:
     """What serves.
 
     Attributes:
-        runtime: ``docker`` or ``native``.
+        runtime: As in `Choice.runtime`.
         release: As in `Choice.release`.
         reason: The chain in one sentence.
         warnings: What works and should be known.
@@ -47,7 +47,13 @@ class Resolved:
 
 
 def resolve(
-    host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None = None
+    host: Host,
+    facts: ModelFacts,
+    device: Device,
+    setup: Setup,
+    wish: str | None = None,
+    runtime: str | None = None,
+    python: EnginePython | None = None,
 ) -> Resolved | Obstacle:
     """The newest release that all links allow, or the one that ``wish`` names, or what breaks.
 
@@ -57,11 +63,20 @@ def resolve(
         device: The GPUs.
         setup: For the stack and the format.
         wish: A tag (``24.09``) or a version of the engine (``0.13.0``); None for the newest.
+        runtime: ``native``, ``docker`` or ``podman`` if one is asked for.
+        python: The user's Python that is asked for; it serves natively.
     """
-    why = no_containers(host)
+    if python is not None:
+        return own.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
+    why = tr("you asked for {runtime}", runtime="--runtime native") if runtime == "native" else ""
+    why = why or no_containers(host, runtime)
     if not why:
-        return _image(host, facts, device, setup, wish)
-    if setup.stack not in NATIVE or wish:
+        found = _image(host, facts, device, setup, wish)
+        return found if isinstance(found, Obstacle) or not runtime else replace(found, runtime=runtime)
+    if runtime:
+        if refused := _other_runtime(host, setup, wish, runtime, why):
+            return refused
+    elif setup.stack not in NATIVE or wish:
         if wish:
             text = tr("{release} is an image, and {why}.", release=wish, why=why)
         else:
@@ -74,14 +89,36 @@ def resolve(
     return _native(host, facts, device, setup, why)
 
 
-def no_containers(host: Host) -> str:
-    """Why no container engine lends GPUs here, in words; empty if one does. What is only described is believed."""
+def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why: str) -> Obstacle | None:
+    """Why the asked ``runtime`` does not serve, and another that would; None if it is native and does."""
+    usable = [one.name for one in host.engines if one.name != runtime and not no_containers(host, one.name)]
+    ways = [f"--runtime {name}" for name in usable[:1]]
+    if runtime != "native":
+        native = setup.stack in NATIVE and not wish
+        ways += ["--runtime native"] if native else []
+        ways.append(tr("`triton-wizard prerequisites` shows what to install"))
+        return Obstacle("runtime", tr("You asked for {runtime}, and {why}.", runtime=runtime, why=why), either(*ways))
+    if wish:
+        text = tr("{release} is an image, and {why}.", release=wish, why=why)
+        return Obstacle("runtime", text, either(tr("without {flag}", flag="--release"), *ways))
+    if setup.stack in NATIVE:
+        return None
+    text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=rules.TITLES[setup.stack], why=why)
+    return Obstacle("runtime", text, either(*ways, "--stack vllm"))
+
+
+def no_containers(host: Host, name: str | None = None) -> str:
+    """Why no container engine lends GPUs here, in words; empty if one does. What is only described is believed.
+
+    With ``name`` only that engine counts.
+    """
     described = not host.is_here
-    if any(one.nvidia_runtime and (one.server_version or described) for one in host.engines):
+    engines = [one for one in host.engines if name in (None, one.name)]
+    if any(one.nvidia_runtime and (one.server_version or described) for one in engines):
         return ""
-    if not host.engines:
-        return tr("neither docker nor podman is here")
-    one = next((each for each in host.engines if each.server_version), host.engines[0])
+    if not engines:
+        return tr("{engine} is not here", engine=name) if name else tr("neither docker nor podman is here")
+    one = next((each for each in engines if each.server_version), engines[0])
     if not one.server_version:
         text = tr("{engine} does not answer", engine=one.name)
         return f"{text} ({one.problem})" if one.problem else text
@@ -305,6 +342,29 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
         serves=_serves(facts, device, setup),
     )
     return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"))
+
+
+def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
+    """The engine that is there, behind Triton from a wheel."""
+    front, engine = environment("front"), own.title(python, setup.stack)
+    if found := obstacles(host, front):
+        return found[0]
+    needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
+    if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
+        return broken
+    driver = tr("the driver is unknown")
+    if host.driver_version:
+        driver = tr("driver {driver} runs its CUDA", driver=host.driver_version)
+    text = tr(
+        "You asked for the engine of {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.",
+        path=python.path,
+        engine=own.whole_title(python, setup.stack),
+        version=front.triton,
+        driver=driver,
+        serves=_serves(facts, device, setup),
+    )
+    note = Note("release", text, tr("what the packages in {prefix} say of themselves", prefix=python.prefix))
+    return Resolved("native", f"triton {front.triton}, {engine}", note)
 
 
 def _short(cuda: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wizard.catalog import profiles
@@ -38,6 +38,11 @@ class Environment:
     """Python code that the interpreter must run before anything is fetched; it ends with a sentence on what lacks."""
     driver: int | None = None
     """Oldest branch of the NVIDIA driver that its CUDA runs on; None if it has none."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """Package → oldest version with which the engine's program works in a Python of the user's, the engine first.
+
+    Without any, the stack takes no Python of the user's.
+    """
 
 
 def environment(name: str) -> Environment:

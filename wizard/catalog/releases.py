@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wizard.catalog import profiles
 from wizard.kernel.language import tr
@@ -115,6 +115,8 @@ class Drivers:
     source: str
     other_gpus: tuple[str, ...]
     forward: tuple[Forward, ...]
+    branches: dict[str, int] = field(default_factory=dict)
+    """Major version of CUDA → oldest branch of the driver that runs any of its minor versions."""
 
     def runs(self, tag: str, driver: str, gpu: str) -> bool:
         """Whether ``driver`` runs the release ``tag`` on the GPU named ``gpu`` by documented forward compatibility."""

@@ -16,6 +16,7 @@ from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan import remote_code
+from wizard.plan.found import hint
 from wizard.plan.options import Options
 from wizard.plan.options import check as check_options
 from wizard.plan.plan import Estimate, Plan, Ports, Step
@@ -101,10 +102,15 @@ def _plan(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)) if host.is_here else steps,
-        notes=(*runtime.notes, *notes, *_gate(facts), *remote_code.notes(facts, choice)),
+        notes=(*runtime.notes, *_there_already(host, choice), *notes, *_gate(facts), *remote_code.notes(facts, choice)),
         host=host.source,
         machine=machine(host, choice),
     )
+
+
+def _there_already(host: Host, choice: Choice) -> tuple[str, ...]:
+    """The engine that is there and that nobody asked for, where another would be installed."""
+    return hint(host, choice.stack) if choice.runtime == "native" and not choice.engine_python else ()
 
 
 def _check(facts: ModelFacts, choice: Choice, workspace: Workspace, options: Options) -> None:

@@ -5,15 +5,14 @@ A question knows nothing about screens: it has a text, a default, a check and th
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
-from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.paths import server_name
+from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
 
 Value: TypeAlias = str | int | float | bool
 Answers: TypeAlias = dict[str, object]
@@ -30,6 +29,8 @@ KINDS: dict[Kind, tuple[type[Value], str]] = {
 }
 CHOSEN = mark("the wizard chooses")
 """What an empty answer to most wishes means."""
+NO_PYTHON = "none"
+"""Answer to `ENGINE_PYTHON`: an engine that the wizard installs, or the image's, without being asked."""
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
@@ -129,63 +130,13 @@ def _shown(question: Question, value: object) -> str:
     return tr("what was given") if question.secret else text if len(text) <= 60 else text[:57] + "…"
 
 
-def _between(low: float, high: float) -> Callable[[Any], str]:
-    def problem(value: float) -> str:
-        return "" if low <= value <= high else tr("it must be from {low:,} to {high:,}", low=low, high=high)
-
-    return problem
-
-
-def _format(value: str) -> str:
-    """Formats of GGUF files are many and named by the files."""
-    from wizard.advise.formats import FORMATS
-
-    if value in FORMATS or value.startswith("gguf_"):
-        return ""
-    near = difflib.get_close_matches(value, FORMATS, 2, 0.4)
-    return (
-        tr("there is no such format; did you mean {near}?", near=", ".join(near))
-        if near
-        else tr("there is no such format")
-    )
-
-
-def _release(value: str) -> str:
-    from wizard.catalog.releases import unknown
-
-    return unknown(value)
-
-
-def _share(value: float) -> str:
-    return "" if 0 < value <= 1 else tr("it must be above 0 and at most 1")
-
-
-def _reference(value: str) -> str:
-    if not value.strip():
-        return tr("it is empty")
-    return "" if value.isprintable() else tr("it holds a line break or a control character")
-
-
-def _server(value: str) -> str:
-    try:
-        server_name(value)
-    except WizardError as error:
-        return error.todo.rstrip(".").lower()
-    return ""
-
-
-def _samples(known: Mapping[str, object]) -> bool:
-    """Whether chance has any part in the answers; with temperature 0 it has not."""
-    return known.get("temperature") != 0
-
-
 MODEL = Question(
     "model",
     "text",
     mark("Which model?"),
     "MODEL",
     required=True,
-    validate=_reference,
+    validate=reference,
     help=mark("A journey (demo), a hub id (org/name), a folder, or a .gguf file."),
 )
 GOAL = Question(
@@ -203,7 +154,7 @@ USERS = Question(
     mark("How many people at the same time?"),
     "--users",
     default=4,
-    validate=_between(1, 1_000_000),
+    validate=between(1, 1_000_000),
     help=mark("Each gets a share of the KV cache, so more people need more memory."),
 )
 MAX_LEN = Question(
@@ -212,7 +163,7 @@ MAX_LEN = Question(
     mark("How many tokens of prompt plus answer for each?"),
     "--max-len",
     otherwise=CHOSEN,
-    validate=_between(1, 10_000_000),
+    validate=between(1, 10_000_000),
     help=mark("About three quarters of a word are one token; the KV cache grows with it."),
 )
 QUANTIZATION = Question(
@@ -221,7 +172,7 @@ QUANTIZATION = Question(
     mark("Format of the weights"),
     "--quantization",
     otherwise=CHOSEN,
-    validate=_format,
+    validate=known_format,
     help=mark("none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, and less exact."),
 )
 TP = Question(
@@ -230,7 +181,7 @@ TP = Question(
     mark("Tensor parallel size"),
     "--tp",
     otherwise=CHOSEN,
-    validate=_between(1, 1024),
+    validate=between(1, 1024),
     help=mark("So many GPUs share each layer; it needs GPUs of one kind."),
 )
 PP = Question(
@@ -239,7 +190,7 @@ PP = Question(
     mark("Pipeline parallel size"),
     "--pp",
     otherwise=CHOSEN,
-    validate=_between(1, 1024),
+    validate=between(1, 1024),
     help=mark("So many groups of GPUs take the layers in turn."),
 )
 KV_DTYPE = Question(
@@ -266,7 +217,7 @@ MAX_GPUS = Question(
     mark("Most GPUs to use"),
     "--max-gpus",
     otherwise=mark("all"),
-    validate=_between(1, 1024),
+    validate=between(1, 1024),
     help=mark("The others stay free."),
 )
 GPU_MEMORY_UTILIZATION = Question(
@@ -275,7 +226,7 @@ GPU_MEMORY_UTILIZATION = Question(
     mark("Share of each GPU's memory to use"),
     "--gpu-memory-utilization",
     otherwise=CHOSEN,
-    validate=_share,
+    validate=share,
     help=mark("Above 0 and at most 1, of all memory of the GPU, as in vLLM."),
 )
 AS_PUBLISHED = Question(
@@ -292,8 +243,26 @@ RELEASE = Question(
     mark("Release of Triton's image"),
     "--release",
     otherwise=mark("the newest that runs here"),
-    validate=_release,
+    validate=known_release,
     help=mark("A tag (24.09), or the version of the engine in it (0.13.0)."),
+)
+RUNTIME = Question(
+    "runtime",
+    "choice",
+    mark("Runtime"),
+    "--runtime",
+    otherwise=CHOSEN,
+    choices=("native", "docker", "podman"),
+    help=mark("native runs the server as a process of this machine; docker and podman run NVIDIA's image."),
+)
+ENGINE_PYTHON = Question(
+    "engine_python",
+    "text",
+    mark("Which Python has the engine?"),
+    "--engine-python",
+    otherwise=mark("a new environment, or the image"),
+    validate=python_path,
+    help=mark("An interpreter with vLLM or transformers (/opt/venv/bin/python); none: the wizard installs the engine."),
 )
 HF_TOKEN = Question(
     "hf_token",
@@ -301,7 +270,7 @@ HF_TOKEN = Question(
     mark("Your Hugging Face token"),
     mark("the environment variable HF_TOKEN"),
     otherwise=mark("choose another model"),
-    validate=_reference,
+    validate=reference,
     help=mark("Accept the licence on the model's page, then make a token at https://huggingface.co/settings/tokens."),
 )
 NAME = Question(
@@ -310,7 +279,7 @@ NAME = Question(
     mark("Name of the server"),
     "--name",
     otherwise=mark("made from the model's name"),
-    validate=_server,
+    validate=server,
     help=mark("Lower-case letters, digits, '.', '_' and '-'; it is the model's name in Triton too."),
 )
 HTTP_PORT = Question(
@@ -319,7 +288,7 @@ HTTP_PORT = Question(
     mark("First port to try (gRPC and metrics follow it)"),
     "--http-port",
     default=8000,
-    validate=_between(1, 65_533),
+    validate=between(1, 65_533),
     help=mark("A port that somebody holds is moved upwards, and said."),
 )
 ACCEPT = Question("accept", "confirm", mark("Go?"), "--yes", required=True, help=mark("Carry the plan out."))
@@ -337,7 +306,7 @@ TEMPERATURE = Question(
     mark("Temperature"),
     "--temperature",
     otherwise=mark("the model's own"),
-    validate=_between(0, 2),
+    validate=between(0, 2),
     help=mark("0 always takes the likeliest token; above 1 answers get wild."),
 )
 TOP_P = Question(
@@ -346,8 +315,8 @@ TOP_P = Question(
     mark("Top-p"),
     "--top-p",
     default=0.95,
-    when=_samples,
-    validate=_share,
+    when=samples,
+    validate=share,
     help=mark("Only the likeliest tokens that together have this probability are considered."),
 )
 MAX_TOKENS = Question(
@@ -356,7 +325,7 @@ MAX_TOKENS = Question(
     mark("Longest answer, in tokens"),
     "--max-tokens",
     default=512,
-    validate=_between(1, 1_000_000),
+    validate=between(1, 1_000_000),
     help=mark("An answer that gets this long is cut."),
 )
 SEED = Question(
@@ -365,14 +334,17 @@ SEED = Question(
     mark("Seed"),
     "--seed",
     otherwise=mark("another answer each time"),
-    when=_samples,
-    validate=_between(0, 2**63 - 1),
+    when=samples,
+    validate=between(0, 2**63 - 1),
     help=mark("The same seed and question give the same answer."),
 )
 
 WISHES = (GOAL, USERS, MAX_LEN)
 """What everybody may wish for."""
-SETUP = (QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE)
+SETUP = (
+    *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
+    *(RUNTIME, ENGINE_PYTHON),
+)
 """What experts may wish for as well. What is said is never changed, only refused."""
 SERVER = (NAME, HTTP_PORT)
 CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
@@ -388,4 +360,6 @@ def wishes(answers: Mapping[str, object]) -> Wishes:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
     said = {one.name: one.check(answers[one.name]) for one in (*WISHES, *SETUP) if one.name in answers}
+    if said.get(ENGINE_PYTHON.name) == NO_PYTHON:
+        del said[ENGINE_PYTHON.name]
     return Wishes(**said)  # type: ignore[arg-type]  # checked

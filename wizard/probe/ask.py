@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from wizard.kernel.language import tr
+from wizard.kernel.secrets import environment_for
 
 SECONDS = 3.0
 """How long a program may take; a healthy one answers in well under half a second."""
@@ -40,6 +41,7 @@ class Asked:
             self._process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
+                env=environment_for(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,

@@ -126,6 +126,21 @@ class Interpreter:
 
 
 @dataclass(frozen=True, slots=True)
+class EnginePython:
+    """A Python of the user's with its engines, as its packages' own files describe them; nothing is imported."""
+
+    path: str
+    """As it was given or found. Its links stay: the link is what makes a virtual environment's Python its own."""
+    version: tuple[int, int, int]
+    prefix: str
+    """Its ``sys.prefix``: the virtual or conda environment, or the installation."""
+    packages: dict[str, str] = field(default_factory=dict)
+    """Name → version, of those in `wizard.probe.engine_python.PACKAGES` that it has."""
+    cuda: str | None = None
+    """CUDA that its PyTorch was built for (``13.0``); None if PyTorch is missing or was built without."""
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Why a whole part of the probe gave nothing."""
 
@@ -152,6 +167,8 @@ class Host:
     """Newest CUDA that the driver can run, ``13.0``."""
     engines: tuple[ContainerEngine, ...] = ()
     interpreters: tuple[Interpreter, ...] = ()
+    engine_pythons: tuple[EnginePython, ...] = ()
+    """Pythons that have an engine: of the active environment, of the container that the wizard runs in, or named."""
     busy_ports: tuple[int, ...] = ()
     """Of Triton's default ports 8000, 8001 and 8002, those that somebody holds on 127.0.0.1."""
     source: str = HERE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wizard.kernel.language import tr
-from wizard.probe import engines, gpus, interpreters, ports, processor, system
+from wizard.probe import engine_python, engines, gpus, interpreters, ports, processor, system
 from wizard.probe.ask import asking
 from wizard.probe.host import Host
 
@@ -16,12 +16,17 @@ def describe(workspace: Path) -> Host:
     Other programs (docker, podman, interpreters) are started first and heard last, each with its time limit, so that
     everything else is found out meanwhile. Whatever fails is noted in the value; nothing is raised.
     """
-    with asking(engines.questions()) as asked_engines, asking(interpreters.questions()) as asked_interpreters:
+    with (
+        asking(engines.questions()) as asked_engines,
+        asking(interpreters.questions()) as asked_interpreters,
+        asking(engine_python.questions(system.container())) as asked_pythons,
+    ):
         memory = processor.memory()
         part = gpus.find(memory)
         cpu = processor.cpu()
         busy = tuple(port for port in ports.TRITON_PORTS if not ports.is_free(port))
         pythons, silent = interpreters.read({path: asked.answer() for path, asked in asked_interpreters.items()})
+        engine_pythons, mute = engine_python.read({path: asked.answer() for path, asked in asked_pythons.items()})
         container_engines = engines.read({key: asked.answer() for key, asked in asked_engines.items()})
     unknown = dict(part.unknown)
     if cpu.model is None:
@@ -30,6 +35,8 @@ def describe(workspace: Path) -> Host:
         unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = tr("/proc/meminfo cannot be read")
     if silent:
         unknown["interpreters"] = silent
+    if mute:
+        unknown["engine_pythons"] = mute
     return Host(
         cpu=cpu,
         memory_total_bytes=memory[0],
@@ -43,6 +50,7 @@ def describe(workspace: Path) -> Host:
         cuda_driver_version=part.cuda_driver_version,
         engines=container_engines,
         interpreters=pythons,
+        engine_pythons=engine_pythons,
         busy_ports=busy,
         unknown=unknown,
     )

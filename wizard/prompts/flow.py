@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise import refusals
-from wizard.advise.advice import Advice, Choice, Wishes
+from wizard.advise.advice import Choice, Wishes
 from wizard.advise.explain import figures
 from wizard.advise.ranking import recommended
 from wizard.catalog.journeys import answered
@@ -38,6 +38,7 @@ from wizard.plan.questions import (
 )
 from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
+from wizard.prompts import engine
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
 from wizard.prompts.finding import is_word, ready, searched
@@ -256,8 +257,10 @@ class _Flow:
         """How to serve it; None to choose another model."""
         top, past = TOP, self.journey.calibration(self.workspace)
         hidden = self._passes("advice")
+        if not hidden:
+            self.answers.update(engine.offered(self.ask, host, self.known))
         while True:
-            advice: Advice = self.journey.advise(host, facts, wishes(self.known), past)
+            advice = engine.advised(self.journey, host, facts, lambda: self.known, self.answers, past)
             if hidden and advice.choices:
                 return recommended(advice)
             self._say(advice_text(advice, facts, top=top, fit=aloud))
@@ -273,7 +276,9 @@ class _Flow:
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
-                self.answers.update(refusals.remedy_wishes(advice.rejections[0].remedy))
+                changed = refusals.remedy_wishes(advice.rejections[0].remedy)
+                self.answers = {**self.answers, **changed}
+                self.answers = {name: value for name, value in self.answers.items() if value is not None}
             else:
                 self._change()
 

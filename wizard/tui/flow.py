@@ -13,7 +13,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.kernel.text import one_line, plain
-from wizard.tui import background
+from wizard.tui import background, own_engine
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -238,7 +238,7 @@ class Flow:
         def advise(wishes: Wishes) -> Advice:
             return self._journey.advise(host, facts, wishes, past)
 
-        wished = self._wishes or Wishes()
+        wished = await own_engine.asked(self._app, host, self._settings, self._wishes or Wishes())
         if passed := await self._passed("advice", lambda: next(iter(advise(wished).choices), None)):
             return partial(self.review, host, facts, passed, back=back, own=own)
         explain = partial(figures, host, facts)

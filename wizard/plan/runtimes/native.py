@@ -20,9 +20,10 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Ports, Start, Step
+from wizard.plan.runtimes.own import check_step, kept
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
-from wizard.plan.runtimes.venv import SYSTEM_PATH, Venv, engine_step
-from wizard.probe.host import Interpreter
+from wizard.plan.runtimes.venv import SYSTEM_PATH, Venv, engine_step, visible
+from wizard.probe.host import EnginePython, Interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Native:
         environment: Of Triton, and of the engine where both live together.
         interpreter: The Python that environments are made with.
         engine: The engine's own environment, if it has one.
+        devices: Indices of the GPUs that such an engine gets; empty: none.
+        own: The user's Python that has the engine; its environment is then not made.
     """
 
     workspace: Workspace
@@ -42,6 +45,8 @@ class Native:
     environment: Environment
     interpreter: Interpreter
     engine: Environment | None = None
+    devices: tuple[int, ...] = ()
+    own: EnginePython | None = None
 
     @property
     def triton(self) -> Venv:
@@ -56,12 +61,13 @@ class Native:
     @property
     def python(self) -> str:
         """The interpreter that has the engine's packages."""
-        return self.packages.python
+        return self.own.path if self.own else self.packages.python
 
     @property
     def checked(self) -> Path:
         """See `Runtime.checked`."""
-        return self.packages.root / "checked"
+        folder = kept(self.workspace.environments, self.own) if self.own else self.packages.root
+        return folder / "checked"
 
     @property
     def backends(self) -> Path:
@@ -74,12 +80,21 @@ class Native:
         version = ".".join(map(str, self.interpreter.version))
         return (
             tr("Python {version} at {path} runs the server's models.", version=version, path=self.interpreter.path),
+            *self._about_own(),
         )
+
+    def _about_own(self) -> tuple[str, ...]:
+        if self.own is None:
+            return ()
+        return (tr("The engine is the one of {path}; nothing is installed there.", path=self.own.path),)
 
     def prepare(self) -> tuple[Step, ...]:
         """Make the environments, see `Runtime.prepare`."""
         if self.engine is None:
             return (self._triton_step(),)
+        if self.own is not None:
+            gpus = visible(self.devices) if self.devices else {}
+            return (self._triton_step(), check_step(self.workspace.environments, self.engine, self.own, gpus=gpus))
         return (self._triton_step(), engine_step(self.packages))
 
     def _triton_step(self) -> Step:

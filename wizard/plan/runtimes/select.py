@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from wizard.advise.advice import Choice
+from wizard.advise import own
+from wizard.advise.advice import Choice, Wishes
 from wizard.advise.compatibility import obstacles
 from wizard.advise.report import stack as stack_title
 from wizard.catalog.environments import environment
@@ -17,8 +19,9 @@ from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.venv import check_driver
+from wizard.probe.engine_python import known, with_python
 from wizard.probe.engines import elsewhere, has_image, is_rootless, lifts_limits
-from wizard.probe.host import Host
+from wizard.probe.host import EnginePython, Host
 from wizard.probe.interpreters import usable_interpreter
 
 IMAGE = "nvcr.io/nvidia/tritonserver"
@@ -37,9 +40,9 @@ def runtime_of(host: Host, choice: Choice, workspace: Workspace, server: ServerF
             that answers and gives GPUs to containers.
         InfeasibleError: TW-L23 if the stack cannot be served that way.
     """
-    if choice.runtime == "docker":
-        return _docker(host, choice, workspace, server)
-    return _native(host, choice, workspace, server)
+    if choice.runtime == "native":
+        return _native(host, choice, workspace, server)
+    return _docker(host, choice, workspace, server)
 
 
 def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Docker:
@@ -53,7 +56,7 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             ),
             tr("Name one with --release, such as 24.05, or serve natively."),
         )
-    name, image = _engine(host, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
+    name, image = _engine(host, choice.runtime, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
     here = host.is_here
     if here and (address := elsewhere(name)):
         raise HostError(
@@ -74,12 +77,13 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     return Docker(workspace, server, image, name, choice.devices, size, memlock, rootless)
 
 
-def _engine(host: Host, *, gpus: bool) -> str:
-    """Name of the container engine; on a machine that is only described, whatever it has counts as usable."""
-    engine = usable_engine(host)
+def _engine(host: Host, wanted: str, *, gpus: bool) -> str:
+    """Name of the container engine, ``wanted`` if it can be; what a described machine has counts as usable."""
+    like = replace(host, engines=tuple(sorted(host.engines, key=lambda one: one.name != wanted)))
+    engine = usable_engine(like)
     if not host.is_here:
-        return engine.name if engine else "docker"
-    _, installed, toolkit = prerequisites(host)
+        return engine.name if engine else wanted
+    _, installed, toolkit = prerequisites(like)
     if not host.engines:
         raise HostError("TW-L20", tr("neither docker nor podman is installed"), _remedy(installed))
     if engine is None:
@@ -116,10 +120,28 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     apart = choice.stack in APART
     server_environment = environment("front" if apart else choice.stack)
     engine = environment(choice.stack) if apart else None
+    python = _own(host, choice)
     interpreter = usable_interpreter(host)
-    problems = [problem for one in (server_environment, engine) if one for problem in obstacles(host, one)]
+    made = (server_environment, None if python else engine)
+    problems = [problem for one in made if one for problem in obstacles(host, one)]
     if interpreter is None or problems:
         raise HostError("TW-L01", problems[0].text, problems[0].remedy)
-    if engine and choice.devices:
+    if engine and choice.devices and not python:
         check_driver(host, engine)
-    return Native(workspace, server, server_environment, interpreter, engine)
+    return Native(workspace, server, server_environment, interpreter, engine, choice.devices, python)
+
+
+def _own(host: Host, choice: Choice) -> EnginePython | None:
+    """The user's Python as it is now: since the advice its packages may have changed.
+
+    Raises:
+        UsageError: TW-P15, TW-A20 if it cannot be used.
+        HostError: TW-A21 to TW-A23 if its engine cannot.
+    """
+    path = choice.engine_python
+    if path is None:
+        return None
+    if host.is_here:
+        host = with_python(replace(host, engine_pythons=()), path)
+    own.check(host, Wishes(stack=choice.stack, runtime=choice.runtime, engine_python=path))
+    return known(host, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wizard.advise.advice import Choice
 from wizard.catalog.environments import Environment, pins
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
@@ -102,19 +104,20 @@ def engine_step(venv: Venv) -> Step:
     )
 
 
-def of_its_own(python: str, devices: Sequence[int]) -> dict[str, str | None]:
-    """What differs in the environment of an engine process from that of the server that starts it.
+def visible(devices: Sequence[int]) -> dict[str, str]:
+    """Variables with which a process sees ``devices`` and no other GPU, counted as NVML counts them."""
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
 
-    The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU (`NO_GPU`).
-    The engine sees ``devices``, counted as NVML counts them. None removes a variable.
+
+def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
+    """What differs in the environment of the engine process of ``choice`` from that of the server that starts it.
+
+    The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU (`NO_GPU`). A
+    Python of the user's may need the library path that it has here (NVIDIA's images set one). None removes a variable.
     """
-    return {
-        "LD_LIBRARY_PATH": None,
-        "PYTHONPATH": None,
-        "PATH": f"{Path(python).parent}:{SYSTEM_PATH}",
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)),
-    }
+    libraries = os.environ.get("LD_LIBRARY_PATH") if choice.engine_python else None
+    path = f"{Path(python).parent}:{SYSTEM_PATH}"
+    return {"LD_LIBRARY_PATH": libraries, "PYTHONPATH": None, "PATH": path, **visible(choice.devices)}
 
 
 def check_driver(host: Host, engine: Environment) -> None:

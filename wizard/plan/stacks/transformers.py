@@ -177,7 +177,7 @@ def _repository(
 
 def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
     if choice.runtime == "native":  # the runtime has made it
-        return Engine((), runtime.python, {**of_its_own(runtime.python, choice.devices), **OFFLINE})
+        return Engine((), runtime.python, {**of_its_own(runtime.python, choice), **OFFLINE})
     if choice.devices:
         check_driver(host, environment("transformers"))
     return _in_image(choice, runtime)

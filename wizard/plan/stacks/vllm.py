@@ -117,7 +117,7 @@ def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _:
     made = front.repository(
         runtime.server.name,
         engine_argv=front.engine_argv("vllm", runtime.python, settings),
-        engine_env={**of_its_own(runtime.python, choice.devices), **dict(SETTINGS), **NATIVELY},
+        engine_env={**of_its_own(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
     )

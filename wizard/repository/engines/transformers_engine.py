@@ -20,6 +20,7 @@ continuous_batching  Further fields of the library's ``ContinuousBatchingConfig`
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import queue
@@ -51,10 +52,14 @@ class Model:
             options["attn_implementation"] = settings["attn_implementation"]
         if settings.get("tp", 1) > 1 and not many:
             options["tp_plan"] = "auto"
-        elif torch.cuda.is_available():
-            options["device_map"] = "auto" if many and torch.cuda.device_count() > 1 else "cuda"
+        elif many and torch.cuda.device_count() > 1:
+            options["device_map"] = "auto"
+        elif torch.cuda.is_available() and importlib.util.find_spec("accelerate"):  # which device_map needs
+            options["device_map"] = "cuda"
         self.tokenizer = AutoTokenizer.from_pretrained(path)
         self.model = AutoModelForCausalLM.from_pretrained(path, **options).eval()
+        if torch.cuda.is_available() and not {"device_map", "tp_plan"} & options.keys():
+            self.model.to("cuda")
         text = self.model.config.get_text_config()
         self.vocabulary = int(text.vocab_size)
         self.context = int(settings.get("max_seq_len") or text.max_position_embeddings)

@@ -37,7 +37,8 @@ def _tokens_input() -> Callable[[list[int]], Any]:
         from vllm.inputs import tokens_input
     except ImportError:  # older releases have no such function
         return lambda ids: {"prompt_token_ids": ids}
-    return tokens_input
+    made: Callable[[list[int]], Any] = tokens_input
+    return made
 
 
 class Server:

@@ -1,0 +1,181 @@
+"""The engine in the user's own Python, and the runtime that is asked for: taken, or refused with what would help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.advise.worlds import LLAMA_8B, VENV, facts_of, machine
+from wizard.advise.advice import Advice, Wishes
+from wizard.advise.own import check, obstacle
+from wizard.advise.ranking import advise
+from wizard.advise.refusals import remedy_wishes, remedy_words
+from wizard.kernel.errors import WizardError
+from wizard.probe.host import ContainerEngine, EnginePython, Host
+
+LLAMA = facts_of(LLAMA_8B)
+BARE = replace(machine("2xH200"), engines=(), engine_pythons=(VENV,))
+PODMAN = ContainerEngine("podman", "5.0", "5.0", nvidia_runtime=True)
+
+
+def having(**packages: str) -> EnginePython:
+    return replace(VENV, packages=packages)
+
+
+def advised(host: Host, **wishes: Any) -> Advice:
+    return advise(host, LLAMA, Wishes(**wishes))
+
+
+@pytest.mark.parametrize("stack", ["vllm", "transformers"])
+def test_the_engine_that_is_there_serves(stack: str) -> None:
+    best = advised(BARE, stack=stack, engine_python=VENV.path).choices[0]
+    assert (best.stack, best.runtime, best.engine_python) == (stack, "native", VENV.path)
+    version = {"vllm": "vLLM 0.26.0", "transformers": "transformers 5.17.0"}[stack]
+    assert best.release == f"triton 2.51.0, {version}"
+    (why,) = (note for note in best.reasons if note.code == "release")
+    assert f"You asked for the engine of {VENV.path}: {version} (PyTorch 2.11.0, CUDA 13.0)" in why.text
+    assert "/opt/venv" in (why.source or "")
+
+
+def test_it_serves_natively_though_docker_is_there() -> None:
+    host = replace(machine("2xH200"), engine_pythons=(VENV,))
+    assert advised(host, stack="vllm").choices[0].runtime == "docker"
+    assert {one.runtime for one in advised(host, engine_python=VENV.path).choices} == {"native"}
+
+
+def test_without_a_stack_the_engines_that_it_has_are_weighed() -> None:
+    host = replace(BARE, engine_pythons=(having(transformers="5.17.0", torch="2.11.0"),))
+    assert {one.stack for one in advised(host, engine_python=VENV.path).choices} == {"transformers"}
+    why = {one.stack: one.text for one in advised(host, engine_python=VENV.path).rejections}
+    assert why["vllm"] == "/opt/venv/bin/python has no vLLM."
+
+
+def test_one_that_nobody_named_is_not_taken() -> None:
+    assert {one.engine_python for one in advised(BARE).choices} == {None}
+
+
+@pytest.mark.parametrize(
+    ("python", "changes", "wishes", "code", "words"),
+    [
+        (having(torch="2.11.0"), {}, {}, "TW-A21", "has no"),
+        (having(torch="2.11.0"), {}, {"stack": "vllm"}, "TW-A21", "has no vLLM"),
+        (having(transformers="5.17.0"), {}, {"stack": "transformers"}, "TW-A21", "has no PyTorch"),
+        (having(vllm="0.8.5.post1", torch="2.6.0"), {}, {}, "TW-A22", "has vLLM 0.8.5.post1; the wizard needs 0.9"),
+        (having(transformers="5.10.4", torch="2.9"), {}, {}, "TW-A22", "needs 5.11 or newer"),
+        (VENV, {"driver_version": "570.86.15"}, {}, "TW-A23", "CUDA 13.0, which driver 570.86.15 does not run"),
+        (replace(VENV, cuda="12.8"), {"driver_version": "515.43"}, {}, "TW-A23", "CUDA 12.8"),
+        (replace(VENV, cuda="14.0"), {"cuda_driver_version": "13.0"}, {}, "TW-A23", "CUDA 14.0"),
+        (replace(VENV, cuda=None), {}, {}, "TW-A23", "built without CUDA"),
+        (VENV, {}, {"runtime": "docker"}, "TW-A20", "docker brings an engine of its own"),
+        (VENV, {}, {"runtime": "podman", "stack": "vllm"}, "TW-A20", "podman"),
+        (VENV, {}, {"release": "24.09"}, "TW-A20", "24.09 is an image"),
+        (VENV, {}, {"stack": "llamacpp"}, "TW-A20", "llama.cpp takes no engine of yours"),
+        (VENV, {}, {"stack": "trtllm-engine"}, "TW-A20", "takes no engine of yours"),
+    ],
+)
+def test_what_cannot_serve_has_a_code_and_a_remedy(
+    python: EnginePython, changes: dict[str, Any], wishes: dict[str, Any], code: str, words: str
+) -> None:
+    host = replace(BARE, engine_pythons=(python,), **changes)
+    asked = Wishes(engine_python=VENV.path, **wishes)
+    with pytest.raises(WizardError) as caught:
+        check(host, asked)
+    assert caught.value.code == code
+    assert words in caught.value.what
+    assert caught.value.todo.strip(".")
+    # The advice says the same, and giving the Python (or what speaks against it) up helps.
+    refused = advise(host, LLAMA, asked)
+    assert not refused.feasible
+    changed = remedy_wishes(refused.rejections[0].remedy)
+    assert changed, refused.rejections[0]
+    assert "--" not in remedy_words(refused.rejections[0].remedy)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "driver", "runs"),
+    [
+        ("13.0", "580.95.05", True),
+        ("13.3", "580.65", True),
+        ("13.0", "575.1", False),
+        ("12.9", "525.60", True),
+        ("12.1", "520.1", False),
+        ("12.8", "580.95.05", True),
+        ("11.8", "450.80", True),
+        ("13.0", None, True),
+    ],
+)
+def test_minor_versions_of_cuda_need_the_same_driver(cuda: str, driver: str | None, runs: bool) -> None:
+    host = replace(BARE, driver_version=driver)
+    assert (obstacle(host, replace(VENV, cuda=cuda), "vllm") is None) == runs
+
+
+def test_nightly_and_local_versions_are_as_new_as_their_numbers() -> None:
+    for version in ("0.9", "0.9.0rc1", "0.26.0+cu130", "1.0.0.dev20261101"):
+        assert obstacle(BARE, having(vllm=version), "vllm") is None, version
+
+
+def test_a_gpu_that_the_pytorch_is_too_old_or_too_new_for_is_refused() -> None:
+    blackwell = replace(machine("1xB200"), engines=(), engine_pythons=(replace(VENV, cuda="12.4"),))
+    refused = advised(blackwell, stack="vllm", engine_python=VENV.path)
+    assert "needs CUDA 12.8; PyTorch of /opt/venv/bin/python has 12.4" in refused.rejections[0].text
+    volta = replace(machine("1xV100"), engines=(), engine_pythons=(VENV,))
+    refused = advised(volta, stack="vllm", engine_python=VENV.path)
+    assert "needs compute capability 7.5" in " ".join(one.text for one in refused.rejections)
+    older = replace(volta, engine_pythons=(replace(VENV, cuda="12.4"),))
+    assert advised(older, stack="vllm", engine_python=VENV.path).feasible
+
+
+def test_an_engine_older_than_the_model_is_refused() -> None:
+    host = replace(BARE, engine_pythons=(having(vllm="0.9.0", torch="2.7.0"),))
+    gpt_oss = replace(LLAMA, architecture="GptOssForCausalLM")
+    refused = advise(host, gpt_oss, Wishes(stack="vllm", engine_python=VENV.path))
+    assert not refused.feasible
+    assert "here is 0.9.0" in refused.rejections[0].text
+
+
+def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None:
+    elsewhere = replace(BARE, engine_pythons=(), source="host.json")
+    refused = advised(elsewhere, engine_python=VENV.path)
+    assert "is not known" in refused.rejections[0].text
+    assert advised(replace(BARE, source="host.json"), engine_python=VENV.path).feasible
+
+
+# -- --runtime ---------------------------------------------------------------------------------------------------------
+
+
+def test_native_is_taken_though_docker_is_there_and_said() -> None:
+    best = advised(machine("2xH200"), stack="vllm", runtime="native").choices[0]
+    assert (best.runtime, best.engine_python) == ("native", None)
+    assert any(note.text.startswith("You asked for --runtime native, so vLLM") for note in best.reasons)
+
+
+def test_podman_is_taken_though_docker_is_there() -> None:
+    host = replace(machine("2xH200"), engines=(*machine("2xH200").engines, PODMAN))
+    for name in ("docker", "podman"):
+        assert {one.runtime for one in advised(host, runtime=name).choices} == {name}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "text", "remedy"),
+    [
+        ({"runtime": "podman", "stack": "vllm"}, "You asked for podman, and podman is not here.", "--runtime docker"),
+        ({"runtime": "native", "stack": "trtllm-engine"}, "NVIDIA's images only", "--runtime docker"),
+        ({"runtime": "native", "stack": "vllm", "release": "25.11"}, "25.11 is an image", "without --release"),
+        ({"runtime": "docker", "stack": "llamacpp"}, "served natively, not by docker", "--runtime native"),
+    ],
+)
+def test_a_runtime_that_cannot_be_is_refused_with_another(wishes: dict[str, Any], text: str, remedy: str) -> None:
+    refused = advised(machine("2xH200"), **wishes)
+    assert not refused.feasible
+    found = [one for one in refused.rejections if text in one.text]
+    assert found, refused.rejections
+    assert remedy in found[0].remedy or wishes["stack"] == "llamacpp"
+
+
+def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
+    plain = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=False)
+    refused = advised(replace(machine("2xH200"), engines=(plain,)), stack="vllm", runtime="docker")
+    assert "You asked for docker, and docker knows no NVIDIA runtime." in refused.rejections[0].text
+    assert remedy_wishes(refused.rejections[0].remedy) == {"runtime": "native"}

@@ -1,0 +1,168 @@
+"""The engine in a Python of the user's (``--engine-python``): what keeps it from serving here. Pure."""
+
+from __future__ import annotations
+
+from wizard.advise import rules
+from wizard.advise.advice import Wishes
+from wizard.advise.compatibility import Obstacle, either
+from wizard.advise.devices import Device
+from wizard.advise.needs import dots
+from wizard.catalog.environments import environment
+from wizard.catalog.releases import architectures, drivers, version
+from wizard.kernel.errors import HostError, UsageError
+from wizard.kernel.language import tr
+from wizard.probe.engine_python import known
+from wizard.probe.host import EnginePython, Host
+
+STACKS = ("vllm", "transformers")
+"""Stacks that take a Python of the user's."""
+TITLES = {"vllm": "vLLM", "transformers": "transformers", "torch": "PyTorch", "tensorrt_llm": "TensorRT-LLM"}
+WITHOUT = "--engine-python"
+TURING_CUDA, TURING = (12, 8), (7, 5)
+"""PyTorch's builds for this CUDA and later begin at this compute capability, as `release.NATIVE_GPU` says."""
+
+
+def engine_version(python: EnginePython, stack: str) -> str:
+    """Version of the stack's engine in ``python``; empty if it has none."""
+    return python.packages.get(next(iter(environment(stack).needs)), "")
+
+
+def title(python: EnginePython, stack: str) -> str:
+    """``vLLM 0.26.0``."""
+    return f"{TITLES[next(iter(environment(stack).needs))]} {engine_version(python, stack)}"
+
+
+def whole_title(python: EnginePython, stack: str) -> str:
+    """``vLLM 0.26.0 (PyTorch 2.11.0, CUDA 13.0)``."""
+    torch = python.packages.get("torch")
+    parts = [f"PyTorch {torch.partition('+')[0]}"] if torch else []
+    parts += [f"CUDA {python.cuda}"] if python.cuda else []
+    return f"{title(python, stack)} ({', '.join(parts)})" if parts else title(python, stack)
+
+
+def obstacle(host: Host, python: EnginePython, stack: str) -> Obstacle | None:
+    """What keeps the engine of ``stack`` in ``python`` from serving on ``host``, the first thing; None if nothing.
+
+    The codes: ``own-missing`` (a package), ``own-old`` (its version), ``own-cuda`` (CUDA and the driver).
+    """
+    for package, oldest in environment(stack).needs.items():
+        has = python.packages.get(package)
+        values = {"path": python.path, "package": TITLES[package], "oldest": oldest, "has": has}
+        if has is None:
+            text = tr("{path} has no {package}.", **values)
+            return Obstacle("own-missing", text, _install(package, oldest))
+        if version(has)[:3] < version(oldest):
+            text = tr("{path} has {package} {has}; the wizard needs {oldest} or newer.", **values)
+            return Obstacle("own-old", text, _install(package, oldest))
+    return _cuda(host, python)
+
+
+def _install(package: str, oldest: str) -> str:
+    install = tr("install {what} there", what=f"`{package}>={oldest}`")
+    return either(tr("without {flag}", flag=WITHOUT), install)
+
+
+def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
+    torch = f"PyTorch {python.packages.get('torch', '')}".strip()
+    if not host.gpus:
+        return None
+    if python.cuda is None:
+        text = tr("{torch} of {path} is built without CUDA.", torch=torch, path=python.path)
+        return Obstacle("own-cuda", text, either(tr("without {flag}", flag=WITHOUT), tr("install PyTorch with CUDA")))
+    major = python.cuda.partition(".")[0]
+    branch, here = drivers().branches.get(major), version(host.driver_version or "")[:1]
+    newest = version(host.cuda_driver_version or "")[:1]
+    too_old = bool(here) and here < (branch,) if branch else bool(newest) and newest < version(major)
+    if not too_old:
+        return None
+    text = tr(
+        "{torch} of {path} is built for CUDA {cuda}, which driver {driver} does not run.",
+        torch=torch,
+        path=python.path,
+        cuda=python.cuda,
+        driver=host.driver_version,
+    )
+    newer = tr("an NVIDIA driver of branch {branch} or newer", branch=branch) if branch else tr("a newer driver")
+    older = tr("PyTorch for CUDA {cuda}", cuda=host.cuda_driver_version) if host.cuda_driver_version else ""
+    return Obstacle("own-cuda", text, either(*filter(None, (tr("without {flag}", flag=WITHOUT), newer, older))))
+
+
+def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
+    """What keeps the user's PyTorch from computing on ``device``: its CUDA is too old for the GPU, or too new."""
+    have, cuda = dots(device.compute_capability), version(python.cuda or "")[:2]
+    first = next((one for one in architectures().gpus if one.name == have), None)
+    values = {"path": python.path, "gpu": device.name, "capability": have, "has": python.cuda}
+    if first and cuda and cuda < version(first.cuda):
+        text = tr(
+            "Compute capability {capability} ({gpu}) needs CUDA {cuda}; PyTorch of {path} has {has}.",
+            cuda=first.cuda,
+            **values,
+        )
+        return Obstacle("own-gpu", text, tr("without {flag}", flag=WITHOUT))
+    if cuda >= TURING_CUDA and device.compute_capability < TURING:
+        text = tr(
+            "PyTorch of {path} (CUDA {has}) needs compute capability {wanted}; the {gpu} has {capability}.",
+            wanted=dots(TURING),
+            **values,
+        )
+        return Obstacle("own-gpu", text, tr("without {flag}", flag=WITHOUT))
+    return None
+
+
+def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
+    """What keeps ``stack`` from being served by the user's Python as it is asked for, whatever that Python has."""
+    if wishes.engine_python is None:
+        return None
+    if wishes.runtime not in (None, "native"):
+        text = tr("--engine-python serves natively; {runtime} brings an engine of its own.", runtime=wishes.runtime)
+        return Obstacle("own-runtime", text, either("--runtime native", tr("without {flag}", flag=WITHOUT)))
+    if wishes.release:
+        text = tr("--engine-python serves natively; {release} is an image.", release=wishes.release)
+        return Obstacle("own-runtime", text, tr("without {flag}", flag="--release"))
+    if stack not in STACKS:
+        text = tr("{stack} takes no engine of yours.", stack=rules.TITLES.get(stack, stack))
+        return Obstacle("own-stack", text, either(tr("without {flag}", flag=WITHOUT), "--stack vllm"))
+    return None
+
+
+def unknown(path: str) -> Obstacle:
+    """Of another machine nothing is known but what it says itself."""
+    text = tr("Which engine {path} has on that machine is not known.", path=path)
+    return Obstacle("own-missing", text, tr("without {flag}", flag=WITHOUT))
+
+
+def check(host: Host, wishes: Wishes) -> None:
+    """Refuse a Python that can serve none of the stacks that are asked for.
+
+    Args:
+        host: With what the Python has, see `wizard.probe.engine_python.with_python`.
+        wishes: For the Python and the stack.
+
+    Raises:
+        UsageError: TW-A20 if it is asked for together with what it cannot serve.
+        HostError: TW-A21 if it has no engine, TW-A22 if that is too old, TW-A23 if the driver does not run its CUDA.
+    """
+    python = known(host, wishes.engine_python) if wishes.engine_python else None
+    if python is None:
+        return
+    stacks = (wishes.stack,) if wishes.stack else STACKS
+    found = [against_wishes(wishes, one) or obstacle(host, python, one) for one in stacks]
+    problems = [one for one in found if one is not None]
+    if len(problems) < len(found):
+        return
+    _refuse(max(problems, key=lambda one: ORDER.index(one.code)))
+
+
+ORDER = ("own-missing", "own-old", "own-cuda", "own-stack", "own-runtime")
+"""Codes of obstacles; of several stacks' the one that is said is the last: it came nearest."""
+
+
+def _refuse(why: Obstacle) -> None:
+    todo = f"{why.remedy[:1].upper()}{why.remedy[1:]}."
+    if why.code == "own-missing":
+        raise HostError("TW-A21", why.text, todo)
+    if why.code == "own-old":
+        raise HostError("TW-A22", why.text, todo)
+    if why.code == "own-cuda":
+        raise HostError("TW-A23", why.text, todo)
+    raise UsageError("TW-A20", why.text, todo)

@@ -1,0 +1,84 @@
+"""An engine that is there already, in an active environment or in the container that the wizard runs in: an offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from wizard.advise import own
+from wizard.advise.advice import Wishes
+from wizard.advise.release import no_containers
+from wizard.catalog.environments import environment
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import size
+from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, wishes
+from wizard.probe.host import EnginePython, Host
+
+UNASKED = ("vllm",)
+"""Stacks whose engine is offered though nobody named the stack: transformers would be a slow surprise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The question whether the engine that is there serves; the first answer is the default.
+
+    Attributes:
+        question: What is asked.
+        ways: Answers to `wizard.plan.questions.ENGINE_PYTHON`, each with its text.
+    """
+
+    question: str
+    ways: tuple[tuple[str, str], ...]
+
+
+def offer(host: Host, known: Mapping[str, object]) -> Offer | None:
+    """What to ask before the advice; None if it is answered, or nothing is there that could serve.
+
+    Args:
+        host: The machine, with the Pythons that its probe found.
+        known: All answers so far.
+
+    Raises:
+        UsageError: TW-U31 or TW-U32 if an answer does not fit.
+    """
+    if ENGINE_PYTHON.name in known:
+        return None
+    found = next(_usable(host, wishes(known)), None)
+    if found is None:
+        return None
+    python, stack = found
+    values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
+    new = tr("NVIDIA's image with an engine of its own")
+    if no_containers(host):
+        new = tr("a new environment ({size} to download)", size=size(environment(stack).download_bytes))
+    return Offer(
+        tr("{engine} is in {prefix}. Should it serve?", **values),
+        (
+            (python.path, tr("{engine} in {prefix} (nothing to download for it)", **values)),
+            (NO_PYTHON, new[:1].upper() + new[1:]),
+        ),
+    )
+
+
+def hint(host: Host, stack: str) -> tuple[str, ...]:
+    """For whoever is not asked: an engine of ``stack`` that is there and is not used."""
+    asked = Wishes(stack=stack)
+    return tuple(
+        tr(
+            "{engine} is in {prefix}: --engine-python {path} serves with it and downloads no engine.",
+            engine=own.title(python, stack),
+            prefix=one_line(python.prefix),
+            path=python.path,
+        )
+        for python, _ in _usable(host, asked)
+    )
+
+
+def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
+    """Pythons with an engine that could serve on the GPUs here, and its stack."""
+    stacks = [one for one in own.STACKS if one == asked.stack or (asked.stack is None and one in UNASKED)]
+    for python in host.engine_pythons if host.gpus and not asked.release else ():
+        for stack in stacks:
+            if asked.runtime in (None, "native") and own.obstacle(host, python, stack) is None:
+                yield python, stack

@@ -1,0 +1,145 @@
+"""A Python of the user's that may have an engine: asked once what it has, without importing any of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
+from wizard.probe.ask import Answer, asking
+from wizard.probe.host import EnginePython, Host
+
+PACKAGES = ("vllm", "tensorrt_llm", "transformers", "torch", "accelerate")
+"""Distributions that are asked for."""
+SECONDS = 20.0
+"""How long an interpreter that was named may take; on a network file system the first start takes seconds."""
+
+_QUESTION = """
+import ast, importlib.metadata, importlib.util, json, os, sys
+
+packages = {}
+for name in sys.argv[1:]:
+    try:
+        version = importlib.metadata.version(name)
+    except Exception:
+        continue
+    if version:
+        packages[name] = version
+cuda = None
+try:
+    folder = next(iter(importlib.util.find_spec("torch").submodule_search_locations))
+    with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
+        lines = ast.parse(file.read()).body
+    for line in lines:
+        for target in getattr(line, "targets", None) or [getattr(line, "target", None)]:
+            if getattr(target, "id", None) == "cuda":
+                cuda = ast.literal_eval(line.value)
+except Exception:
+    pass
+found = {"version": list(sys.version_info[:3]), "prefix": sys.prefix, "packages": packages}
+print(json.dumps({**found, "cuda": cuda if isinstance(cuda, str) else None}))
+"""
+"""Answered with one line of JSON. PyTorch writes its CUDA into ``torch/version.py`` (``torch.version.cuda``); importing
+that module would import all of PyTorch, so the file is read. -I keeps variables and the user's own packages out, as
+serving does."""
+
+
+def _argv(path: str) -> tuple[str, ...]:
+    return (path, "-I", "-c", _QUESTION, *PACKAGES)
+
+
+def questions(container: str | None) -> dict[str, tuple[str, ...]]:
+    """Path of each Python where an engine may be → what to ask it.
+
+    Args:
+        container: The container that the wizard runs in (`System.container`): there ``python3`` on the path counts.
+    """
+    folders = [Path(folder) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if (folder := os.environ.get(name))]
+    paths = [str(folder / "bin" / "python") for folder in folders if folder.is_absolute()]
+    if container and (python := shutil.which("python3")):
+        paths.append(python)
+    return {path: _argv(path) for path in dict.fromkeys(paths) if os.access(path, os.X_OK)}
+
+
+def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str | None]:
+    """(those that have an engine, one for each environment; which did not answer and why)."""
+    found: dict[str, EnginePython] = {}
+    silent: list[str] = []
+    for path, answer in answers.items():
+        one = _read(path, answer)
+        if one is None:
+            silent.append(f"{path}: {_why(answer)}")
+        elif any(name in one.packages for name in ("vllm", "tensorrt_llm", "transformers")):
+            found.setdefault(one.prefix, one)
+    return tuple(found.values()), "; ".join(silent) or None
+
+
+def inspect(path: str) -> EnginePython:
+    """Ask the Python that was named with ``--engine-python`` (some 0.1 s; at most `SECONDS`).
+
+    Raises:
+        UsageError: TW-P15 if it is no Python that answers.
+    """
+    whole = absolute(path)
+    with asking({path: _argv(whole)}, SECONDS) as asked:
+        answer = asked[path].answer()
+    found = _read(whole, answer)
+    if found is None:
+        inside = Path(whole, "bin", "python")
+        todo = tr("Give the interpreter of the environment that has the engine, such as /opt/venv/bin/python.")
+        if inside.exists():
+            todo = tr("It is a folder; give its interpreter: --engine-python {path}.", path=inside)
+        raise UsageError(
+            "TW-P15", tr("--engine-python {path} is no Python: {why}", path=path[:200], why=_why(answer)), todo
+        )
+    return found
+
+
+def absolute(path: str) -> str:
+    """``path`` with its links as they are: a virtual environment's Python is known by where its link lies.
+
+    A bare name is looked for on ``PATH``, as in a shell.
+    """
+    if os.sep not in path:
+        path = shutil.which(path) or path
+    return str(Path(os.path.expanduser(path)).absolute())  # noqa: PTH111  # which leaves an unknown user's ~ alone
+
+
+def known(host: Host, path: str) -> EnginePython | None:
+    """What ``host`` knows of the Python at ``path``; None if nothing."""
+    return next((one for one in host.engine_pythons if one.path in (path, absolute(path))), None)
+
+
+def with_python(host: Host, path: str | None) -> Host:
+    """``host`` with what the Python at ``path`` has, asked if it is not known and the machine is here.
+
+    Raises:
+        UsageError: TW-P15 if it is no Python.
+    """
+    if path is None or not host.is_here or known(host, path):
+        return host
+    return replace(host, engine_pythons=(*host.engine_pythons, inspect(path)))
+
+
+def _read(path: str, answer: Answer) -> EnginePython | None:
+    try:
+        found = json.loads(answer.out.strip().splitlines()[-1])
+        major, minor, micro = map(int, found["version"])
+        packages = {str(name): str(version) for name, version in found["packages"].items()}
+        return EnginePython(path, (major, minor, micro), str(found["prefix"]), packages, found["cuda"])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _why(answer: Answer) -> str:
+    """Why nothing can be read from the answer."""
+    if answer.status is None:
+        return answer.err
+    said = [one_line(line) for line in answer.err.splitlines() if line.strip()]
+    return said[-1][:200] if said else tr("it does not answer as one (exit status {status})", status=answer.status)
