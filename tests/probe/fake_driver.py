@@ -123,23 +123,36 @@ def of_device(device: str, gpu: dict[str, Any]) -> Iterator[str]:
         call = f"nvmlDeviceGet{FUNCTIONS.get(name, name)} {device}"
         if name in NOT_CALLS:
             continue
-        if isinstance(reading, dict) and "code" in reading:
-            yield line(call + ARGUMENTS.get(name, ""), reading)
-        elif name == "NvLink":
-            for link, told in enumerate([*reading, {"State": error(INVALID_ARGUMENT)}]):
-                for what, said in told.items():
-                    yield line(f"nvmlDeviceGetNvLink{FUNCTIONS.get(what, what)} {device} {link}", said)
-        elif name == "Fields":
-            yield line(call, "")
-            for field, counter in reading.items():
-                yield line(f"{call} {field}", f"{UNSIGNED_LONG_LONG} {counter}")
-        elif name == "MaxClockInfo":
-            for kind, clock in reading.items():
-                yield line(f"{call} {kind}", clock)
-        elif name == "MemoryInfo_v2":
-            yield line(call, [reading.get(part, 0) for part in ("total", "reserved", "free", "used")])
+        if name in MANY and "code" not in reading:
+            yield from MANY[name](call, reading)
         else:
             yield line(call + ARGUMENTS.get(name, ""), reading)
+
+
+def of_links(call: str, links: list[dict[str, Any]]) -> Iterator[str]:
+    function, device = call.split()
+    for link, told in enumerate([*links, {"State": error(INVALID_ARGUMENT)}]):
+        for what, said in told.items():
+            yield line(f"{function}{FUNCTIONS.get(what, what)} {device} {link}", said)
+
+
+def of_fields(call: str, fields: dict[str, int]) -> Iterator[str]:
+    yield line(call, "")
+    for field, counter in fields.items():
+        yield line(f"{call} {field}", f"{UNSIGNED_LONG_LONG} {counter}")
+
+
+def of_clocks(call: str, clocks: dict[str, int]) -> Iterator[str]:
+    for kind, clock in clocks.items():
+        yield line(f"{call} {kind}", clock)
+
+
+def of_memory(call: str, memory: dict[str, int]) -> Iterator[str]:
+    yield line(call, [memory.get(part, 0) for part in ("total", "reserved", "free", "used")])
+
+
+MANY = {"NvLink": of_links, "Fields": of_fields, "MaxClockInfo": of_clocks, "MemoryInfo_v2": of_memory}
+"""Readings of several calls, or of a structure whose order is not theirs."""
 
 
 def line(call: str, reading: Any) -> str:
