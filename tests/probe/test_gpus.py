@@ -102,6 +102,15 @@ def test_unified_memory_is_the_hosts(reading: dict[str, int], found: Found) -> N
     assert (gpu.memory_total_bytes, gpu.memory_free_bytes) == HOST_MEMORY
 
 
+@pytest.mark.parametrize("reading", [NOT_SUPPORTED, {"total": 0, "free": 0, "used": 0}])
+def test_unified_memory_may_be_told_by_the_second_version_alone(found: Found, reading: dict[str, int]) -> None:
+    data = readings("nvml-h200-x1")
+    del data["gpus"][0]["MemoryInfo"]
+    data["gpus"][0]["MemoryInfo_v2"] = reading
+    (gpu,) = found(data).gpus
+    assert gpu.memory_is_shared_with_host
+
+
 def test_unified_memory_of_an_unknown_host_is_unknown(found: Found) -> None:
     data = readings("nvml-h200-x1")
     data["gpus"][0] |= {"MemoryInfo": NOT_SUPPORTED, "MemoryInfo_v2": NOT_SUPPORTED}

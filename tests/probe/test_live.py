@@ -140,6 +140,12 @@ def test_a_counter_that_this_gpu_has_not_leaves_the_other(driver: FakeDriver, mo
     assert found.pcie == Traffic(0.0, 0.0)
 
 
+def test_a_counter_that_cannot_be_leaves_the_other(one: One) -> None:
+    found = one(active(Fields={"138": 1 << 63, "139": 0, "197": 0, "198": 0}))
+    assert "impossible" in found.unknown["nvlink"]
+    assert found.unknown["pcie"] == "it takes two readings"
+
+
 def test_processes_whose_memory_and_name_are_hidden(one: One) -> None:
     data = active(ComputeRunningProcesses=[{"pid": 7, "usedGpuMemory": None}])
     assert one(data).processes == (GpuProcess(7, None, None),)

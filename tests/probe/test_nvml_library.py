@@ -73,6 +73,14 @@ def test_a_library_that_hangs_while_it_starts(driver: FakeDriver, monkeypatch: p
     assert time.monotonic() - began < 30
 
 
+def test_advice_for_a_machine_whose_library_is_damaged_names_the_error(driver: FakeDriver) -> None:
+    driver.library.touch()
+    command = [sys.executable, "-m", "wizard", "advise", "Qwen/Qwen2.5-32B-Instruct", "--offline"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "(TW-P12)" in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(("on_bus", "word"), [(True, "install NVIDIA's driver"), (False, "served on the CPU")])
 def test_a_missing_library_is_told_by_whether_there_is_a_gpu(tmp_path: Path, on_bus: bool, word: str) -> None:
     if on_bus:

@@ -114,7 +114,8 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
         if host.gpus:
             text = tr("NVML does not say memory and compute capability of the {gpu}.", gpu=host.gpus[0].name)
             return Obstacle("gpu-unknown", text, tr("Update the driver; `triton-wizard probe` says what is missing."))
-        why = host.gpu_problem.what if host.gpu_problem else tr("no NVIDIA GPU is in this machine")
+        problem = host.gpu_problem
+        why = f"{problem.what} ({problem.code})" if problem else tr("no NVIDIA GPU is in this machine")
         text = tr("vLLM, TensorRT-LLM and transformers serve on NVIDIA GPUs, and there is none to see: {why}.", why=why)
         todo = tr(
             "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."

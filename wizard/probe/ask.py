@@ -17,6 +17,9 @@ from wizard.kernel.secrets import environment_for
 SECONDS = 3.0
 """How long a program may take; a healthy one answers in well under half a second."""
 
+_HEARD_S = 0.2
+"""To read what has been said; a busy machine needs more than an instant for it."""
+
 K = TypeVar("K")
 
 
@@ -50,11 +53,14 @@ class Asked:
             self._failure = tr("{program} cannot be started: {error}", program=argv[0], error=error.strerror or error)
 
     def answer(self) -> Answer:
-        """Wait for the answer, at most until the time limit that began when the program was started."""
+        """Wait for the answer, at most until the time limit that began when the program was started.
+
+        After that limit (a driver library may have taken that long) what has been said already is still heard.
+        """
         if self._process is None:
             return Answer(None, "", self._failure)
         try:
-            out, err = self._process.communicate(timeout=max(0.01, self._until - time.monotonic()))
+            out, err = self._process.communicate(timeout=max(_HEARD_S, self._until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.stop()
             return Answer(None, "", tr("no answer within {seconds:g} s", seconds=self._seconds))

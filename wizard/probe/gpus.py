@@ -128,10 +128,12 @@ def memory_info(session: Nvml, device: Device) -> Any:
 
     Version 2 counts what the driver reserves apart from what is used; drivers before 510 know only version 1.
     """
-    info = session.query("nvmlDeviceGetMemoryInfo", device, version=nvml.MEMORY_V2, read=_checked_memory)
-    if isinstance(info, Unknown) or not info["total"]:
-        return session.query("nvmlDeviceGetMemoryInfo", device, read=_checked_memory)
-    return info
+    second = session.query("nvmlDeviceGetMemoryInfo", device, version=nvml.MEMORY_V2, read=_checked_memory)
+    if not isinstance(second, Unknown) and second["total"]:
+        return second
+    first = session.query("nvmlDeviceGetMemoryInfo", device, read=_checked_memory)
+    told = not isinstance(second, Unknown) or second.not_supported  # it has no memory of its own, then
+    return second if isinstance(first, Unknown) and told else first
 
 
 def _checked_memory(info: dict[str, int]) -> dict[str, int]:

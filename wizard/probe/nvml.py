@@ -159,6 +159,7 @@ class Nvml:
         function = "nvmlDeviceGetFieldValues"
 
         def counter(value: Any, code: int, said: str) -> int | Unknown:
+            said = said or tr("impossible number")
             return Unknown(f"{said} ({function})", code) if value is None else int(value)
 
         answers = self.query(function, device, list(wanted), read=lambda each: [counter(*one) for one in each])
@@ -186,9 +187,7 @@ class Nvml:
             HostError: As `query`.
         """
         if answer["code"] in _FATAL:
-            self._started = False
-            self._process.end()
-            raise nvml_library.unusable(answer["code"], answer["said"])
+            raise self._refused(answer)
         if answer["code"] is not None:
             return Unknown(f"{answer['said']} ({function})", answer["code"])
         why = {
@@ -218,9 +217,14 @@ class Nvml:
         if answer.get("raised") == "OSError":
             raise nvml_library.not_loaded(answer["said"])  # the same process may find it later
         if "raised" in answer:
-            self._process.end()
-            raise nvml_library.unusable(answer["code"], answer["said"])
+            raise self._refused(answer)
         self._started = True
+
+    def _refused(self, answer: dict[str, Any]) -> HostError:
+        self._started = False
+        if answer["code"] == _VERSION_MISMATCH:  # another library may lie there the next time
+            self._process.end()
+        return nvml_library.unusable(answer["code"], answer["said"])
 
 
 def _possible(value: Any) -> Any:

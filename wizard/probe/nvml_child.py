@@ -59,8 +59,9 @@ class Process:
 
     def kill(self) -> None:
         """End it from any thread and without waiting; a question under way fails."""
-        if self._process is not None:
-            self._process.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def end(self) -> None:
         """End it, and wait for that; not long: the kernel's part of a driver may hold it."""
