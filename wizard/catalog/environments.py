@@ -25,6 +25,7 @@ class Environment:
     python_max: str
     cpu_flags: tuple[str, ...]
     download_bytes: int
+    """0 if it is not known, and so for the next."""
     disk_bytes: int
     check: str
     """Python code that must run in it once it is made."""
@@ -38,6 +39,10 @@ class Environment:
     """Python code that the interpreter must run before anything is fetched; it ends with a sentence on what lacks."""
     driver: int | None = None
     """Oldest branch of the NVIDIA driver that its CUDA runs on; None if it has none."""
+    pythons: tuple[str, ...] = ()
+    """The only versions of Python that its wheels are for; empty: all from `python_min` to `python_max`."""
+    hashes: bool = True
+    """Whether the pins name every package with its hashes; otherwise pip resolves what the pinned ones need."""
 
 
 def environment(name: str) -> Environment:

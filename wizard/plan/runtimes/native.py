@@ -36,6 +36,7 @@ class Native:
         interpreter: The Python that environments are made with.
         engine: The engine's own environment, if it has one.
         devices: Indices of the GPUs that such an engine gets; empty: none.
+        engine_interpreter: The Python that its environment is made with, where that is another.
     """
 
     workspace: Workspace
@@ -44,6 +45,7 @@ class Native:
     interpreter: Interpreter
     engine: Environment | None = None
     devices: tuple[int, ...] = ()
+    engine_interpreter: Interpreter | None = None
 
     @property
     def triton(self) -> Venv:
@@ -55,7 +57,10 @@ class Native:
         """The interpreter that has the engine's packages."""
         if self.engine is None:
             return self.triton.python
-        return Venv(self.workspace.environments, self.engine, self.interpreter).python
+        return self._engine_venv(self.engine).python
+
+    def _engine_venv(self, engine: Environment) -> Venv:
+        return Venv(self.workspace.environments, engine, self.engine_interpreter or self.interpreter)
 
     @property
     def backends(self) -> Path:
@@ -74,7 +79,7 @@ class Native:
         """Make the environments, see `Runtime.prepare`."""
         if self.engine is None:
             return (self._triton_step(),)
-        return (self._triton_step(), engine_step(Venv(self.workspace.environments, self.engine, self.interpreter)))
+        return (self._triton_step(), engine_step(self._engine_venv(self.engine)))
 
     def _triton_step(self) -> Step:
         venv = self.triton

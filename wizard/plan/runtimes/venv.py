@@ -46,7 +46,8 @@ class Venv:
 
     def install(self) -> tuple[Command, ...]:
         """The commands that make it and fill it."""
-        requirements = ("--no-deps", "--require-hashes", "-r", str(pins(self.environment)))
+        whole = ("--no-deps", "--require-hashes") if self.environment.hashes else ()
+        requirements = (*whole, "-r", str(pins(self.environment)))
         if uv := shutil.which("uv"):
             return (
                 Command((uv, "venv", "--clear", "--no-project", "--python", self.interpreter.path, str(self.root))),
