@@ -1,4 +1,4 @@
-"""``trtllm_engine.py`` behind the front in the real tritonserver; TensorRT-LLM itself is a stand-in, for it needs a GPU.
+"""``trtllm_engine.py`` behind the front in the real tritonserver; TensorRT-LLM, which needs a GPU, is a stand-in.
 
 With the real package nothing of this was run: the stand-in's package says what it was made from.
 """

@@ -12,7 +12,7 @@ from tests.values import CHOICE, CPU_HOST, PYTHON
 from wizard.advise.advice import Choice
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Ports
+from wizard.plan.plan import Command, Ports, Step
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
@@ -168,6 +168,41 @@ def test_a_driver_that_is_too_old_is_said_while_planning() -> None:
     assert caught.value.code == "TW-L01"
     assert native(NATIVE, replace(CPU_HOST, driver_version="580.95.05"))
     assert native(replace(NATIVE, stack="transformers", devices=()), replace(CPU_HOST, driver_version="535.1"))
+
+
+def test_an_engine_gets_a_python_that_its_wheels_are_for() -> None:
+    """TensorRT-LLM has none for 3.11, which Triton's stub and the other engines may go on with."""
+    chosen = replace(NATIVE, stack="trtllm-llmapi")
+    newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
+    both = replace(CPU_HOST, interpreters=(PYTHON, newer))
+    found = native(chosen, both)
+    environment, engine = found.prepare()
+    assert commands(environment)[0][0] == PYTHON.path
+    assert commands(engine)[0][0] == newer.path
+    assert found.python == str(Path(found.python).parents[1] / "bin" / "python")
+    assert native(NATIVE, both).python == native(NATIVE).python
+
+
+def test_no_python_for_the_engines_wheels_is_said_while_planning() -> None:
+    with pytest.raises(HostError, match=r"Python 3\.10 or 3\.12 only; here is 3\.11") as caught:
+        selected(CPU_HOST, replace(NATIVE, stack="trtllm-llmapi"))
+    assert caught.value.code == "TW-L01"
+    assert "uv python install 3.12" in caught.value.todo
+
+
+def test_only_pins_without_hashes_are_installed_without() -> None:
+    def installed(stack: str) -> tuple[str, ...]:
+        newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
+        found = native(replace(NATIVE, stack=stack), replace(CPU_HOST, interpreters=(newer,)))
+        (argv,) = [one for one in commands(found.prepare()[1]) if "-r" in one]
+        return argv
+
+    assert {"--no-deps", "--require-hashes"} <= set(installed("vllm"))
+    assert not {"--no-deps", "--require-hashes"} & set(installed("trtllm-llmapi"))
+
+
+def commands(step: Step) -> list[tuple[str, ...]]:
+    return [one.argv for one in step.actions if isinstance(one, Command)]
 
 
 def test_another_python_makes_another_environment() -> None:

@@ -82,7 +82,7 @@ def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice
         choice: For the split over GPUs, the KV cache and the limits.
         limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
     """
-    arguments = {**llm_args(model, choice, limits=limits), "backend": "pytorch"}
+    arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **llm_args(model, choice, limits=limits)}
     # Triton's own batching has nothing to do here: the engine batches by itself, at every token.
     arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}
     config = config_pbtxt(

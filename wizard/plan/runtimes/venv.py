@@ -97,6 +97,7 @@ def engine_step(venv: Venv) -> Step:
             10 + venv.environment.download_bytes / LINK_BYTES_PER_S,
             venv.environment.download_bytes,
             venv.environment.disk_bytes,
+            unknown=not venv.environment.download_bytes,
         ),
         identity=str(venv.root),
     )

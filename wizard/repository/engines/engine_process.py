@@ -87,8 +87,8 @@ class Requests:
 
     def _take(self, message: dict[str, Any]) -> None:
         if ask := message.get("ask"):
-            task = self._tasks[ask["id"]] = self._loop.create_task(self._answer(ask))
-            task.add_done_callback(lambda _: self._tasks.pop(ask["id"], None))
+            begun = self._tasks[ask["id"]] = self._loop.create_task(self._answer(ask))
+            begun.add_done_callback(lambda _: self._tasks.pop(ask["id"], None))
         elif task := self._tasks.get(message.get("cancel", -1)):
             task.cancel()
 
