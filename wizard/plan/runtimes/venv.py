@@ -80,9 +80,8 @@ def engine_step(venv: Venv) -> Step:
         title=tr("Make the engine environment"),
         why=(
             tr(
-                "The engine, {engine}, gets an environment of its own: its pins cannot live "
-                "beside those of Triton's stub (numpy 2 here, numpy 1 there). Triton starts it "
-                "as a process and passes requests on.",
+                "The engine, {engine}, gets an environment of its own, so that its pins and those of "
+                "Triton's stub never meet. Triton starts it as a process and passes requests on.",
                 engine=venv.environment.engine,
             )
         ),
