@@ -114,7 +114,7 @@ class LLM:
         # A worker for each GPU, in a process group of its own, as OpenMPI starts them; the MPI pool's do nothing else.
         sleep = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
         ranks = range(tensor_parallel_size * self.args.pipeline_parallel_size)
-        self._workers = [subprocess.Popen([sys.executable, "-c", sleep], process_group=0) for _ in ranks]
+        self._workers = [subprocess.Popen([sys.executable, "-c", sleep], preexec_fn=os.setpgrp) for _ in ranks]
         print(f"workers {[one.pid for one in self._workers]}", flush=True)
 
     def generate_async(
