@@ -112,9 +112,9 @@ class LLM:
         print(f"TensorRT-LLM {VERSION} with {self.args}", flush=True)
         self._last_id = 1
         # A worker for each GPU, in a process group of its own, as OpenMPI starts them; the MPI pool's do nothing else.
-        sleep = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
+        sleep = "import os, signal; os.setpgrp(); signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
         ranks = range(tensor_parallel_size * self.args.pipeline_parallel_size)
-        self._workers = [subprocess.Popen([sys.executable, "-c", sleep], preexec_fn=os.setpgrp) for _ in ranks]
+        self._workers = [subprocess.Popen([sys.executable, "-c", sleep]) for _ in ranks]
         print(f"workers {[one.pid for one in self._workers]}", flush=True)
 
     def generate_async(
