@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wizard.catalog import profiles
+from wizard.catalog.environments import environment
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,6 +53,9 @@ def test_every_pin_is_exact_and_hashed(path: Path) -> None:
     text = re.sub(r"(?m)^#.*\n", "", path.read_text(encoding="utf-8")).replace("\\\n", "")
     lines = text.splitlines()
     assert lines
+    if path.parent.name == "environments" and not environment(path.stem).hashes:
+        assert all(re.fullmatch(r"[a-z0-9_-]+==[\w.+]+", line) for line in lines)
+        return
     for line in lines:
         assert re.match(r"[a-z0-9-]+==\S+( ; [^-]*)?\s+--hash=sha256:[0-9a-f]{64}", line), line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,6 +98,22 @@ def test_what_the_pcie_warning_names_is_offered() -> None:
         text = next(note.text for note in one.warnings if note.code == "pcie-tp")
         assert f"(--tp {tp} --pp {pp})" in text
         assert ask(gpus, LLAMA_70B, **wished, tp=tp, pp=pp).feasible
+
+
+@pytest.mark.parametrize("goal", ["chat", "throughput", "quality", "smallest"])
+def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
+    """Without containers the LLM API is served with what was tested with a stand-in only."""
+    host = replace(machine("2xH100"), source="this machine", engines=())
+    newer = replace(host, interpreters=tuple(replace(one, version=(3, 12, 3)) for one in host.interpreters))
+    advice = advise(newer, facts_of(LLAMA_8B), Wishes(goal=goal))
+    stacks = [one.stack for one in advice.choices]
+    assert {"vllm", "trtllm-llmapi"} <= set(stacks)
+    assert stacks[0] == "vllm"
+    assert stacks == sorted(stacks, key=lambda stack: stack == "trtllm-llmapi")
+    untried = [one for one in advice.choices if one.stack == "trtllm-llmapi"]
+    assert all(
+        any(note.text.startswith("It was not tried with the real engine") for note in one.reasons) for one in untried
+    )
 
 
 NEAREST = {

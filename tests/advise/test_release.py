@@ -275,9 +275,24 @@ def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
     )
 
 
-@pytest.mark.parametrize("stack", ["trtllm-engine", "trtllm-llmapi"])
-def test_without_containers_there_is_no_tensorrt_llm(stack: str) -> None:
-    why = refused(replace(HERE, engines=()), stack=stack)
+def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
+    newer = replace(HERE.interpreters[0], version=(3, 12, 3))
+    found = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
+    assert isinstance(found, Resolved)
+    assert (found.runtime, found.release) == ("native", "triton 2.51.0")
+    assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in an environment of its own" in found.reason.text
+    (note,) = found.warnings
+    assert (note.code, "was not run on a GPU" in note.text) == ("untried", True)
+
+
+def test_the_llm_api_needs_a_python_that_its_wheels_are_for() -> None:
+    older = replace(HERE.interpreters[0], version=(3, 11, 7))
+    why = refused(replace(HERE, engines=(), interpreters=(older,)), stack="trtllm-llmapi")
+    assert (why.code, "3.10 or 3.12 only; here is 3.11" in why.text) == ("python", True)
+
+
+def test_without_containers_there_is_no_engine_of_tensorrt_llm() -> None:
+    why = refused(replace(HERE, engines=()), stack="trtllm-engine")
     assert why.code == "containers"
     assert "`triton-wizard prerequisites`" in why.remedy
     assert "--stack vllm" in why.remedy

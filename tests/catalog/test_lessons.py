@@ -32,7 +32,7 @@ def planned() -> dict[str, set[str]]:
     for name, (ref, _hardware, _given) in PLANS.items():
         found.setdefault(stacks[ref], set()).update(_in(GOLDEN / "journeys" / f"{name}.txt"))
     for path in (GOLDEN / "stacks").glob("*.txt"):
-        found.setdefault(path.stem.split("-")[0], set()).update(_in(path))
+        found.setdefault(path.stem.rpartition("-")[0], set()).update(_in(path))
     return found
 
 

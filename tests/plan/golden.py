@@ -31,13 +31,13 @@ def shown(steps: tuple[Step, ...]) -> str:
     made = made.replace(str(profiles.find("environments/front.txt").parent), "PROFILES")
     made = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", made)  # whichever are free where the tests run
     made = re.sub(r"--user=\d+:\d+", "--user=UID:GID", made)
-    made = re.sub(r"/environments/(\w+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", made)
+    made = re.sub(r"/environments/([\w-]+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", made)
     made = re.sub(r"TRITON_WIZARD_MADE_FROM=\w+", "TRITON_WIZARD_MADE_FROM=FINGERPRINT", made)
     if "front-FINGERPRINT" in made:
         argv, settings, env = engine(steps)
         told = [f"engine: {' '.join(argv)}", *(f"  {name}: {value}" for name, value in settings.items())]
         told += [f"  {name}={value}" if value is not None else f"  without {name}" for name, value in env.items()]
-        made += re.sub(r"/environments/(\w+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", "\n".join(told))
+        made += re.sub(r"/environments/([\w-]+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", "\n".join(told))
     return made + "\n"
 
 

@@ -8,10 +8,14 @@ from dataclasses import replace
 import pytest
 
 from tests.plan.golden import GOLDEN, compared, shown
-from tests.plan.stack_values import TRANSFORMERS, VLLM, machine, planned
+from tests.plan.stack_values import LLM_API, TRANSFORMERS, VLLM, machine, planned
+from tests.values import PYTHON
 from wizard.model.known import known
 from wizard.model.refs import HubRef
 from wizard.plan.plan import Step
+
+NEWER = replace(PYTHON, path="/opt/python3.12/bin/python3.12", version=(3, 12, 3))
+"""TensorRT-LLM has no wheels for 3.11."""
 
 
 def plans() -> dict[str, tuple[Step, ...]]:
@@ -19,6 +23,7 @@ def plans() -> dict[str, tuple[Step, ...]]:
     assert small
     return {
         "vllm-native": planned(VLLM, small),
+        "trtllm-llmapi-native": planned(LLM_API, small, on=replace(machine(), interpreters=(NEWER,))),
         "transformers-native": planned(TRANSFORMERS, small),
         "transformers-cpu": planned(replace(TRANSFORMERS, devices=()), small, on=machine("cpu")),
     }
@@ -30,7 +35,7 @@ def same_installer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "pip")
 
 
-@pytest.mark.parametrize("name", ["vllm-native", "transformers-native", "transformers-cpu"])
+@pytest.mark.parametrize("name", ["vllm-native", "trtllm-llmapi-native", "transformers-native", "transformers-cpu"])
 def test_the_plan_is_the_golden_one(name: str) -> None:
     compared("stacks", name, shown(plans()[name]))
 

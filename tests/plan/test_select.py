@@ -15,7 +15,7 @@ from tests.values import CHOICE, CPU_HOST, PYTHON
 from wizard.advise.advice import Choice
 from wizard.kernel.errors import HostError, InfeasibleError, UsageError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Command
+from wizard.plan.plan import Command, Step
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
@@ -181,6 +181,41 @@ def test_a_driver_that_is_too_old_is_said_while_planning() -> None:
     assert native(replace(NATIVE, stack="transformers", devices=()), replace(CPU_HOST, driver_version="535.1"))
 
 
+def test_an_engine_gets_a_python_that_its_wheels_are_for() -> None:
+    """TensorRT-LLM has none for 3.11, which Triton's stub and the other engines may go on with."""
+    chosen = replace(NATIVE, stack="trtllm-llmapi")
+    newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
+    both = replace(CPU_HOST, interpreters=(PYTHON, newer))
+    found = native(chosen, both)
+    environment, engine = found.prepare()
+    assert commands(environment)[0][0] == PYTHON.path
+    assert commands(engine)[0][0] == newer.path
+    assert found.python == str(Path(found.python).parents[1] / "bin" / "python")
+    assert native(NATIVE, both).python == native(NATIVE).python
+
+
+def test_no_python_for_the_engines_wheels_is_said_while_planning() -> None:
+    with pytest.raises(HostError, match=r"Python 3\.10 or 3\.12 only; here is 3\.11") as caught:
+        selected(CPU_HOST, replace(NATIVE, stack="trtllm-llmapi"))
+    assert caught.value.code == "TW-L01"
+    assert "uv python install 3.12" in caught.value.todo
+
+
+def test_only_pins_without_hashes_are_installed_without() -> None:
+    def installed(stack: str) -> tuple[str, ...]:
+        newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
+        found = native(replace(NATIVE, stack=stack), replace(CPU_HOST, interpreters=(newer,)))
+        (argv,) = [one for one in commands(found.prepare()[1]) if "-r" in one]
+        return argv
+
+    assert {"--no-deps", "--require-hashes"} <= set(installed("vllm"))
+    assert not {"--no-deps", "--require-hashes"} & set(installed("trtllm-llmapi"))
+
+
+def commands(step: Step) -> list[tuple[str, ...]]:
+    return [one.argv for one in step.actions if isinstance(one, Command)]
+
+
 def test_another_python_makes_another_environment() -> None:
     other = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
     before, after = native(NATIVE), native(NATIVE, replace(CPU_HOST, interpreters=(other,)))
@@ -260,14 +295,16 @@ def test_on_another_machine_the_recorded_one_counts() -> None:
     assert native(replace(NATIVE, engine_python=python.path), host).python == python.path
 
 
-def test_the_engine_keeps_the_library_path_that_the_users_python_has_here(
+def test_an_engine_in_the_users_python_keeps_the_paths_that_it_has_here(
     own: Choice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
+    monkeypatch.setenv("PATH", "/opt/mpi/bin:/usr/bin")
     python = own.engine_python or ""
-    assert of_its_own(python, own=True)["LD_LIBRARY_PATH"] == "/opt/libraries"
-    assert of_its_own(python)["LD_LIBRARY_PATH"] is None
-    assert str(of_its_own(python, own=True)["PATH"]).startswith(str(Path(python).parent))
+    env = of_its_own(python, own)
+    assert env["LD_LIBRARY_PATH"] == "/opt/libraries"
+    assert env["PATH"] == f"{Path(python).parent}:/opt/mpi/bin:/usr/bin"
+    assert of_its_own(python, replace(own, engine_python=None))["LD_LIBRARY_PATH"] is None
 
 
 def test_the_runtime_that_was_asked_for_is_the_engine_that_is_taken() -> None:

@@ -63,6 +63,13 @@ def test_transformers_declares_no_more_than_its_continuous_batching_can() -> Non
     assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in OUTPUTS]
 
 
+def test_tensorrt_llm_declares_no_more_than_every_sampler_of_it_can() -> None:
+    argv = engine_argv("trtllm", "/env/bin/python", {})
+    one = repository("demo", engine_argv=argv, engine_env={}, facts=FACTS, choice=CHOICE)
+    parsed = text_format.Parse(one.files[0].text, pb.ModelConfig())
+    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in INPUTS]
+
+
 def test_the_command_and_its_environment_come_through_byte_for_byte() -> None:
     parameters = config().parameters
     argv = json.loads(parameters["engine_argv"].string_value)
@@ -96,7 +103,7 @@ SHIPPED = [Path(file.path).name for file in made().files if file.path.endswith("
 def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(name: str) -> None:
     text = next(file.text for file in made().files if Path(file.path).name == name)
     stub = name in ("model.py", "text_requests.py")
-    allowed = {"triton_python_backend_utils", "numpy"} if stub else {"vllm", "torch", "transformers"}
+    allowed = {"triton_python_backend_utils", "numpy"} if stub else {"vllm", "torch", "transformers", "tensorrt_llm"}
     tree = ast.parse(text, feature_version=(3, 9))
     imported = {
         alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names

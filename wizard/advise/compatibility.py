@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wizard.catalog.environments import Environment
 from wizard.kernel.language import mark, tr
 from wizard.probe.host import Host
-from wizard.probe.interpreters import usable_interpreter
+from wizard.probe.interpreters import short, usable_interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,21 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
         )
     if usable_interpreter(host) is None:
         found.append(Obstacle("python", *_no_interpreter(host, environment)))
+    elif usable_interpreter(host, environment.pythons) is None:
+        found.append(Obstacle("python", *_other_python(host, environment)))
     return found
+
+
+def _other_python(host: Host, environment: Environment) -> tuple[str, str]:
+    have = ", ".join(dict.fromkeys(short(one) for one in host.interpreters if one.usable))
+    wanted = tr(" or ").join(environment.pythons)
+    text = tr(
+        "{engine} has wheels for Python {wanted} only; here is {have}.",
+        engine=environment.engine,
+        wanted=wanted,
+        have=have,
+    )
+    return text, tr("Install one: `uv python install {version}`.", version=environment.pythons[-1])
 
 
 def _no_interpreter(host: Host, environment: Environment) -> tuple[str, str]:

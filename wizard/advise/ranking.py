@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu, report, rules
+from wizard.advise import cpu, gpu, release, report, rules
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.compatibility import OR, either
@@ -100,10 +100,10 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 CRITERIA = {
-    "chat": ("room", "links", "pace", "pace", "simplicity", "precision", "gpus", "speed"),
-    "throughput": ("room", "links", "tokens", "simplicity", "gpus"),
-    "quality": ("room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
-    "smallest": ("gpus", "links", "size", "simplicity", "speed"),
+    "chat": ("tried", "room", "links", "pace", "pace", "simplicity", "precision", "gpus", "speed"),
+    "throughput": ("tried", "room", "links", "tokens", "simplicity", "gpus"),
+    "quality": ("tried", "room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
+    "smallest": ("tried", "gpus", "links", "size", "simplicity", "speed"),
 }
 """What `_key` compares, by goal."""
 
@@ -118,6 +118,9 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
     def cramped(one: Choice) -> bool:
         wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
         return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or FEW)
+
+    def untried(one: Choice) -> bool:
+        return any(note.code == release.UNTRIED_CODE for note in one.warnings)
 
     def quality(one: Choice) -> int:
         return PRECISION.get(one.quantization or "none", 5)
@@ -141,7 +144,8 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
         used = one.memory.weights_bytes * one.tp * one.pp
         return (one.tp * one.pp, gpu.wide(one), used, SIMPLEST[one.stack], tpot(one))
 
-    return {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
+    by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
+    return lambda one: (untried(one), *by_goal(one))
 
 
 def _native(one: Choice) -> bool:

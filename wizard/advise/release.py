@@ -17,16 +17,23 @@ from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
 from wizard.advise.setup import Setup
 from wizard.catalog.environments import Environment, environment
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
 
 IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
-NATIVE = ("vllm", "transformers")
+NATIVE = ("vllm", "trtllm-llmapi", "transformers")
 """Stacks that are served without containers too."""
 NATIVE_GPU = (7, 5)
 """Oldest GPU of the native environments: PyTorch's builds for CUDA 12.8 and later begin at Turing, as in `rules`."""
+
+
+UNTRIED_CODE = "untried"
+UNTRIED = mark(
+    "Without containers TensorRT-LLM was tested with a stand-in only, made from the sources of 1.0.0 and 1.2.1; the "
+    "real package was not run on a GPU. Its environment needs OpenMPI, CUDA's toolkit and PyTorch's own package index."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +348,8 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
         driver=driver,
         serves=_serves(facts, device, setup),
     )
-    return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"))
+    warnings = (Note(UNTRIED_CODE, tr(UNTRIED)),) if setup.stack == "trtllm-llmapi" else ()
+    return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"), warnings)
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:

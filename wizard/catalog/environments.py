@@ -25,6 +25,7 @@ class Environment:
     python_max: str
     cpu_flags: tuple[str, ...]
     download_bytes: int
+    """0 if it is not known, and so for the next."""
     disk_bytes: int
     check: str
     """Python code that must run in it once it is made."""
@@ -43,6 +44,10 @@ class Environment:
 
     Without any, the stack takes no Python of the user's.
     """
+    pythons: tuple[str, ...] = ()
+    """The only versions of Python that its wheels are for; empty: all from `python_min` to `python_max`."""
+    hashes: bool = True
+    """Whether the pins name every package with its hashes; otherwise pip resolves what the pinned ones need."""
 
 
 def environment(name: str) -> Environment:

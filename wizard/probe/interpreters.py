@@ -111,10 +111,19 @@ def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str |
     return tr("it has no {library}, which Triton's Python stub loads: {remedy}", library=library, remedy=remedy)
 
 
-def usable_interpreter(host: Host) -> Interpreter | None:
+def usable_interpreter(host: Host, only: tuple[str, ...] = ()) -> Interpreter | None:
     """The interpreter to make server environments with: the running one if usable, else the newest usable.
 
     One that can make virtual environments by itself goes before one that cannot (Debian without python3-venv).
+
+    Args:
+        host: For its interpreters.
+        only: Versions such as ``3.12``; empty: any.
     """
-    usable = [each for each in host.interpreters if each.usable]
+    usable = [each for each in host.interpreters if each.usable and (not only or short(each) in only)]
     return next((each for each in usable if each.has_venv), usable[0] if usable else None)
+
+
+def short(interpreter: Interpreter) -> str:
+    """Its version without the patch level: ``3.12``."""
+    return "{}.{}".format(*interpreter.version)

@@ -13,7 +13,7 @@ from wizard.repository.config_pbtxt import config_pbtxt
 from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
-EngineName: TypeAlias = Literal["vllm", "transformers"]
+EngineName: TypeAlias = Literal["vllm", "transformers", "trtllm"]
 
 ENGINES = Path(__file__).with_name("engines")
 
@@ -42,7 +42,7 @@ def repository(
         "engine_env": json.dumps(dict(engine_env), ensure_ascii=False),
         **described(facts, choice),
     }
-    whole = _program("vllm") in engine_argv  # transformers' continuous batching takes and gives less
+    whole = _program("vllm") in engine_argv  # the others' samplers take and give less
     config = config_pbtxt(
         model_name,
         inputs=(*INPUTS, *(MORE_INPUTS if whole else ())),
@@ -68,7 +68,8 @@ def engine_argv(engine: EngineName, python: str, settings: Mapping[str, Any]) ->
     Args:
         engine: Which.
         python: The engine environment's interpreter; ``python3`` in a container.
-        settings: For ``vllm`` see `wizard.repository.vllm.engine_args`, for ``transformers`` `transformers_settings`.
+        settings: For ``vllm`` see `wizard.repository.vllm.engine_args`, for ``transformers`` `transformers_settings`,
+            for ``trtllm`` `wizard.repository.trtllm_llmapi.llm_args`.
     """
     return (python, _program(engine), json.dumps(settings, ensure_ascii=False))
 

@@ -110,9 +110,14 @@ class Engine:
         self.kill()
 
     def kill(self) -> None:
-        """Kill it and all that it started."""
+        """Kill it and all that it started: its session, in which OpenMPI gives each worker a group of its own."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError, ValueError):
+                session = path.read_text(errors="replace").rpartition(")")[2].split()[3]
+                if int(session) == self._process.pid:
+                    os.kill(int(path.parent.name), signal.SIGKILL)
 
     def _read(self, size: int) -> bytes:
         """Exactly ``size`` bytes; none at the end."""

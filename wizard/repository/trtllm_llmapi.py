@@ -1,4 +1,4 @@
-"""The model repository of TensorRT-LLM's LLM API: the image's own Python model, told by ``model.yaml`` what to serve.
+"""What TensorRT-LLM's LLM API is told, and its model repository in an image: ``model.yaml`` for the image's own model.
 
 Sources: ``all_models/llmapi`` of tensorrtllm_backend v0.19.0 and ``triton_backend/all_models/llmapi`` of
 NVIDIA/TensorRT-LLM (044a90d2, 0a710573). Inputs that only some releases read are declared for all: what is declared and
@@ -17,7 +17,8 @@ from wizard.repository.config_pbtxt import Tensor, config_pbtxt
 from wizard.repository.llamacpp import described
 from wizard.repository.repository import Repository, RepositoryFile
 
-Values: TypeAlias = Mapping[str, "str | int | float | bool | Values"]
+Value: TypeAlias = "str | int | float | bool | Values"
+Values: TypeAlias = Mapping[str, Value]
 
 INPUTS = (
     Tensor("text_input", "STRING", (-1,)),
@@ -46,6 +47,31 @@ OUTPUTS = (
 )
 
 
+def llm_args(model: str, choice: Choice, *, limits: bool = True) -> dict[str, Value]:
+    """Arguments of ``tensorrt_llm.LLM``.
+
+    Args:
+        model: The model's folder, as the engine sees it.
+        choice: For the split over GPUs, the KV cache and the limits.
+        limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
+    """
+    arguments: dict[str, Value] = {
+        "model": model,
+        "tensor_parallel_size": choice.tp,
+        "pipeline_parallel_size": choice.pp,
+    }
+    if limits:
+        arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
+    cache: dict[str, Value] = {}
+    if choice.kv_cache_fraction is not None:
+        cache["free_gpu_memory_fraction"] = choice.kv_cache_fraction
+    if choice.kv_cache_dtype == "fp8":
+        cache["dtype"] = "fp8"
+    if cache:
+        arguments["kv_cache_config"] = cache
+    return arguments
+
+
 def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice, limits: bool) -> Repository:
     """The repository that serves ``facts`` as ``choice``.
 
@@ -56,21 +82,7 @@ def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice
         choice: For the split over GPUs, the KV cache and the limits.
         limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
     """
-    arguments: dict[str, str | int | float | bool | Values] = {
-        "model": model,
-        "backend": "pytorch",
-        "tensor_parallel_size": choice.tp,
-        "pipeline_parallel_size": choice.pp,
-    }
-    if limits:
-        arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
-    cache: dict[str, str | int | float | bool | Values] = {}
-    if choice.kv_cache_fraction is not None:
-        cache["free_gpu_memory_fraction"] = choice.kv_cache_fraction
-    if choice.kv_cache_dtype == "fp8":
-        cache["dtype"] = "fp8"
-    if cache:
-        arguments["kv_cache_config"] = cache
+    arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **llm_args(model, choice, limits=limits)}
     # Triton's own batching has nothing to do here: the engine batches by itself, at every token.
     arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}
     config = config_pbtxt(

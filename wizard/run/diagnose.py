@@ -49,6 +49,10 @@ _REMEDIES = {
     "access to the resource is denied": _LOGIN,
     "unexpected http status: 5": mark("The registry has trouble of its own: try again in a few minutes"),
     _BROKEN: _INDEX,
+    r"(?:no matching distribution found for|no version of) torch==[\d.]+\+cu": mark(
+        "PyTorch has the build for this CUDA on its own package index: set PIP_EXTRA_INDEX_URL (for uv: UV_INDEX) to "
+        "the address that https://pytorch.org/get-started/previous-versions gives for this version"
+    ),
     _NOT_FOUND: mark(
         "The package index has no such file for this machine: look which index pip is set to use (`pip config list`), "
         "and whether it holds everything that the public one does"

@@ -38,6 +38,7 @@ class Native:
         engine: The engine's own environment, if it has one.
         devices: Indices of the GPUs that such an engine gets; empty: none.
         own: The user's Python that has the engine; its environment is then not made.
+        engine_interpreter: The Python that its environment is made with, where that is another.
     """
 
     workspace: Workspace
@@ -47,6 +48,7 @@ class Native:
     engine: Environment | None = None
     devices: tuple[int, ...] = ()
     own: EnginePython | None = None
+    engine_interpreter: Interpreter | None = None
 
     @property
     def triton(self) -> Venv:
@@ -56,7 +58,9 @@ class Native:
     @property
     def packages(self) -> Venv:
         """The environment that has the engine's packages."""
-        return Venv(self.workspace.environments, self.engine, self.interpreter) if self.engine else self.triton
+        if self.engine is None:
+            return self.triton
+        return Venv(self.workspace.environments, self.engine, self.engine_interpreter or self.interpreter)
 
     @property
     def python(self) -> str:

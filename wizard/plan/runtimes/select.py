@@ -28,7 +28,7 @@ IMAGE = "nvcr.io/nvidia/tritonserver"
 TAG = re.compile(r"\d\d\.\d\d-[\w.-]+")
 TOGETHER = ("llamacpp",)
 """Stacks whose engine lives in Triton's own environment natively."""
-APART = ("vllm", "transformers")
+APART = ("vllm", "transformers", "trtllm-llmapi")
 """Stacks whose engine natively has an environment of its own."""
 
 
@@ -128,7 +128,8 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         raise HostError("TW-L01", problems[0].text, problems[0].remedy)
     if engine and choice.devices and not python:
         check_driver(host, engine)
-    return Native(workspace, server, server_environment, interpreter, engine, choice.devices, python)
+    makes = usable_interpreter(host, engine.pythons) if engine else None
+    return Native(workspace, server, server_environment, interpreter, engine, choice.devices, python, makes)
 
 
 def _own(host: Host, choice: Choice) -> EnginePython | None:

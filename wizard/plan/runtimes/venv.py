@@ -49,7 +49,8 @@ class Venv:
 
     def install(self) -> tuple[Command, ...]:
         """The commands that make it and fill it."""
-        requirements = ("--no-deps", "--require-hashes", "-r", str(pins(self.environment)))
+        whole = ("--no-deps", "--require-hashes") if self.environment.hashes else ()
+        requirements = (*whole, "-r", str(pins(self.environment)))
         if uv := shutil.which("uv"):
             return (
                 Command((uv, "venv", "--clear", "--no-project", "--python", self.interpreter.path, str(self.root))),
@@ -82,9 +83,8 @@ def engine_step(venv: Venv) -> Step:
         title=tr("Make the engine environment"),
         why=(
             tr(
-                "The engine, {engine}, gets an environment of its own: its pins cannot live "
-                "beside those of Triton's stub (numpy 2 here, numpy 1 there). Triton starts it "
-                "as a process and passes requests on.",
+                "The engine, {engine}, gets an environment of its own, so that its pins and those of "
+                "Triton's stub never meet. Triton starts it as a process and passes requests on.",
                 engine=venv.environment.engine,
             )
         ),
@@ -99,6 +99,7 @@ def engine_step(venv: Venv) -> Step:
             10 + venv.environment.download_bytes / LINK_BYTES_PER_S,
             venv.environment.download_bytes,
             venv.environment.disk_bytes,
+            unknown=not venv.environment.download_bytes,
         ),
         identity=str(venv.root),
     )
@@ -113,10 +114,11 @@ def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
     """What differs in the environment of the engine process of ``choice`` from that of the server that starts it.
 
     The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU (`NO_GPU`). A
-    Python of the user's may need the library path that it has here (NVIDIA's images set one). None removes a variable.
+    Python of the user's may need both as they are here (NVIDIA's images set them). None removes a variable.
     """
-    libraries = os.environ.get("LD_LIBRARY_PATH") if choice.engine_python else None
-    path = f"{Path(python).parent}:{SYSTEM_PATH}"
+    own = os.environ if choice.engine_python else {}
+    libraries = own.get("LD_LIBRARY_PATH")
+    path = f"{Path(python).parent}:{own.get('PATH', SYSTEM_PATH)}"
     return {"LD_LIBRARY_PATH": libraries, "PYTHONPATH": None, "PATH": path, **visible(choice.devices)}
 
 

@@ -1,22 +1,29 @@
-"""The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend as it is, without building an engine."""
+"""The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend as it is, without building an engine.
+
+In an image the image's own model starts it; natively it has an environment of its own behind our front.
+"""
 
 from __future__ import annotations
 
 from wizard.advise.advice import Choice
+from wizard.catalog.environments import environment
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import version_of
 from wizard.kernel.errors import InfeasibleError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
-from wizard.plan.fetch import fetch
+from wizard.plan.fetch import Fetched, fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Ports, Step
-from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.plan import Command, Estimate, Ports, Step
+from wizard.plan.runtimes.runtime import NO_GPU, Runtime
+from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stacks.arguments import check_step
 from wizard.plan.stacks.trtllm import feasible, sources
 from wizard.plan.stacks.trtllm.job import after
 from wizard.probe.host import Host
+from wizard.repository import front
 from wizard.repository import trtllm_llmapi as repository
 
 READY_SECONDS = 1200.0
@@ -25,6 +32,15 @@ SCRIPT = "llmapi/tensorrt_llm/1/model.py"
 """The image's own model, below ``all_models``."""
 LOADED = ("modelopt", "fp8", "mxfp4", "mxfp8", "compressed-tensors", "nvfp4")
 """``quant_method``s that the LLM API loads (llm_utils.py at NVIDIA/TensorRT-LLM 0066b2a5); any other raises."""
+NATIVELY = {"HF_HUB_OFFLINE": "1"}
+"""Everything is there already."""
+CHECK = """
+import json, sys
+from tensorrt_llm.llmapi.llm_args import TorchLlmArgs
+if wrong := sorted(set(json.loads(sys.argv[1])) - set(TorchLlmArgs.model_fields)):
+    sys.exit("this TensorRT-LLM does not know: " + ", ".join(wrong))
+print("this TensorRT-LLM knows all arguments")
+"""
 LIMITS, FP8_CACHE = (0, 20), (1, 0)
 """First releases whose LLM takes its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""
 
@@ -47,9 +63,12 @@ def steps(
         InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or cannot do
             what was chosen, TW-L48 if it cannot load the repository.
     """
+    get = fetch(facts, runtime.workspace)
+    if choice.runtime == "native":
+        return _native(choice, facts, runtime, ports, question, get)
     version = feasible.version_in(choice)
     check(choice, facts, version)
-    model, get = runtime.server.name, fetch(facts, runtime.workspace)
+    model = runtime.server.name
     made = repository.repository(
         model, model=str(get.path), facts=facts, choice=choice, limits=version_of(version) >= LIMITS
     )
@@ -70,6 +89,32 @@ def steps(
     brought = sources.step(runtime, version, {"all_models": SCRIPT})
     prepared = (*runtime.prepare(), brought, get.step, after(write, brought))
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+WHY_FRONT = mark(
+    "Ours holds model.py, a thin front that starts TensorRT-LLM's LLM class in its own environment and passes "
+    "questions, pieces of answers and cancellations on; 'decoupled' means one request may have many responses, one for "
+    "each piece of text."
+)
+
+
+def _native(
+    choice: Choice, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, get: Fetched
+) -> tuple[Step, ...]:
+    check(choice, facts, environment(choice.stack).engine.split()[1])
+    settings = repository.llm_args(str(get.path), choice)
+    made = front.repository(
+        runtime.server.name,
+        engine_argv=front.engine_argv("trtllm", runtime.python, settings),
+        engine_env={**of_its_own(runtime.python, choice), **NATIVELY},
+        facts=facts,
+        choice=choice,
+    )
+    asked = check_step("TensorRT-LLM", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
+    prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_FRONT)))
+    made_from = fingerprint([step.fingerprint for step in prepared])
+    start = runtime.start(runtime.server.name, ports, made_from, env=NO_GPU, reads=get.reads)
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
 
 

@@ -17,11 +17,12 @@ from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Done, Estimate, Ports, Step, Write
+from wizard.plan.plan import Command, Done, Estimate, Ports, Step
 from wizard.plan.runtimes.runtime import NO_GPU, Runtime
 from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import checkpoint
+from wizard.plan.stacks.arguments import check_step
 from wizard.probe.host import Host
 from wizard.repository import front
 from wizard.repository import vllm as repository
@@ -75,12 +76,14 @@ def steps(
     get = fetch(facts, runtime.workspace)
     made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters)
     write = repository_step(runtime, made, tr(WHY_FRONT if native else WHY_BACKEND))
-    prepared = (*runtime.prepare(), _check(choice, runtime, arguments), get.step, *adapters.steps, write)
+    settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
+    check = check_step("vLLM", runtime, CHECK, arguments, Estimate(15), env=settings, gpus=len(choice.devices))
+    prepared = (*runtime.prepare(), check, get.step, *adapters.steps, write)
     start = runtime.start(
         runtime.server.name,
         ports,
         fingerprint([step.fingerprint for step in prepared]),
-        env=NO_GPU if native else (*SETTINGS, *IN_A_CONTAINER),
+        env=NO_GPU if native else settings,
         reads=(*get.reads, *adapters.reads),
         auto_complete=not native,  # the backend itself says what its inputs and outputs are
     )
@@ -122,31 +125,6 @@ def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _:
         choice=choice,
     )
     return made, settings
-
-
-def _check(choice: Choice, runtime: Runtime, arguments: Mapping[str, Any]) -> Step:
-    argv = (runtime.python, "-c", CHECK, json.dumps(sorted(arguments)))
-    checked = str(runtime.checked / f"vllm-arguments-{fingerprint([runtime.python, *sorted(arguments)])}")
-    env = SETTINGS if choice.runtime == "native" else (*SETTINGS, *IN_A_CONTAINER)
-    return Step(
-        id="check",
-        title=tr("Check vLLM's arguments"),
-        why=(
-            tr(
-                "One argument that this vLLM does not know keeps it from loading. It is asked "
-                "now, before the model is fetched."
-            )
-        ),
-        actions=(
-            # A container sees them, and a plan that is pasted line by line has not made them.
-            Command(("mkdir", "-p", str(runtime.workspace.models), str(runtime.server.root))),
-            runtime.command("check", argv, env=env, gpus=len(choice.devices)),
-            Write(checked, "\n".join((*sorted(arguments), ""))),
-        ),
-        done=Done(files=(checked,)),  # importing vLLM takes a while: once for each environment and set of arguments
-        estimate=Estimate(15),
-        identity=checked,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ messages are described in ``front_model.py``, which starts them.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -15,7 +16,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -74,6 +75,34 @@ class Front:
         leave()
 
 
+class Requests:
+    """The running requests of an engine with an event loop; each is a task of it, and everything here runs in it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, answer: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]):
+        """Listen from now on; ``answer`` is run for each request, and cancelled if nobody waits for it any more."""
+        self.front = Front(lambda message: loop.call_soon_threadsafe(self._take, message))
+        self._loop, self._answer = loop, answer
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._deltas: list[Any] = []
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if ask := message.get("ask"):
+            begun = self._tasks[ask["id"]] = self._loop.create_task(self._answer(ask))
+            begun.add_done_callback(lambda _: self._tasks.pop(ask["id"], None))
+        elif task := self._tasks.get(message.get("cancel", -1)):
+            task.cancel()
+
+    def say(self, *delta: Any) -> None:
+        """As `Front.say`. What one step of the engine makes for all is read in one turn of the loop: one message."""
+        if not self._deltas:
+            self._loop.call_soon(self._flush)
+        self._deltas.append(delta)
+
+    def _flush(self) -> None:
+        self.front.say(self._deltas)
+        self._deltas = []
+
+
 def leave() -> NoReturn:
     """End this process and its children, which share its session; those that can end in order get time for it."""
     children = _members()
@@ -82,6 +111,8 @@ def leave() -> NoReturn:
     deadline = time.monotonic() + LEAVE_SECONDS
     while _members() and time.monotonic() < deadline:
         time.sleep(0.05)
+    for pid in _members():
+        _signal(pid, signal.SIGKILL)
     os.killpg(0, signal.SIGKILL)
     raise SystemExit(1)  # never reached
 
@@ -100,15 +131,18 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _members() -> list[int]:
-    """The other processes of this one's group (field 5 of ``/proc/PID/stat``) that live."""
+    """The other processes of this one's group, and of the session that it leads, that live.
+
+    Fields 5 and 6 of ``/proc/PID/stat``. OpenMPI starts each worker in a group of its own (seen with 5.0).
+    """
     own, found = os.getpgrp(), []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _parent, group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            state, _parent, group, session = path.read_text(errors="replace").rpartition(")")[2].split()[:4]
         except (OSError, ValueError):
             continue
         pid = int(path.parent.name)
-        if int(group) == own and state != "Z" and pid != os.getpid():
+        if own in (int(group), int(session)) and state != "Z" and pid != os.getpid():
             found.append(pid)
     return found
 
@@ -203,6 +237,11 @@ class Answer:
         self._max_tokens = max_tokens
         self.tokens = 0
         self.finish = ""
+
+    def end(self, finish: str) -> str:
+        """The rest of the text, where the engine has ended the answer for a reason of its own."""
+        self.finish = finish
+        return self._stop.rest()
 
     def take(self, tokens: Sequence[int]) -> str:
         """The text that is sure with these tokens more; the rest of them if `finish` says that it is over."""

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from engine_process import Front, Refused, die, prompt_ids, stop_ids
+from engine_process import Refused, Requests, die, prompt_ids, stop_ids
 
 MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
 """Set only where a request has them."""
@@ -42,13 +42,11 @@ def _tokens_input() -> Callable[[list[int]], Any]:
 
 
 class Server:
-    """All running requests. Everything here runs in the one event loop, which vLLM's frontend shares."""
+    """Runs in the one event loop, which vLLM's frontend shares; vLLM aborts a request whose reader is cancelled."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.front = Front(lambda message: loop.call_soon_threadsafe(self._take, message))
-        self._loop = loop
-        self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._deltas: list[Any] = []
+        self._requests = Requests(loop, self._answer)
+        self.front = self._requests.front
 
     async def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
@@ -61,12 +59,6 @@ class Server:
         self._tokenizer: Any = await tokenizer if inspect.isawaitable(tokenizer) else tokenizer
         self._context = int(self._engine.model_config.max_model_len)
 
-    def _take(self, message: dict[str, Any]) -> None:
-        if ask := message.get("ask"):
-            self._tasks[ask["id"]] = self._loop.create_task(self._answer(ask))
-        elif task := self._tasks.get(message.get("cancel", -1)):
-            task.cancel()  # vLLM aborts a request whose reader is cancelled
-
     async def _answer(self, ask: dict[str, Any]) -> None:
         number, tokens = ask["id"], 0
         try:
@@ -75,7 +67,7 @@ class Server:
                 (one,) = output.outputs
                 tokens += len(one.token_ids)
                 more = [_logprobs(one.logprobs, ask["logprobs"])] if one.logprobs and "logprobs" in ask else []
-                self._say(number, one.text, tokens, one.finish_reason or "", *more)
+                self._requests.say(number, one.text, tokens, one.finish_reason or "", *more)
         except (Refused, ValueError) as error:  # vLLM's own checks of a request are ValueErrors
             self.front.refuse(number, Refused(str(error)))
         except Exception as error:
@@ -83,8 +75,6 @@ class Server:
             if self._engine.errored:
                 die(f"vLLM cannot go on: {error!r}")
             self.front.refuse(number, error)
-        finally:
-            self._tasks.pop(number, None)
 
     def _sampling(self, ask: dict[str, Any], prompt: int) -> Any:
         from vllm.sampling_params import RequestOutputKind, SamplingParams
@@ -100,16 +90,6 @@ class Server:
             output_kind=RequestOutputKind.DELTA,
             **{name: ask[name] for name in MORE if name in ask},
         )
-
-    def _say(self, *delta: Any) -> None:
-        # The readers of one step all run in the same turn of the loop, so one message has what it made for all.
-        if not self._deltas:
-            self._loop.call_soon(self._flush)
-        self._deltas.append(delta)
-
-    def _flush(self) -> None:
-        self.front.say(self._deltas)
-        self._deltas = []
 
 
 async def serve(settings: dict[str, Any]) -> None:

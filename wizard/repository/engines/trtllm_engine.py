@@ -1,0 +1,130 @@
+"""TensorRT-LLM's LLM API (1.0 or newer, its PyTorch backend) as an engine behind ``front_model.py``.
+
+    python trtllm_engine.py '{"model": "/models/x", "max_seq_len": 4096, "tensor_parallel_size": 2}'
+
+The argument is JSON: arguments of ``tensorrt_llm.LLM``, of which ``model`` and ``max_seq_len`` are needed here. The
+engine batches by itself and starts its workers, one for each GPU, by MPI; this program only carries. It never ran with
+the real package: what it calls was read in the sources of 1.0.0 and 1.2.1 (``llmapi/llm.py``, ``llm_args.py``,
+``sampling_params.py``, ``executor/result.py`` and ``executor/utils.py``, as nvidia.github.io/TensorRT-LLM/VERSION shows
+them).
+
+Text and stop words are made here of the tokens: the engine compares stop words token by token, and so overlooks a word
+that the model has put together of others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+from engine_process import Answer, Refused, Requests, die, prompt_ids, stop_ids
+
+CHUNK_TOKENS = 8192
+"""``max_num_tokens`` if it is left out: a longer prompt is refused unless it may come in chunks."""
+AS_ROOT = tuple(f"{name}_ALLOW_RUN_AS_ROOT{more}" for name in ("OMPI", "PRTE") for more in ("", "_CONFIRM"))
+"""Without them OpenMPI starts no worker for root, who is the user of many containers (OpenMPI 4 and 5)."""
+
+
+class Server:
+    """Runs in the one event loop, which must run when a request begins: the engine's queues belong to it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._requests = Requests(loop, self._answer)
+        self.front = self._requests.front
+
+    def load(self, settings: dict[str, Any]) -> None:
+        """Load the model; takes a minute or more."""
+        from tensorrt_llm import LLM
+        from tensorrt_llm.llmapi import KvCacheConfig, RequestError, SamplingParams
+        from transformers import AutoTokenizer
+
+        self._context = int(settings["max_seq_len"])
+        if self._context > CHUNK_TOKENS:
+            settings = {**settings, "enable_chunked_prefill": True}
+        if cache := settings.get("kv_cache_config"):
+            settings = {**settings, "kv_cache_config": KvCacheConfig(**cache)}
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model"])
+        self._ends = self._end_ids(settings["model"])
+        self._llm = LLM(**settings)
+        self._params, self._request_error = SamplingParams, RequestError
+
+    def _end_ids(self, model: str) -> list[int]:
+        """The tokens that end any answer; 1.0 looks only at the tokenizer's."""
+        from transformers import GenerationConfig
+
+        try:
+            given = GenerationConfig.from_pretrained(model).eos_token_id
+        except OSError:  # there is no such file
+            given = None
+        ids = given if isinstance(given, list) else [given]
+        return list(dict.fromkeys(one for one in (*ids, self._tokenizer.eos_token_id) if one is not None))
+
+    async def _answer(self, ask: dict[str, Any]) -> None:
+        number = ask["id"]
+        try:
+            ids = prompt_ids(self._tokenizer, ask, self._context)
+            limit = min(ask["max_tokens"], self._context - len(ids))
+            answer = Answer(self._tokenizer, ask, self._ends, limit)
+            result = self._llm.generate_async(ids, self._sampling(ask, limit), streaming=True)
+            try:
+                await self._read(result, number, answer)
+            except asyncio.CancelledError:
+                result.abort()
+                raise
+            if not result.finished:  # it has come to a stop word
+                result.abort()
+        except (Refused, ValueError) as error:  # the LLM's own checks of a request are ValueErrors
+            self.front.refuse(number, Refused(str(error)))
+        except self._request_error as error:  # of this request; the engine goes on
+            self.front.refuse(number, error)
+        except Exception as error:  # of the engine, which shuts down before it raises one
+            traceback.print_exc()
+            die(f"TensorRT-LLM cannot go on: {error!r}")
+
+    async def _read(self, result: Any, number: int, answer: Answer) -> None:
+        async for output in result:
+            (one,) = output.outputs  # what is new in it is only known until the next one is asked for
+            text = answer.take(one.token_ids_diff)
+            if output.finished and not answer.finish:
+                text += answer.end(one.finish_reason or "stop")
+            self._requests.say(number, text, answer.tokens, answer.finish)
+            if answer.finish:
+                return
+
+    def _sampling(self, ask: dict[str, Any], limit: int) -> Any:
+        """Greedy is said by ``top_k`` alone: 1.0 does not look at a temperature of 0."""
+        how = {"top_k": 1}
+        if ask["temperature"] > 0:
+            how = {"temperature": ask["temperature"], "top_p": ask["top_p"], "seed": ask["seed"]}
+            how |= {"top_k": ask["top_k"]} if ask["top_k"] > 0 else {}
+        return self._params(
+            max_tokens=limit,
+            end_id=self._ends[0] if self._ends else -1,
+            stop_token_ids=[*self._ends[1:], *stop_ids(self._tokenizer, ask["stop"])] or None,
+            detokenize=False,
+            **how,
+        )
+
+
+def serve(settings: dict[str, Any]) -> None:
+    """Load, then answer until the front is gone."""
+    if os.geteuid() == 0:
+        os.environ.update(dict.fromkeys(AS_ROOT, "1"))
+    loop = asyncio.new_event_loop()
+    server = Server(loop)
+    server.load(settings)
+    server.front.ready()
+    loop.run_forever()
+
+
+if __name__ == "__main__":
+    # MPI's workers import this file.
+    try:
+        serve(json.loads(sys.argv[1]))
+    except Exception:
+        traceback.print_exc()
+        die("TensorRT-LLM could not be loaded")
