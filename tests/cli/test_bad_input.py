@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_cli import wizard
+from tests.engine_environment import VLLM, make
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder, safetensors
 from wizard.kernel.errors import EXIT_CODES
 
@@ -157,3 +158,24 @@ def test_lint_says_that_an_engine_is_for_another_gpu(tmp_path: Path) -> None:
         done = wizard("lint", str(root), "--hardware", hardware, "--backends", "tensorrtllm")
         assert ("R708" in done.stdout) == found
         assert (done.returncode == 3) == found
+
+
+@pytest.mark.parametrize(
+    ("packages", "cuda", "flags", "code", "status"),
+    [
+        (None, None, (), "TW-P15", 2),
+        (VLLM, "13.0", ("--runtime", "docker"), "TW-A20", 2),
+        ({"torch": "2.11.0"}, "13.0", (), "TW-A21", 3),
+        ({"vllm": "0.8.5"}, "13.0", ("--stack", "vllm"), "TW-A22", 3),
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "up"])
+def test_a_python_that_cannot_serve_is_refused_before_anything_is_made(
+    command: str, packages: dict[str, str] | None, cuda: str, flags: tuple[str, ...], code: str, status: int
+) -> None:
+    path = str(Path("own").absolute() / "bin" / "python")
+    if packages is not None:
+        make(Path("own").absolute(), packages, cuda=cuda)
+    given = (command, model("it"), "--engine-python", path, *flags)
+    assert refusal(*given)["code"] == code
+    assert wizard(*given).returncode == status

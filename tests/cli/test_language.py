@@ -29,6 +29,8 @@ NAMES = {
     "llmapi",
     "cpu",
     "vLLM",
+    "runtime",
+    "python",
     "auto",
 }
 """Names of programs, commands and values that are typed."""

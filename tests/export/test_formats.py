@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.advise.worlds import VENV
 from tests.tui.values import LLAMA
 from tests.values import CPU_HOST, GGUF, plan_of
 from wizard import journey
@@ -49,8 +50,18 @@ def test_the_answers_lead_to_the_same_choice_without_a_gpu(tmp_path: Path) -> No
     assert setup(again(tmp_path, CPU_HOST, GGUF, choice)) == setup(choice)
 
 
+@pytest.mark.parametrize(
+    "asked", [{"runtime": "native"}, {"runtime": "docker"}, {"engine_python": VENV.path}, {"stack": "transformers"}]
+)
+def test_the_answers_lead_to_the_same_runtime_and_python(tmp_path: Path, asked: dict[str, str]) -> None:
+    machine = replace(host("2xH100"), engine_pythons=(VENV,))
+    choice = advise(machine, LLAMA, Wishes(**asked)).choices[0]
+    assert setup(again(tmp_path, machine, LLAMA, choice)) == setup(choice)
+
+
 def setup(choice: Choice) -> tuple[object, ...]:
     return (
+        *(choice.runtime, choice.engine_python),
         *(choice.stack, choice.quantization, choice.tp, choice.pp, choice.kv_cache_dtype),
         *(choice.max_batch_size, choice.max_seq_len, choice.release),
     )

@@ -248,6 +248,13 @@ def test_the_users_python_is_checked_and_nothing_is_installed(own: Choice) -> No
     assert any("vllm.v1.engine.async_llm" in one.argv[-1] for one in commands)
 
 
+def test_its_commands_see_what_the_server_will_see(own: Choice) -> None:
+    python = own.engine_python or ""
+    command = native(own, GPU_HOST).command("check", (python, "-c", "pass"), env=(("A", "1"),))
+    assert dict(command.env) == {"A": "1", "PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+    assert native(NATIVE, GPU_HOST).command("check", (python,)).env == ()
+
+
 def test_without_gpus_none_are_looked_for(own: Choice) -> None:
     _, check = native(replace(own, stack="transformers", devices=()), CPU_HOST).prepare()
     assert not any("cuda" in one.argv[-1] for one in check.actions if isinstance(one, Command))

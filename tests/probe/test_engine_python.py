@@ -19,6 +19,7 @@ from wizard.probe.ask import asking
 from wizard.probe.engine_python import inspect, known, questions, read, with_python
 from wizard.probe.hardware import find
 from wizard.probe.host import EnginePython, Host
+from wizard.probe.report import text
 
 
 @pytest.fixture(autouse=True)
@@ -146,11 +147,13 @@ def test_this_machine_lists_it_and_says_who_does_not_answer(tmp_path: Path, monk
     path = make(tmp_path / "venv", VLLM)
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     monkeypatch.setenv("CONDA_PREFIX", str(tmp_path / "conda"))
+    monkeypatch.setenv("PATH", "/nowhere")
     script(tmp_path / "conda" / "bin" / "python", "echo broken >&2; exit 1")
     host = find(None, tmp_path)
     assert [one.path for one in host.engine_pythons] == [path]
     assert host.unknown["engine_pythons"] == f"{tmp_path / 'conda' / 'bin' / 'python'}: broken"
     assert from_json(Host, to_json(host), where="here") == host
+    assert "vllm0.26.0,transformers5.17.0,torch2.11.0+cu130,CUDA13.0" in "".join(text(host).split())
 
 
 def test_a_named_python_is_asked_once_and_never_of_another_machine(tmp_path: Path) -> None:

@@ -268,6 +268,7 @@ def _parts(said: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
 
 
 LATENT = ("kv_lora_rank", "qk_rope_head_dim", "q_lora_rank")
+RUNTIMES = ("native", "docker", "podman")
 GOALS = ("chat", "throughput", "quality", "smallest")
 
 
@@ -284,6 +285,11 @@ def wishes(request: dict[str, Any]) -> Wishes:
     goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
     if goal not in GOALS:
         raise ValueError(tr("`goal` must be one of {goals}, not {value}", goals=", ".join(GOALS), value=_shown(goal)))
+    runtime = text("runtime")
+    if runtime not in (None, *RUNTIMES):
+        raise ValueError(
+            tr("`runtime` must be one of {runtimes}, not {value}", runtimes=", ".join(RUNTIMES), value=_shown(runtime))
+        )
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
         raise ValueError(tr("`gpu_memory_utilization` must be over 0 and at most 1, not {value}", value=_shown(share)))
     return Wishes(
@@ -298,6 +304,6 @@ def wishes(request: dict[str, Any]) -> Wishes:
         pp=number("pp"),
         kv_dtype=text("kv_dtype"),
         as_published=bool(request.get("checkpoint_as_published")),
-        runtime=text("runtime"),
+        runtime=runtime,
         engine_python=text("engine_python"),
     )

@@ -24,6 +24,7 @@ def answers(plan: Plan) -> str:
         "pp": choice.pp,
         "kv_dtype": choice.kv_cache_dtype,
         "release": choice.release.partition("-")[0],  # 25.11-vllm-python-py3 is release 25.11
+        "runtime": None if choice.runtime == "docker" or choice.engine_python else choice.runtime,  # docker: or podman
         "engine_python": choice.engine_python,
         "name": plan.name,
         "http_port": starts[0].ports.http if starts else None,

@@ -12,6 +12,7 @@ from wizard.catalog.environments import environment
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
+from wizard.model.facts import ModelFacts
 from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, wishes
 from wizard.probe.host import EnginePython, Host
 
@@ -32,17 +33,18 @@ class Offer:
     ways: tuple[tuple[str, str], ...]
 
 
-def offer(host: Host, known: Mapping[str, object]) -> Offer | None:
+def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer | None:
     """What to ask before the advice; None if it is answered, or nothing is there that could serve.
 
     Args:
         host: The machine, with the Pythons that its probe found.
+        facts: The model; llama.cpp, which serves GGUF files, lives with Triton.
         known: All answers so far.
 
     Raises:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
-    if ENGINE_PYTHON.name in known:
+    if ENGINE_PYTHON.name in known or any(file.format == "gguf" for file in facts.weights):
         return None
     found = next(_usable(host, wishes(known)), None)
     if found is None:

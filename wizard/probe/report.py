@@ -9,7 +9,7 @@ from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import plain, table, width
 from wizard.kernel.units import size
 from wizard.probe import words
-from wizard.probe.host import ContainerEngine, Gpu, Host, Interpreter
+from wizard.probe.host import ContainerEngine, EnginePython, Gpu, Host, Interpreter
 from wizard.probe.ports import TRITON_PORTS
 
 COLUMNS = 80
@@ -96,6 +96,8 @@ def parts(host: Host) -> Iterator[tuple[str, list[str]]]:
     engines = [_engine(engine) for engine in host.engines]
     yield tr("containers"), engines or [tr("neither docker nor podman is installed")]
     yield "Python", [_interpreter(each) for each in host.interpreters] or [tr("no interpreter found")]
+    if host.engine_pythons:
+        yield tr("engines"), [_engines(each) for each in host.engine_pythons]
     yield tr("ports"), [_ports(host)]
     if host.unknown:
         yield tr("unknown"), [f"{tr(name)}: {why}" for name, why in sorted(host.unknown.items())]
@@ -166,6 +168,12 @@ def _interpreter(each: Interpreter) -> str:
     said = tr("usable by Triton") if each.usable else each.why_not
     venv = "" if each.has_venv else " " + tr("(cannot make virtual environments by itself)")
     return f"{version} {each.path}: {said}{venv}"
+
+
+def _engines(each: EnginePython) -> str:
+    """``/opt/venv/bin/python: vllm 0.26.0, torch 2.11.0, CUDA 13.0``; ready for ``--engine-python``."""
+    has = [f"{name} {version}" for name, version in each.packages.items()]
+    return f"{each.path}: {', '.join([*has, *([f'CUDA {each.cuda}'] if each.cuda else [])])}"
 
 
 def _ports(host: Host) -> str:

@@ -16,9 +16,9 @@ from wizard.prompts.ask import Ask
 from wizard.prompts.speech import say
 
 
-def offered(ask: Ask, host: Host, known: Answers) -> Answers:
+def offered(ask: Ask, host: Host, facts: ModelFacts, known: Answers) -> Answers:
     """The answer to the question whether an engine that is there serves; none if there is nothing to ask."""
-    found = offer(host, known)
+    found = offer(host, facts, known)
     if found is None:
         return {}
     return {ENGINE_PYTHON.name: ask.choose(found.question, [(text, value) for value, text in found.ways])}

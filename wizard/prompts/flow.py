@@ -258,7 +258,7 @@ class _Flow:
         top, past = TOP, self.journey.calibration(self.workspace)
         hidden = self._passes("advice")
         if not hidden:
-            self.answers.update(engine.offered(self.ask, host, self.known))
+            self.answers.update(engine.offered(self.ask, host, facts, self.known))
         while True:
             advice = engine.advised(self.journey, host, facts, lambda: self.known, self.answers, past)
             if hidden and advice.choices:

@@ -238,7 +238,7 @@ class Flow:
         def advise(wishes: Wishes) -> Advice:
             return self._journey.advise(host, facts, wishes, past)
 
-        wished = await own_engine.asked(self._app, host, self._settings, self._wishes or Wishes())
+        wished = await own_engine.asked(self._app, host, facts, self._settings, self._wishes or Wishes())
         if passed := await self._passed("advice", lambda: next(iter(advise(wished).choices), None)):
             return partial(self.review, host, facts, passed, back=back, own=own)
         explain = partial(figures, host, facts)

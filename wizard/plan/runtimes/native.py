@@ -141,8 +141,9 @@ class Native:
         writes: Sequence[Path] = (),
         gpus: int = 0,
     ) -> Command:
-        """``argv`` as it is, see `Runtime.command`."""
-        return Command(tuple(argv), tuple(env))
+        """``argv`` as it is, see `Runtime.command`; the user's Python without what the server will not see either."""
+        alone = (("PYTHONPATH", ""), ("PYTHONNOUSERSITE", "1")) if self.own else ()
+        return Command(tuple(argv), (*env, *alone))
 
     def start(
         self,

@@ -1,0 +1,118 @@
+"""An engine that is there: offered where somebody can answer, named in the plan where not, and never taken unasked."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.advise.worlds import VENV
+from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
+from tests.prompts.fake_journey import FakeJourney
+from tests.values import GGUF, PYTHON
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_json, to_data, to_json
+from wizard.model.facts import ModelFacts
+from wizard.plan.build import build
+from wizard.plan.found import offer
+from wizard.plan.plan import Plan
+from wizard.plan.questions import wishes
+from wizard.probe.host import Host
+from wizard.probe.shorthand import host
+from wizard.prompts.flow import run_prompts
+
+HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
+
+
+def test_it_is_offered_first_with_what_the_other_way_costs() -> None:
+    found = offer(HERE, FACTS, {"model": "m", "users": 2})
+    assert found is not None
+    assert found.question == "vLLM 0.26.0 is in /opt/venv. Should it serve?"
+    (path, use), (none, new) = found.ways
+    assert (path, none) == (VENV.path, "none")
+    assert use == "vLLM 0.26.0 in /opt/venv (nothing to download for it)"
+    assert new == "A new environment (3.7 GiB to download)"
+    with_docker = offer(replace(host("1xH200"), engine_pythons=(VENV,)), FACTS, {})
+    assert with_docker is not None
+    assert with_docker.ways[1][1] == "NVIDIA's image with an engine of its own"
+
+
+@pytest.mark.parametrize("answer", ["none", VENV.path])
+def test_what_is_answered_is_not_asked(answer: str) -> None:
+    assert offer(HERE, FACTS, {"engine_python": answer}) is None
+    assert wishes({"engine_python": answer}).engine_python == (None if answer == "none" else answer)
+
+
+@pytest.mark.parametrize(
+    "known", [{"runtime": "docker"}, {"release": "25.11"}, {"stack": "llamacpp"}, {"stack": "trtllm-engine"}]
+)
+def test_where_it_would_mean_nothing_it_is_not_asked(known: dict[str, object]) -> None:
+    assert offer(HERE, FACTS, known) is None
+
+
+def test_only_what_can_serve_is_offered() -> None:
+    def offered(on: Host, **known: Any) -> bool:
+        return offer(on, FACTS, known) is not None
+
+    only = replace(VENV, packages={"transformers": "5.17.0", "torch": "2.11.0"})
+    assert not offered(replace(HERE, engine_pythons=(only,)))  # nobody asked for the slow baseline
+    assert offered(replace(HERE, engine_pythons=(only,)), stack="transformers")
+    assert not offered(replace(HERE, engine_pythons=(replace(VENV, packages={"vllm": "0.8.5", "torch": "2.6"}),)))
+    assert not offered(replace(HERE, driver_version="570.1"))
+    assert not offered(replace(HERE, gpus=()))
+    assert not offered(replace(HERE, engine_pythons=()))
+
+
+def test_a_gguf_file_is_served_by_llamacpp_and_nothing_is_asked() -> None:
+    assert offer(HERE, GGUF, {}) is None
+
+
+def test_whoever_is_not_asked_reads_it_in_the_plan_and_gets_a_new_environment() -> None:
+    workspace = Workspace.at("/w")
+    for choice, named in ((VLLM, "vLLM 0.26.0"), (TRANSFORMERS, "transformers 5.17.0")):
+        plan = build(HERE, FACTS, choice, workspace)
+        (note,) = (one for one in plan.notes if "--engine-python" in one)
+        assert note.startswith(f"{named} is in /opt/venv: --engine-python {VENV.path} serves with it")
+        assert plan.estimate.download_bytes > 2_000_000_000
+    for other in (IN_IMAGE, replace(VLLM, engine_python=VENV.path)):
+        assert not any("--engine-python" in one for one in build(HERE, FACTS, other, workspace).notes)
+
+
+def test_the_plan_of_the_users_python_is_read_back_and_older_plans_too() -> None:
+    plan = build(HERE, FACTS, replace(VLLM, engine_python=VENV.path), Workspace.at("/w"))
+    assert from_json(Plan, to_json(plan), where="plan.json") == plan
+    old = to_data(plan)
+    del old["choice"]["engine_python"]
+    assert from_json(Plan, to_json(old), where="plan.json").choice.engine_python is None
+
+
+class Finding(FakeJourney):
+    """A machine where an engine was found; remembers what the advice was asked with."""
+
+    asked: list[str | None]
+
+    def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
+        return HERE
+
+    def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
+        return FACTS
+
+    def advise(self, host: Host, facts: Any, asked: Any, past: Any = None) -> Any:
+        self.asked.append(asked.engine_python)
+        return super().advise(host, facts, asked, past)
+
+
+@pytest.mark.parametrize(("typed", "taken"), [("", VENV.path), ("1", VENV.path), ("2", None)])
+def test_in_a_plain_terminal_enter_takes_it(
+    typed: str, taken: str | None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{typed}\n"))
+    workspace = Workspace(tmp_path / "w")
+    journey = Finding(workspace.root)
+    journey.asked = []
+    assert run_prompts(workspace, journey=journey, answers={"model": "demo"}) == 130  # it is left at the advice
+    assert journey.asked == [taken]
+    assert "vLLM 0.26.0 is in /opt/venv. Should it serve?" in capsys.readouterr().out

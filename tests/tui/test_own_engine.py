@@ -1,0 +1,40 @@
+"""The question whether an engine that is there serves, between the model and the advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.advise.worlds import VENV
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.values import LLAMA
+from tests.tui.walking import StillApp, screen, to_model, wait_for
+from wizard.probe.shorthand import host
+from wizard.tui.screens.advice import AdviceScreen
+from wizard.tui.screens.modal import AskScreen
+
+
+@pytest.mark.parametrize(("keys", "taken"), [(("enter",), VENV.path), (("down", "enter"), None), (("escape",), None)])
+async def test_it_is_asked_once_and_the_advice_follows(keys: tuple[str, ...], taken: str | None) -> None:
+    made = FakeJourney(host=replace(host("2xH100"), engine_pythons=(VENV,)), facts=LLAMA, advice=None)
+    app = StillApp(made)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await to_model(pilot)
+        await pilot.press("enter")
+        await screen(pilot, AskScreen)
+        await pilot.press(*keys)
+        found = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: found.view.advice or found.view.error)
+        assert found.view.wishes.engine_python == taken
+        assert {one.engine_python for one in found.view.choices} == {taken}
+
+
+async def test_what_was_said_before_is_not_asked() -> None:
+    made = FakeJourney(host=replace(host("2xH100"), engine_pythons=(VENV,)), facts=LLAMA, advice=None)
+    async with StillApp(made, answers={"engine_python": "none"}).run_test(size=(100, 40)) as pilot:
+        await to_model(pilot)
+        await pilot.press("enter")
+        found = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: found.view.advice or found.view.error)
+        assert found.view.wishes.engine_python is None
