@@ -228,7 +228,7 @@ def test_the_overhead_has_links_only_between_gpus_and_graphs_only_where_they_are
     ("stack", "runtime", "held"),
     [
         ("vllm", "docker", True),
-        ("trtllm-llmapi", "docker", True),
+        ("trtllm-llmapi", "podman", True),
         ("vllm", "native", False),  # Triton sees no GPU there
         ("transformers", "docker", False),
         ("trtllm-engine", "docker", False),  # it computes in Triton's own process

@@ -66,7 +66,7 @@ def triton(stack: str, runtime: str) -> int:
     `trtllm-llmapi` are started by Triton's own stub, which passes on what Triton sees; an engine of `trtllm-engine`
     runs in Triton's process, and its context is counted with it.
     """
-    return TRITON if runtime == "docker" and stack in ("vllm", "trtllm-llmapi") else 0
+    return TRITON if runtime != "native" and stack in ("vllm", "trtllm-llmapi") else 0
 
 
 def step_tokens(device: Device) -> int:

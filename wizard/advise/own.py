@@ -14,7 +14,7 @@ from wizard.kernel.language import tr
 from wizard.probe.engine_python import known
 from wizard.probe.host import EnginePython, Host
 
-STACKS = ("vllm", "transformers")
+STACKS = ("vllm", "trtllm-llmapi", "transformers")
 """Stacks that take a Python of the user's."""
 TITLES = {"vllm": "vLLM", "transformers": "transformers", "torch": "PyTorch", "tensorrt_llm": "TensorRT-LLM"}
 WITHOUT = "--engine-python"

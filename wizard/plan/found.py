@@ -16,7 +16,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, wishes
 from wizard.probe.host import EnginePython, Host
 
-UNASKED = ("vllm",)
+UNASKED = ("vllm", "trtllm-llmapi")
 """Stacks whose engine is offered though nobody named the stack: transformers would be a slow surprise."""
 
 
