@@ -77,14 +77,16 @@ def resolve(
 def no_containers(host: Host) -> str:
     """Why no container engine lends GPUs here, in words; empty if one does. What is only described is believed."""
     described = not host.is_here
-    if any(one.nvidia_runtime and (one.server_version or described) for one in host.engines):
+    if any(one.nvidia_runtime and (one.works or described) for one in host.engines):
         return ""
     if not host.engines:
         return tr("neither docker nor podman is here")
-    one = next((each for each in host.engines if each.server_version), host.engines[0])
+    one = next((each for each in host.engines if each.works), host.engines[0])
     if not one.server_version:
         text = tr("{engine} does not answer", engine=one.name)
         return f"{text} ({one.problem})" if one.problem else text
+    if one.problem:
+        return f"{one.name}: {one.problem}"
     return tr("{engine} knows no NVIDIA runtime", engine=one.name)
 
 
