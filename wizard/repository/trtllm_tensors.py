@@ -139,7 +139,8 @@ def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 def engine(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``tensorrt_llm``."""
-    scalars = [("end_id", "INT32"), ("pad_id", "INT32"), ("prompt_vocab_size", "INT32"), *_scalars(version).values()]
+    scalars: list[tuple[str, DataType]] = [(name, "INT32") for name in ("end_id", "pad_id", "prompt_vocab_size")]
+    scalars += _scalars(version).values()
     length: tuple[int, ...] | None = () if version >= (0, 12) else None
     taken = [
         Tensor("input_ids", "INT32", (-1,), ragged=True),
