@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wizard.advise import formats
-from wizard.advise.advice import Speed
+from wizard.advise.advice import Speed, Wishes
 from wizard.advise.devices import Device, devices
 from wizard.advise.interconnect import all_reduce
+from wizard.advise.providers import Roofline
+from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, Step, estimate, step, work
 from wizard.catalog.speed import fit
@@ -288,3 +290,21 @@ def test_the_figures_agree_with_one_another(setup: Setup, load: Load, name: str)
     if found.ttft_ms is not None:
         assert (found.ttft_low_ms or 0) <= found.ttft_ms
         assert (found.ttft_low_ms or 0) <= (found.ttft_high_ms or 0)
+
+
+@pytest.mark.parametrize("machine", ["1xL4", "4xA6000"])
+def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> None:
+    """Their bytes are in no part that a step reads: a step would seem to read next to nothing."""
+    known = model("8B")
+    facts = replace(known, unknown={"speed": "12 GiB of its 15 GiB of weights have names"})
+    advice = advise(host(machine), facts, Wishes())
+    assert advice.choices
+    assert {one.speed for one in advice.choices} == {None}
+    for one in advice.choices:
+        assert [note.text for note in one.warnings if note.code == "speed"] == [
+            "Its speed is not known: 12 GiB of its 15 GiB of weights have names."
+        ]
+    said = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))
+    assert said == "12 GiB of its 15 GiB of weights have names"
+    with_speed = advise(host(machine), known, Wishes()).choices
+    assert all(one.speed and "speed" not in {note.code for note in one.warnings} for one in with_speed)

@@ -19,11 +19,24 @@ from tests.e2e.test_docker import plan as plan_of
 from wizard.kernel.errors import StepError
 from wizard.kernel.paths import Workspace
 from wizard.plan.runtimes.docker import Docker
+from wizard.probe import engines
+from wizard.probe.ask import asking
 
 PODMAN = shutil.which("podman")
-WHY_NOT = (
-    "podman is not installed" if PODMAN is None else "a store of the tests' own needs root" if os.geteuid() else None
-)
+
+
+def why_not() -> str | None:
+    """Why nothing here can be tried."""
+    if PODMAN is None:
+        return "podman is not installed"
+    if os.geteuid():
+        return "a store of the tests' own needs root"
+    with asking(engines.questions()) as asked:
+        found = engines.read({key: each.answer() for key, each in asked.items()})
+    return next((one.problem for one in found if one.name == "podman"), None)
+
+
+WHY_NOT = why_not()
 CONF = """\
 [engine]
 cgroup_manager = "cgroupfs"

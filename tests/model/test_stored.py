@@ -188,6 +188,24 @@ def test_the_vision_part_is_counted_from_headers(tmp_path: Path) -> None:
     assert "vision" not in facts.unknown
 
 
+def renamed(tensors: dict[str, Any], what: str) -> dict[str, Any]:
+    """``tensors`` with names that no part has, where ``what`` is in them."""
+    return {f"blob.{n}" if what in name else name: one for n, (name, one) in enumerate(tensors.items())}
+
+
+@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "NewForCausalLM"])
+def test_with_names_that_nobody_knows_what_a_token_reads_is_not_known(architecture: str, tmp_path: Path) -> None:
+    facts = of(tmp_path, renamed(llama(), "."), architectures=[architecture])
+    assert facts.weight_bytes == 2 * 80448
+    assert "157 KiB of its 157 KiB of weights have names that the wizard does not know" in facts.unknown["speed"]
+
+
+def test_a_few_names_that_nobody_knows_change_nothing(tmp_path: Path) -> None:
+    assert "speed" not in of(tmp_path, llama()).unknown
+    assert "speed" not in of(tmp_path / "few", renamed(llama(), "norm")).unknown
+    assert "speed" in of(tmp_path / "many", renamed(llama(), "mlp")).unknown
+
+
 def test_quantisation_that_only_the_headers_show(tmp_path: Path) -> None:
     tensors = header(
         {

@@ -2,7 +2,8 @@
 
 A contract is ``{tool: {flag: {aliases, type, choices, required, action, nargs, default}}}`` as argparse was told, and
 ``plugin.py``'s fields, which trtllm-build makes flags of. Files of contracts are ``{version: contract}``: the project's
-own, and whatever ``$TRITON_WIZARD_CONTRACTS`` names (files or folders, separated by ``:``).
+own (made from NVIDIA/TensorRT-LLM's tags v0.7.0 to v0.11.0 and its ``main`` at the versions named from there on), and
+whatever ``$TRITON_WIZARD_CONTRACTS`` names (files or folders, separated by ``:``).
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ NVFP4 = "0.19.0"
 """From here on --qformat has nvfp4 (quantize.py at NVIDIA/TensorRT-LLM c8c6df08); no contract is as new as that."""
 PLUGIN_DTYPES = ["float16", "float32", "bfloat16", "disable"]
 """Of a plugin flag before plugin.py lists them (0.8, 0.10)."""
-NOT_READ = ("gptneox", "gptj")
-"""Families whose scripts are in no contract: their flags are those of the files named in trtllm-tools.toml."""
 FURTHER = tuple(Path(one) for one in os.environ.get("TRITON_WIZARD_CONTRACTS", "").split(":") if one)
 """Read here, because every test runs in an environment of its own."""
 OURS = ("check_tools.py", "launch_and_wait.py")
@@ -39,7 +38,8 @@ def contracts() -> dict[str, dict[str, Any]]:
         paths += sorted(one.glob("*.json")) if one.is_dir() else [one]
     found: dict[str, dict[str, Any]] = {}
     for path in paths:
-        found |= json.loads(path.read_text(encoding="utf-8"))
+        for version, contract in json.loads(path.read_text(encoding="utf-8")).items():
+            found[version] = found.get(version, {}) | contract
     return found
 
 
@@ -88,8 +88,6 @@ def violations(argv: Sequence[str], version: str) -> list[str]:
     if called is None:
         return []
     tool, arguments = called
-    if Path(tool).parts[1] in NOT_READ:
-        return []
     name = tool.replace("glm-4-9b", "chatglm")  # the same script under a new name
     known = [one for one in neighbours(version) if name in one]
     if not known:

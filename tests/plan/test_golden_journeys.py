@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from tests.plan.golden import GOLDEN, compared, shown
 from wizard import journey
 from wizard.catalog.journeys import answered
+from wizard.catalog.journeys import journey as journey_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Command, Plan
+from wizard.plan.plan import Command, Plan, Write
 from wizard.plan.questions import wishes
 
 PLANS: dict[str, tuple[str, str, dict[str, object]]] = {
@@ -76,3 +78,23 @@ def test_two_models_that_do_not_fit_are_refused_before_anything_is_fetched() -> 
 
 def test_two_models_that_share_their_weights_over_two_gpus_fit() -> None:
     assert plan("tutorial-003", "2xL4", tp=2, max_len=1024).choice.tp == 2
+
+
+@pytest.mark.parametrize(("name", "length"), [("tutorial-004", 4096), ("tutorial-004-mixtral", 32768)])
+def test_tutorial_004_serves_as_many_sequences_as_vllm_does_by_itself(name: str, length: int) -> None:
+    """The tutorial says nothing of ``max_num_seqs``, whose default is 256, and profiles with 16 at a time."""
+    made = plan(name, "4xA6000")
+    (step,) = (one for one in made.steps if one.id == "repository")
+    (text,) = (one.text for one in step.actions if isinstance(one, Write) and one.path.endswith("model.json"))
+    assert (json.loads(text)["max_num_seqs"], json.loads(text)["max_model_len"]) == (256, length)
+    assert (made.choice.max_batch_size, made.choice.max_seq_len) == (16, length)
+    assert (
+        f"Up to 256 sequences run at the same time (max_num_seqs); the KV cache has room for 16 of {length:,}"
+        in step.why
+    )
+
+
+def test_tutorial_001_says_why_its_type_is_another() -> None:
+    assert plan("tutorial-001", "1xL4").choice.dtype == "bfloat16"
+    (said,) = (one for one in journey_of("tutorial-001").repaired if "bfloat16" in one)
+    assert "float16" in said

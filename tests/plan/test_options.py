@@ -15,6 +15,8 @@ from wizard.plan.options import Options, check
         (Options(beside="transformers"), "trtllm-llmapi", "beside"),
         (Options(batching="none"), "llamacpp", "batching"),
         (Options(batching="none"), "trtllm-engine", "batching"),
+        (Options(max_num_seqs=256), "trtllm-engine", "max_num_seqs"),
+        (Options(max_num_seqs=0), "vllm", "max_num_seqs cannot be 0"),
         (Options(max_input_len=-5), "trtllm-engine", "max_input_len cannot be -5"),
         (Options(max_input_len=0), "trtllm-engine", "max_input_len cannot be 0"),
         (Options(max_input_len=4097), "trtllm-engine", "max_input_len cannot be 4097"),

@@ -10,6 +10,10 @@ from wizard.probe.host import ContainerEngine, Problem, System
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 
+WITHOUT_INIT = ContainerEngine(
+    "podman", "5", "5.4", True, "catatonit is missing, and without it podman starts no server"
+)
+
 
 def at(system: str, *engines: ContainerEngine, driver: str | None = None) -> dict[str, tuple[bool, str]]:
     host = replace(
@@ -64,6 +68,22 @@ def test_podman_gets_a_cdi_specification() -> None:
     assert "nvidia-ctk cdi generate" in found["toolkit"][1]
 
 
+@pytest.mark.parametrize(
+    ("system", "command"),
+    [
+        ("Debian GNU/Linux 12 (bookworm)", "apt-get install -y catatonit"),
+        ("Ubuntu 24.04 LTS", "apt-get install -y catatonit"),
+        ("Fedora Linux 42", "dnf install -y catatonit"),
+        ("Some Linux 1", ""),
+    ],
+)
+def test_podman_without_catatonit_gets_it(system: str, command: str) -> None:
+    met, commands = at(system, WITHOUT_INIT)["engine"]
+    assert not met
+    assert command in commands
+    assert bool(command) == bool(commands)
+
+
 def test_the_engine_that_gives_gpus_goes_first() -> None:
     plain = ContainerEngine("docker", "28", "28", nvidia_runtime=False)
     podman = ContainerEngine("podman", "5", "5", nvidia_runtime=True)
@@ -71,3 +91,5 @@ def test_the_engine_that_gives_gpus_goes_first() -> None:
     assert usable_engine(host) == podman
     assert usable_engine(replace(CPU_HOST, engines=(plain,))) == plain
     assert usable_engine(CPU_HOST) is None
+    assert usable_engine(replace(CPU_HOST, engines=(WITHOUT_INIT, plain))) == plain
+    assert usable_engine(replace(CPU_HOST, engines=(WITHOUT_INIT,))) is None

@@ -353,8 +353,26 @@ def test_a_format_before_its_time_or_without_a_tool() -> None:
 
 def test_a_split_that_a_script_does_not_know() -> None:
     refused("TW-L43", model("Phi3ForCausalLM"), "0.10.0", tp=2)
-    refused("TW-L43", model("GemmaForCausalLM"), "0.13.0", pp=2)
+    refused("TW-L43", model("PhiForCausalLM"), "0.9.0", tp=2)
+    assert "newer" in refused("TW-L43", model("PhiForCausalLM"), "0.9.0", tp=2).todo
+    assert "newer" not in refused("TW-L43", model("GemmaForCausalLM"), "0.13.0", pp=2).todo
     refused("TW-L43", replace(LLAMA, layers=31), "0.13.0", pp=2)
+
+
+@pytest.mark.parametrize("architecture", ["BloomForCausalLM", "ChatGLMModel", "GPTNeoXForCausalLM", "OPTForCausalLM"])
+@pytest.mark.parametrize("version", ["0.8.0", "0.13.0", "0.17.0"])
+def test_a_split_that_a_script_has_a_flag_for_and_refuses(architecture: str, version: str) -> None:
+    """Their main() asserts that --pp_size is 1, in every release."""
+    refused("TW-L43", model(architecture), version, pp=2)
+    assert planned(model(architecture), choice(version, tp=2))
+
+
+def test_phi_2_of_09_is_converted_with_the_three_flags_that_its_script_has() -> None:
+    steps = planned(model("PhiForCausalLM"), choice("0.9.0"))
+    argv = command(steps, "convert_checkpoint.py")
+    assert {word for word in argv if word.startswith("--")} == {"--model_dir", "--output_dir", "--dtype"}
+    assert "--tp_size" not in named(steps, "checkpoint").why
+    assert "--tp_size" in command(planned(model("PhiForCausalLM"), choice("0.8.0")), "convert_checkpoint.py")
 
 
 def test_a_machine_with_too_little_memory_for_the_conversion() -> None:

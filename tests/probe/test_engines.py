@@ -139,9 +139,27 @@ def test_podman_needs_a_cdi_specification_for_gpus(
     programs: Path, tmp_path: Path, file: str, content: str, nvidia: bool
 ) -> None:
     script(programs / "podman", PODMAN_VERSION + """echo '{"version": {"Version": "4.3.1"}}'""")
+    script(programs / "catatonit", "")
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).write_text(content)
     assert described(tmp_path) == (ContainerEngine("podman", "4.3.1", "4.3.1", nvidia),)
+
+
+@pytest.mark.parametrize("place", ["usr/libexec/podman/catatonit", "bin/catatonit", "tini"])
+def test_podman_needs_catatonit_for_init(programs: Path, tmp_path: Path, place: str) -> None:
+    """Its package only recommends it; a setting may name another program."""
+    script(programs / "podman", PODMAN_VERSION + """echo '{"version": {"Version": "4.3.1"}}'""")
+    (lacking,) = described(tmp_path)
+    assert lacking.problem == "catatonit is missing, and without it podman starts no server"
+    assert (lacking.server_version, lacking.works) == ("4.3.1", False)
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    script(tmp_path / place, "")
+    (tmp_path / "etc/containers").mkdir(parents=True)
+    settings = tmp_path / "etc/containers/containers.conf"
+    settings.write_text(f'[containers]\n# init_path = "{tmp_path / place}"\n')
+    assert described(tmp_path)[0].works == (place != "tini")
+    settings.write_text(f'[containers]\ninit_path = "{tmp_path / place}"\n')
+    assert described(tmp_path)[0].works
 
 
 def test_podman_that_does_not_work(programs: Path) -> None:

@@ -13,7 +13,7 @@ from wizard.advise.fit import Fit, fit
 from wizard.advise.formats import FORMATS, of
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
-from wizard.advise.speed import estimate, load_of
+from wizard.advise.speed import estimate, load_of, why_unknown
 from wizard.catalog.checkpoints import ready
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
@@ -201,6 +201,8 @@ def _choice(
     if isinstance(found, Obstacle):
         return found
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
+    speed = estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens)
+    unknown = () if speed else (_no_speed(facts, device, setup),)
     choice = Choice(
         stack=setup.stack,
         runtime=release.runtime,
@@ -217,8 +219,8 @@ def _choice(
         replicas=max(1, there // setup.gpus),
         gpu_memory_utilization=found.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, found.memory) if setup.stack in FRACTIONS else None,
-        speed=estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens),
-        warnings=(*_warnings(facts, device, setup, found), *release.warnings),
+        speed=speed,
+        warnings=(*unknown, *_warnings(facts, device, setup, found), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
         engine_python=wishes.engine_python and absolute(wishes.engine_python),
     )
@@ -259,6 +261,10 @@ def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle
         )
         return Obstacle("max-gpus", text, f"--max-gpus {setup.gpus}")
     return None
+
+
+def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
+    return Note("speed", tr("Its speed is not known: {why}.", why=why_unknown(facts, device, setup)))
 
 
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:

@@ -20,7 +20,6 @@ from wizard.advise.formats import FORMATS
 from wizard.advise.rules import OLDEST, obstacles
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
-from wizard.catalog.speed import fit
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.extras import install
 from wizard.kernel.language import mark, tr
@@ -73,20 +72,7 @@ class Roofline:
 
     def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
         """The figures, or why there are none."""
-        found = speed.estimate(facts, device, setup, load)
-        if found is not None:
-            return found
-        if facts.anatomy is None:
-            return (
-                facts.unknown.get("anatomy")
-                or facts.unknown.get("parameters")
-                or tr("the model's layers are not known")
-            )
-        if device.rates is None:
-            return tr("how fast a {gpu} is is not known", gpu=device.name)
-        if fit(speed.SAME_ENGINE.get(setup.stack, setup.stack)) is None:
-            return tr("no server of the stack {stack} was measured", stack=setup.stack)
-        return tr("the weights alone exceed the memory of {count} × {gpu}", count=setup.gpus, gpu=device.name)
+        return speed.estimate(facts, device, setup, load) or speed.why_unknown(facts, device, setup)
 
 
 class Aiconfigurator:

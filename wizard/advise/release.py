@@ -121,14 +121,16 @@ def no_containers(host: Host, name: str | None = None) -> str:
     """
     described = not host.is_here
     engines = [one for one in host.engines if name in (None, one.name)]
-    if any(one.nvidia_runtime and (one.server_version or described) for one in engines):
+    if any(one.nvidia_runtime and (one.works or described) for one in engines):
         return ""
     if not engines:
         return tr("{engine} is not here", engine=name) if name else tr("neither docker nor podman is here")
-    one = next((each for each in engines if each.server_version), engines[0])
+    one = next((each for each in engines if each.works), engines[0])
     if not one.server_version:
         text = tr("{engine} does not answer", engine=one.name)
         return f"{text} ({one.problem})" if one.problem else text
+    if one.problem:
+        return f"{one.name}: {one.problem}"
     return tr("{engine} knows no NVIDIA runtime", engine=one.name)
 
 

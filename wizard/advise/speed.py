@@ -18,6 +18,7 @@ from wizard.advise.devices import Device, Rates
 from wizard.advise.interconnect import all_reduce
 from wizard.advise.setup import Setup
 from wizard.catalog.speed import Coefficients, Fit, fit
+from wizard.kernel.language import tr
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 
@@ -114,14 +115,14 @@ class Step:
 def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None) -> Speed | None:
     """How fast ``setup`` answers ``load``.
 
-    None where the GPU's rates, the model's anatomy or the stack are unknown, or the weights alone exceed its memory.
+    None where something that it takes is unknown, or the weights alone exceed the memory: `why_unknown` says which.
 
     ``low`` and ``high`` bound ``tpot_ms``: of the held-out rows, nine in ten lie between them. Where not all users fit
     into the KV cache, the figures are for those who do (``served``), and the time to the first token is unknown: some
     wait for somebody else's answer to end. ``capacity`` is the tokens that the cache holds, where a bill was made.
     """
     known = fit(SAME_ENGINE.get(setup.stack, setup.stack))
-    if known is None or device.rates is None or facts.anatomy is None:
+    if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
         return None
     k, rates, todo = known.coefficients, device.rates, work(facts, facts.anatomy, device.rates, setup)
     if todo.dense_bytes + todo.expert_bytes > device.total_bytes:
@@ -145,6 +146,19 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
         ttft_high_ms=None if waiting else first[2] * 1e3,
         served=users,
     )
+
+
+def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> str:
+    """Why `estimate` has no figures, in words."""
+    if facts.anatomy is None:
+        return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or tr("the model's layers are not known")
+    if "speed" in facts.unknown:
+        return facts.unknown["speed"]
+    if device.rates is None:
+        return tr("how fast a {gpu} is is not known", gpu=device.name)
+    if fit(SAME_ENGINE.get(setup.stack, setup.stack)) is None:
+        return tr("no server of the stack {stack} was measured", stack=setup.stack)
+    return tr("the weights alone exceed the memory of {count} × {gpu}", count=setup.gpus, gpu=device.name)
 
 
 def certainty(

@@ -17,6 +17,8 @@ class DistributionCommands:
     driver_source: str
     docker: tuple[str, ...]
     docker_source: str
+    podman_init: tuple[str, ...]
+    podman_init_source: str
     toolkit: tuple[str, ...]
 
 

@@ -58,6 +58,7 @@ FIELDS = {
     "layers": mark("layers"),
     "max_context": mark("max context"),
     "parameters": mark("parameters"),
+    "speed": mark("speed"),
     "stored": mark("stored"),
     "vision": mark("vision"),
     "vocabulary": mark("vocabulary"),

@@ -122,8 +122,17 @@ def sums(amounts: Iterable[tuple[str, int]], n: Mapping[str, Any]) -> Parts:
     return Parts(**found)
 
 
+def unnamed_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes of those tensors whose names are no part's, not even the vision part's."""
+    return sum(tensor.bytes for tensor in tensors if _known_part(tensor.name) is None)
+
+
 def _part(name: str) -> str:
-    return next((part for part, pattern in _PARTS if pattern.search(name)), "other")
+    return _known_part(name) or "other"
+
+
+def _known_part(name: str) -> str | None:
+    return next((part for part, pattern in _PARTS if pattern.search(name)), None)
 
 
 def quantization(tensors: Iterable[Tensor]) -> Quantization | None:

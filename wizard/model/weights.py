@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from wizard.kernel.language import tr
+from wizard.kernel.units import size
 from wizard.model import config, safetensors, stored
 from wizard.model.anatomy import Parts
 from wizard.model.facts import ModelFacts
 
 TOLERANCE = 0.0005
 """By how much a count from config.json may differ from the files' before it is said."""
+UNNAMED = 0.05
+"""Share of the bytes that may have names which no part has, before what a token reads counts as unknown."""
 _PACKED = ("I32", "U32", "I8", "U8", "F8_E4M3", "F8_E5M2", "F4")
 """Dtypes that hold quantised weights, or several in one element."""
 
@@ -45,7 +48,20 @@ def with_tensors(
         stored=stored.bytes_by_part(kept, sizes, facts.quantization),
         weight_bytes=sum(tensor.bytes for tensor in kept),
     )
-    return _with_counts(facts, counted, settings, where)
+    return _with_counts(_with_unnamed(facts, stored.unnamed_bytes(kept)), counted, settings, where)
+
+
+def _with_unnamed(facts: ModelFacts, unnamed: int) -> ModelFacts:
+    """``facts``, and why a speed would be a guess where too many weights have names that the wizard does not know."""
+    if unnamed <= UNNAMED * (facts.weight_bytes or 0):
+        return facts
+    why = tr(
+        "{unnamed} of its {total} of weights have names that the wizard does not know, so it cannot tell what each "
+        "token reads",
+        unnamed=size(unnamed),
+        total=size(facts.weight_bytes or 0),
+    )
+    return replace(facts, unknown={**facts.unknown, "speed": why})
 
 
 def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any], where: str) -> ModelFacts:

@@ -20,6 +20,8 @@ class Options:
         batching: ``continuous``, or ``none``: one request after another, as the plain pipeline does (transformers).
         beside: Another stack's model in the same repository, to compare with.
         lora: Adapters by name: folder or hub id.
+        max_num_seqs: Sequences that vLLM runs at the same time where its KV cache has room, beyond the people that the
+            choice counts with whole contexts; None: no more than those.
     """
 
     max_input_len: int | None = None
@@ -27,12 +29,13 @@ class Options:
     batching: Literal["continuous", "none"] = "continuous"
     beside: Literal["transformers"] | None = None
     lora: dict[str, str] = field(default_factory=dict)
+    max_num_seqs: int | None = None
 
 
 READS = {
     "trtllm-engine": {"max_input_len", "bls", "beside"},
     "transformers": {"batching"},
-    "vllm": {"lora"},
+    "vllm": {"lora", "max_num_seqs"},
 }
 """Fields that each stack reads; the others read none."""
 
@@ -57,6 +60,12 @@ def check(options: Options, stack: str, context: int | None) -> None:
             "TW-L09",
             tr("the stack {stack} reads no option {unread}", stack=stack, unread=", ".join(unread)),
             tr("It reads: {known}.", known=known),
+        )
+    if options.max_num_seqs is not None and options.max_num_seqs < 1:
+        raise UsageError(
+            "TW-L09",
+            tr("max_num_seqs cannot be {count}", count=options.max_num_seqs),
+            tr("Give a number of sequences from 1 on, or leave it out."),
         )
     length = options.max_input_len
     if length is not None and not 1 <= length <= (context or length):

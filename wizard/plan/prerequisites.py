@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from wizard.catalog.prerequisites import Commands, DistributionCommands, commands
 from wizard.kernel.language import tr
+from wizard.probe.engines import INIT
 from wizard.probe.host import ContainerEngine, Host
 
 GUIDE = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
@@ -43,8 +44,8 @@ def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
 
 
 def usable_engine(host: Host) -> ContainerEngine | None:
-    """The container engine to use: one that answers and gives GPUs to containers, else one that answers."""
-    answering = [one for one in host.engines if one.server_version]
+    """The container engine to use: one that works and gives GPUs to containers, else one that works."""
+    answering = [one for one in host.engines if one.works]
     return next((one for one in answering if one.nvidia_runtime), next(iter(answering), None))
 
 
@@ -65,9 +66,14 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
         lines, source = (family.docker, family.docker_source) if family else ((), "docs.docker.com/engine/install")
         found = tr("neither docker nor podman is installed")
         return Prerequisite("engine", title, False, found, why, (*lines, *known.common.group[:1]), source)
-    if engine.server_version:
+    if engine.works:
         return Prerequisite("engine", title, True, f"{engine.name} {engine.server_version}", why)
     problem = engine.problem or tr("{name} does not answer", name=engine.name)
+    if INIT in problem:
+        lines, source = (
+            (family.podman_init, family.podman_init_source) if family else ((), "podman-run(1), --init: catatonit")
+        )
+        return Prerequisite("engine", title, False, problem, why, lines, source)
     rights = "permission" in problem.lower()
     lines = known.common.group if rights else known.common.start if engine.name == "docker" else ()
     return Prerequisite("engine", title, False, problem, why, lines, "docs.docker.com/engine/install/linux-postinstall")

@@ -29,6 +29,18 @@ CDI_FOLDERS = ("etc/cdi", "var/run/cdi")
 """Where CDI specifications lie (Container Device Interface specification; podman's ``--device nvidia.com/gpu=all``)."""
 
 
+INIT = "catatonit"
+"""What podman starts a container's processes with when it is told ``--init``; docker brings its own."""
+_INIT_FOLDERS = ("usr/libexec/podman", "usr/lib/podman", "usr/local/libexec/podman", "usr/local/lib/podman")
+_INIT_SETTINGS = (
+    "etc/containers/containers.conf",
+    "etc/containers/containers.conf.d/*.conf",
+    "usr/share/containers/containers.conf",
+)
+"""Where podman looks for it, beside PATH, and the files that may name another (containers.conf(5): ``init_path``,
+``helper_binaries_dir``). Without it Debian's podman 4.3.1 says "container-init binary not found on the host"."""
+
+
 def questions() -> dict[Question, tuple[str, ...]]:
     """What to ask of the engines that are on PATH."""
     asked: dict[Question, tuple[str, ...]] = {}
@@ -139,7 +151,28 @@ def _podman(client: str | None, info: Answer, root: Path) -> ContainerEngine:
     version = _json(info.out).get("version")
     if info.status != 0 or not isinstance(version, dict) or not version.get("Version"):
         return ContainerEngine("podman", client, None, None, _last_line(info.err))
-    return ContainerEngine("podman", client, str(version["Version"]), _has_nvidia_cdi(root))
+    lacking = (
+        None if _has_init(root) else tr("{program} is missing, and without it podman starts no server", program=INIT)
+    )
+    return ContainerEngine("podman", client, str(version["Version"]), _has_nvidia_cdi(root), lacking)
+
+
+def _has_init(root: Path) -> bool:
+    places = [root / folder / INIT for folder in _INIT_FOLDERS]
+    if shutil.which(INIT) or any(place.exists() for place in places):
+        return True
+    settings = [path for pattern in _INIT_SETTINGS for path in root.glob(pattern)]
+    settings.append(Path.home() / ".config/containers/containers.conf")
+    if told := os.environ.get("CONTAINERS_CONF"):
+        settings.append(Path(told))
+    for path in settings:
+        try:
+            named = re.findall(r'^\s*init_path\s*=\s*"([^"]+)"', path.read_text(errors="replace"), re.MULTILINE)
+        except OSError:
+            continue
+        if any(Path(one).exists() for one in named):
+            return True
+    return False
 
 
 def _has_nvidia_cdi(root: Path) -> bool:

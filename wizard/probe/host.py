@@ -110,6 +110,12 @@ class ContainerEngine:
     """None when the engine does not answer; ``problem`` says why."""
     nvidia_runtime: bool | None
     problem: str | None = None
+    """Why it starts no containers."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it answers and starts containers."""
+        return self.server_version is not None and self.problem is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     findings = [each for model in models.values() for each in _model(model, models, server)]
     broken = {each.model for each in findings if each.severity == "error"}
     findings += ensembles.dependents(models, broken)
+    findings += text.defaults(models.values())
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):

@@ -1,14 +1,12 @@
 """What each release of TensorRT-LLM's Triton backend takes and gives in text generation; the models are `trtllm`'s.
 
-Sources: ``all_models/inflight_batcher_llm/*/config.pbtxt`` and ``*/1/model.py`` of triton-inference-server/
-tensorrtllm_backend (ensemble at fca166cc, before 0.8: unsigned counts, no ``frequency_penalty``, no logits;
-``tensorrt_llm`` at 00abb493, between 0.9 and 0.11; BLS at 5d3c9318, fa000c10 and 0ec6c0c3; preprocessing at 0ec6c0c3
-and its model at e1bc742c, 0.15 to 0.18) and, from 0.20, ``triton_backend/all_models`` of NVIDIA/TensorRT-LLM (0c8de69a,
-2a9abd95, 08dc37e3, 0193dbd4, 07f3e442).
+Sources: ``all_models/inflight_batcher_llm``, its config.pbtxt and Python models, of triton-inference-server/
+tensorrtllm_backend at the tags v0.7.0 to v0.19.0 and, from 0.20, ``triton_backend/all_models`` of NVIDIA/TensorRT-LLM
+(0c8de69a, 2a9abd95, 08dc37e3, 0193dbd4, 07f3e442), of which not every release was read.
 
-Not every release was read. A request that holds an input, or asks for an output, that config.pbtxt does not declare is
-refused, and what is declared but never sent or made costs nothing; so what a release may already have is declared.
-What serves images, LoRA adapters, draft models and guided decoding is left out.
+A request that holds an input, or asks for an output, that config.pbtxt does not declare is refused, a Python model may
+ask for the type of its own outputs when it starts, and what is declared but never sent or made costs nothing; so what
+a release may already have is declared. What serves images, LoRA adapters, draft models and guided decoding is left out.
 """
 
 from __future__ import annotations
@@ -26,21 +24,16 @@ Row: TypeAlias = tuple[str, DataType, tuple[int, ...]]
 LOG_PROBS: tuple[Row, ...] = (("cum_log_probs", "FP32", (-1,)), ("output_log_probs", "FP32", (-1, -1)))
 
 
-def _count(version: Version) -> DataType:
-    """Type of token ids and of numbers of tokens in requests."""
-    return "INT32" if version >= (0, 8) else "UINT32"
-
-
 def _one(version: Version) -> tuple[int, ...]:
     """Dimensions of the prompt and of ``max_tokens``."""
-    return (1,) if version >= (0, 11) else (-1,)
+    return (1,) if version >= (0, 12) else (-1,)
 
 
 def _results(version: Version) -> tuple[Row, ...]:
     """Outputs beside the tokens that the ensemble passes on."""
     later: tuple[Row, ...] = (("context_logits", "FP32", (-1, -1)), ("generation_logits", "FP32", (-1, -1, -1)))
     last: tuple[Row, ...] = (("batch_index", "INT32", (1,)),)
-    return LOG_PROBS + (later if version >= (0, 8) else ()) + (last if version >= (0, 13) else ())
+    return LOG_PROBS + (later if version >= (0, 8) else ()) + (last if version >= (0, 12) else ())
 
 
 def _metrics(version: Version) -> tuple[Row, ...]:
@@ -60,24 +53,24 @@ def _metrics(version: Version) -> tuple[Row, ...]:
         ("num_input_tokens", "INT32"),
         ("num_output_tokens", "INT32"),
     )
-    return tuple((name, kind, (1,)) for name, kind in names) if version >= (0, 15) else ()
+    there = names if version >= (0, 15) else names[:1] if version >= (0, 14) else ()
+    return tuple((name, kind, (1,)) for name, kind in there)
 
 
 def _scalars(version: Version) -> dict[str, tuple[str, DataType]]:
     """What a request may say of how to generate: name in the ensemble → name in ``tensorrt_llm`` and type."""
-    count = _count(version)
     least, seed = ("min_tokens", "seed") if version >= (0, 20) else ("min_length", "random_seed")
     found: dict[str, tuple[str, DataType]] = {
-        "top_k": ("runtime_top_k", count),
+        "top_k": ("runtime_top_k", "INT32"),
         "top_p": ("runtime_top_p", "FP32"),
         "temperature": ("temperature", "FP32"),
         "length_penalty": ("len_penalty", "FP32"),
         "repetition_penalty": ("repetition_penalty", "FP32"),
-        least: (least, count),
+        least: (least, "INT32"),
         "presence_penalty": ("presence_penalty", "FP32"),
         seed: (seed, "UINT64"),
         "return_log_probs": ("return_log_probs", "BOOL"),
-        "beam_width": ("beam_width", count),
+        "beam_width": ("beam_width", "INT32"),
         "stream": ("streaming", "BOOL"),
     }
     if version >= (0, 8):
@@ -90,16 +83,16 @@ def _scalars(version: Version) -> dict[str, tuple[str, DataType]]:
 
 def request(version: Version) -> list[Tensor]:
     """Inputs of the ensemble and of BLS."""
-    one, count = _one(version), _count(version)
+    one = _one(version)
     words = [Tensor(name, "STRING", (-1,), optional=True) for name in ("bad_words", "stop_words")]
     return [
         Tensor("text_input", "STRING", one),
-        Tensor("max_tokens", count, one),
+        Tensor("max_tokens", "INT32", one),
         *words,
-        *(Tensor(name, count, optional=True) for name in ("end_id", "pad_id")),
+        *(Tensor(name, "INT32", optional=True) for name in ("end_id", "pad_id")),
         *(Tensor(name, kind, optional=True) for name, (_, kind) in _scalars(version).items()),
         Tensor("prompt_embedding_table", "FP16", (-1, -1), optional=True),
-        Tensor("prompt_vocab_size", count, optional=True),
+        Tensor("prompt_vocab_size", "INT32", optional=True),
         Tensor("embedding_bias_words", "STRING", (-1,), optional=True),
         Tensor("embedding_bias_weights", "FP32", (-1,), optional=True),
     ]
@@ -117,25 +110,28 @@ def bls(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``preprocessing``."""
-    one, count = _one(version), _count(version)
-    taken = [Tensor("QUERY", "STRING", one), Tensor("REQUEST_OUTPUT_LEN", count, one)]
+    one = _one(version)
+    taken = [Tensor("QUERY", "STRING", one), Tensor("REQUEST_OUTPUT_LEN", "INT32", one)]
     taken += [Tensor(name, "STRING", (-1,), optional=True) for name in ("BAD_WORDS_DICT", "STOP_WORDS_DICT")]
     taken.append(Tensor("EMBEDDING_BIAS_WORDS", "STRING", (-1,), optional=True))
     taken.append(Tensor("EMBEDDING_BIAS_WEIGHTS", "FP32", (-1,), optional=True))
     given = [Tensor("INPUT_ID", "INT32", (-1,)), Tensor("REQUEST_INPUT_LEN", "INT32")]
     given += [Tensor(name, "INT32", (2, -1)) for name in ("BAD_WORDS_IDS", "STOP_WORDS_IDS")]
-    given += [Tensor("EMBEDDING_BIAS", "FP32", (-1,)), Tensor("REQUEST_OUTPUT_LEN", count, (-1,))]
+    given += [Tensor("EMBEDDING_BIAS", "FP32", (-1,)), Tensor("REQUEST_OUTPUT_LEN", "INT32", (-1,))]
     if version >= (0, 8):
         taken += [Tensor(name, "INT32", one, optional=True) for name in ("END_ID", "PAD_ID")]
         given += [Tensor(name, "INT32", one) for name in ("OUT_END_ID", "OUT_PAD_ID")]
     if version >= (0, 11):  # encoder-decoder models; the Python model always gives a decoder's prompt
-        taken.append(Tensor("DECODER_QUERY", "STRING", optional=True))
+        taken.append(Tensor("DECODER_QUERY", "STRING", one, optional=True))
         given += [Tensor("DECODER_INPUT_ID", "INT32", (-1,)), Tensor("REQUEST_DECODER_INPUT_LEN", "INT32")]
-    if version >= (0, 14):
+    if version == (0, 12):  # of images; the Python model asks for its type, and BLS for itself
+        given.append(Tensor("OUT_PROMPT_EMBEDDING_TABLE", "FP16", (-1, -1)))
+    if version >= (0, 13):
         taken.append(Tensor("PROMPT_TABLE_EXTRA_ID", "UINT64", optional=True))
         given.append(Tensor("OUT_PROMPT_TABLE_EXTRA_IDS", "UINT64", (-1,)))
     if version >= (0, 16):  # of images; the Python model reads their types, and BLS asks for them
-        given += [Tensor("PIXEL_VALUES", "FP16", (-1,) * 4), Tensor("IMAGE_SIZES", "INT64", (-1, 2))]
+        sizes = (-1, 2) if version >= (0, 20) else (2,)
+        given += [Tensor("PIXEL_VALUES", "FP16", (-1,) * 4), Tensor("IMAGE_SIZES", "INT64", sizes)]
         given += [Tensor("IS_VIDEO_INPUT", "BOOL"), Tensor("VISION_INPUT_ID", "INT32", (-1,))]
         given += [Tensor("ATTENTION_MASK", "INT64", (-1,)), Tensor("IMAGE_GRID_THW", "INT64", (3,))]
     return taken, given
@@ -143,13 +139,13 @@ def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 def engine(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``tensorrt_llm``."""
-    count = _count(version)
-    scalars = [("end_id", count), ("pad_id", count), ("prompt_vocab_size", count), *_scalars(version).values()]
+    scalars: list[tuple[str, DataType]] = [(name, "INT32") for name in ("end_id", "pad_id", "prompt_vocab_size")]
+    scalars += _scalars(version).values()
     length: tuple[int, ...] | None = () if version >= (0, 12) else None
     taken = [
         Tensor("input_ids", "INT32", (-1,), ragged=True),
         Tensor("input_lengths", "INT32", reshape=()),
-        Tensor("request_output_len", count, reshape=length),
+        Tensor("request_output_len", "INT32", reshape=length),
         *(Tensor(name, "INT32", (2, -1), True, ragged=True) for name in ("stop_words_list", "bad_words_list")),
         Tensor("embedding_bias", "FP32", (-1,), True, ragged=True),
         Tensor("prompt_embedding_table", "FP16", (-1, -1), True, ragged=True),
@@ -159,19 +155,17 @@ def engine(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     if version >= (0, 11):
         taken.append(Tensor("decoder_input_ids", "INT32", (-1,), True, ragged=True))
         taken.append(Tensor("decoder_input_lengths", "INT32", optional=True, reshape=()))
-    if version >= (0, 14):
+    if version >= (0, 13):
         taken.append(Tensor("prompt_table_extra_ids", "UINT64", (-1,), True, ragged=True))
     given: tuple[Row, ...] = (("output_ids", "INT32", (-1, -1)), ("sequence_length", "INT32", (-1,)))
-    # 0.12 may have it already: its BLS could ask for it.
-    early: tuple[Row, ...] = (("batch_index", "INT32", (1,)),) if version == (0, 12) else ()
-    return taken, [Tensor(*row) for row in given + _results(version) + early + _metrics(version)]
+    return taken, [Tensor(*row) for row in given + _results(version) + _metrics(version)]
 
 
 def postprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
-    """Inputs and outputs of ``postprocessing``; before 0.17 it also hands the log probabilities and logits on."""
+    """Inputs and outputs of ``postprocessing``; before 0.14 it also hands the log probabilities and logits on."""
     taken = [Tensor("TOKENS_BATCH", "INT32", (-1, -1)), Tensor("SEQUENCE_LENGTH", "INT32", (-1,))]
     given = [Tensor("OUTPUT", "STRING", (-1,))]
-    if version < (0, 17):
+    if version < (0, 14):
         passed = _results(version)
         taken += [Tensor(name.upper(), kind, dims, optional=True) for name, kind, dims in passed]
         given += [Tensor(f"OUT_{name.upper()}", kind, dims) for name, kind, dims in passed]
@@ -200,7 +194,7 @@ def steps(version: Version) -> list[EnsembleStep]:
     if version >= (0, 11):
         tokens |= {"DECODER_INPUT_ID": "decoder_input_ids", "REQUEST_DECODER_INPUT_LEN": "decoder_input_lengths"}
     straight |= {inner: outer for outer, (inner, _) in _scalars(version).items()}
-    passed = {name.upper(): name for name in results} if version < (0, 17) else {}
+    passed = {name.upper(): name for name in results} if version < (0, 14) else {}
     made = {"output_ids": "_TOKENS_BATCH", "sequence_length": "_SEQUENCE_LENGTH"}
     return [
         EnsembleStep("preprocessing", asked, {name: f"_{name}" for name in tokens}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def steps(
         runtime: Where and how the commands run.
         ports: Ports that are free now.
         question: The first question.
-        options: ``lora`` means something here.
+        options: ``lora`` and ``max_num_seqs`` mean something here.
 
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L34 for an adapter.
@@ -74,8 +74,10 @@ def steps(
     native = choice.runtime == "native"
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
-    made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters)
-    write = repository_step(runtime, made, tr(WHY_FRONT if native else WHY_BACKEND))
+    served = replace(choice, max_batch_size=options.max_num_seqs or choice.max_batch_size)
+    made, arguments = (_native if native else _backend)(served, facts, runtime, get.path, adapters)
+    why = tr(WHY_FRONT if native else WHY_BACKEND) + _more(options, choice)
+    write = repository_step(runtime, made, why)
     settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
     check = check_step("vLLM", runtime, CHECK, arguments, Estimate(15), env=settings, gpus=len(choice.devices))
     prepared = (*runtime.prepare(), check, get.step, *adapters.steps, write)
@@ -88,6 +90,18 @@ def steps(
         auto_complete=not native,  # the backend itself says what its inputs and outputs are
     )
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def _more(options: Options, choice: Choice) -> str:
+    if options.max_num_seqs is None:
+        return ""
+    return tr(
+        " Up to {most} sequences run at the same time (max_num_seqs); the KV cache has room for {users} of "
+        "{length:,} tokens each, or more shorter ones, and the others wait.",
+        most=options.max_num_seqs,
+        users=choice.max_batch_size,
+        length=choice.max_seq_len,
+    )
 
 
 WHY_BACKEND = mark(

@@ -180,7 +180,7 @@ def _parts(host: Host) -> Sequence[str]:
 def _can(host: Host) -> str:
     if not host.runs_triton:
         return tr("✗ No Python here can run Triton's Python backend; the machine's page says what to do.")
-    ways = [one.name for one in host.engines if one.server_version]
+    ways = [one.name for one in host.engines if one.works]
     pythons = [one for one in host.interpreters if one.usable]
     if pythons:
         ways.append("Python " + ".".join(map(str, pythons[0].version[:2])))

@@ -40,6 +40,15 @@ def step(job: Job) -> Step:
         "int8_wo": tr(" Weights are rounded to 8 bits here; no calibration is needed for that."),
         "int4_wo": tr(" Weights are rounded to 4 bits here; no calibration is needed for that."),
     }.get(job.quantization, "")
+    flags = [job.names(TOOL)[meaning] for meaning in ("tp", "pp") if meaning in job.names(TOOL)]
+    split = (
+        tr(
+            " How they are split ({flags}) is settled here and not by trtllm-build.",
+            flags=", ".join(flags),
+        )
+        if flags
+        else ""
+    )
     ranks = tr(" There is one file for each of the {world} GPUs.", world=job.world) if job.world > 1 else ""
     return Step(
         id="checkpoint",
@@ -47,9 +56,8 @@ def step(job: Job) -> Step:
         why=(
             tr(
                 "TensorRT-LLM reads no Hugging Face checkpoint: convert_checkpoint.py of the "
-                "model's family renames, fuses and splits the weights into its own format. How "
-                "they are split (--tp_size, --pp_size) is settled here and not by "
-                "trtllm-build.{ranks}{what}",
+                "model's family renames, fuses and splits the weights into its own format.{split}{ranks}{what}",
+                split=split,
                 ranks=ranks,
                 what=what,
             )

@@ -157,7 +157,9 @@ def _split(job: Job) -> None:
                     meaning=meaning,
                     wanted=wanted,
                 ),
-                tr("Use --{meaning} 1, or an image with a newer TensorRT-LLM with --release.", meaning=meaning),
+                tr("Use --{meaning} 1, or an image with a newer TensorRT-LLM with --release.", meaning=meaning)
+                if meaning in job.tools.names(tool, images("trtllm").releases[0].engine, job.family.name)
+                else tr("Use --{meaning} 1, or --stack trtllm-llmapi, which converts nothing.", meaning=meaning),
             )
     if layers and layers % choice.pp:
         raise InfeasibleError(
