@@ -301,7 +301,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M15": lambda _: _raise(hub_errors.offline_error(REF)),
     "TW-M16": lambda _: _raise(hub_errors.translated(_of_hub("EntryNotFoundError"), REF)),
     "TW-M17": lambda _: _raise(checked.unreadable(Path("nowhere"), NETWORK)),
-    "TW-P01": lambda _: _raise(nvml._unusable(SimpleNamespace(value=12))),
+    "TW-P01": lambda _: _raise(nvml._no_library(on_bus=True)),
     "TW-P02": lambda _: _raise(nvml._unusable(SimpleNamespace(value=9))),
     "TW-P03": lambda _: _raise(nvml._unusable(SimpleNamespace(value=18))),
     "TW-P04": lambda _: _raise(nvml._unusable(SimpleNamespace(value=1))),
@@ -309,6 +309,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-P06": lambda _: hardware.find("./nowhere.json", Path()),
     "TW-P08": lambda tmp: hardware.save(machine("cpu"), tmp / "nowhere" / "nowhere"),
     "TW-P09": lambda _: ports.choose(65536, "nowhere", set()),
+    "TW-P14": lambda _: _raise(nvml._no_library(on_bus=False)),
     "TW-P10": lambda _: shorthand.host("99xA6000"),
 }
 SYSTEM = "nowhere namespace value refused No such file or directory Is a directory Errno HubRef repo"

@@ -8,6 +8,7 @@ import pytest
 from tests.probe.fake_nvml import FakeNvml, error, readings
 from wizard.probe.gpus import TOPOLOGY, find
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, MigSlice
+from wizard.probe.nvml import nvidia_on_pci
 
 HOST_MEMORY = (128 << 30, 100 << 30)
 NOT_SUPPORTED = error(pynvml.NVML_ERROR_NOT_SUPPORTED)
@@ -48,7 +49,7 @@ def test_eight_h200_are_joined_by_eighteen_links_through_switches() -> None:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01"),
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01" if nvidia_on_pci() else "TW-P14"),
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02"),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "TW-P03"),
         (pynvml.NVML_ERROR_UNKNOWN, "TW-P04"),

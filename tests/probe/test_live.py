@@ -16,6 +16,7 @@ from tests.probe.test_processor import tree, v2
 from wizard.probe.gpus import find
 from wizard.probe.host import GpuProcess
 from wizard.probe.live import GpuReading, MigReading, Monitor, Traffic, refreshed
+from wizard.probe.nvml import nvidia_on_pci
 from wizard.probe.shorthand import host
 
 GIB = 1024**3
@@ -189,7 +190,10 @@ def test_closing_does_not_wait_for_a_reading_that_hangs_which_closes_when_it_is_
 
 @pytest.mark.parametrize(
     ("code", "expected"),
-    [(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01"), (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02")],
+    [
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01" if nvidia_on_pci() else "TW-P14"),
+        (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02"),
+    ],
 )
 def test_without_nvml_the_processor_is_read_all_the_same(code: int, expected: str, tmp_path: Path) -> None:
     tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})

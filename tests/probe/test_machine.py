@@ -75,6 +75,6 @@ def test_without_a_driver_the_rest_is_described(quiet: Path, monkeypatch: pytest
     monkeypatch.setattr(nvml, "nvidia_on_pci", lambda: False)
     host = find(None, quiet)
     assert host.gpu_problem is not None
-    assert host.gpu_problem.code == "TW-P01"
+    assert host.gpu_problem.code == "TW-P14"
     assert host.memory_total_bytes
     assert host.interpreters

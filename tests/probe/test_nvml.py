@@ -13,7 +13,7 @@ from wizard.probe import nvml
 from wizard.probe.nvml import Unknown, nvidia_on_pci, opened
 
 FATAL = [
-    (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01"),
+    (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "TW-P01" if nvidia_on_pci() else "TW-P14"),
     (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "TW-P02"),
     (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "TW-P03"),
 ]
@@ -95,12 +95,16 @@ def test_a_gpu_without_its_driver_shows_on_the_pci_bus(
     assert nvidia_on_pci(tmp_path) is seen
 
 
-@pytest.mark.parametrize(("on_bus", "word"), [(True, "install NVIDIA's driver"), (False, "served on the CPU")])
+@pytest.mark.parametrize(
+    ("on_bus", "code", "word"),
+    [(True, "TW-P01", "install NVIDIA's driver"), (False, "TW-P14", "served on the CPU")],
+)
 def test_a_missing_library_is_told_by_whether_there_is_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, on_bus: bool, word: str
+    monkeypatch: pytest.MonkeyPatch, on_bus: bool, code: str, word: str
 ) -> None:
     monkeypatch.setattr(nvml, "nvidia_on_pci", lambda: on_bus)
     library = FakeNvml({}, init=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
     with pytest.raises(HostError) as caught, opened(library):
         pass
+    assert caught.value.code == code
     assert word.lower() in caught.value.todo.lower()

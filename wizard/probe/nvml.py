@@ -102,7 +102,7 @@ def opened(library: Any = None) -> Iterator[Nvml]:
 
     Raises:
         HostError: TW-P01 no library, TW-P02 no driver loaded, TW-P03 library and driver do not match,
-            TW-P04 NVML does not start for another reason.
+            TW-P04 NVML does not start for another reason, TW-P14 no NVIDIA GPU.
     """
     if library is None:
         import pynvml
@@ -128,19 +128,23 @@ def nvidia_on_pci(root: Path = Path("/")) -> bool:
     return False
 
 
-def _unusable(error: Any) -> HostError:
-    if error.value == _LIBRARY_NOT_FOUND:
-        if nvidia_on_pci():
-            return HostError(
-                "TW-P01",
-                tr("there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)"),
-                tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
-            )
+def _no_library(*, on_bus: bool) -> HostError:
+    if on_bus:
         return HostError(
             "TW-P01",
-            tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
-            tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
+            tr("there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)"),
+            tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
         )
+    return HostError(
+        "TW-P14",
+        tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
+        tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
+    )
+
+
+def _unusable(error: Any) -> HostError:
+    if error.value == _LIBRARY_NOT_FOUND:
+        return _no_library(on_bus=nvidia_on_pci())
     if error.value == _DRIVER_NOT_LOADED:
         return HostError(
             "TW-P02",
