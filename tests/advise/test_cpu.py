@@ -51,7 +51,7 @@ def test_the_bill_adds_up() -> None:
     ("host", "code", "remedy"),
     [
         (replace(CPU_HOST, cpu=Cpu("Old", "x86_64", 4, ("sse4_2",))), "cpu", "Haswell"),
-        (replace(CPU_HOST, cpu=Cpu("Arm", "aarch64", 4)), "machine", "x86_64"),
+        (replace(CPU_HOST, cpu=Cpu("RISC-V", "riscv64", 4)), "machine", "x86_64, aarch64"),
         (replace(CPU_HOST, system=System("RHEL 9", "5.14", "glibc 2.34")), "libc", "Debian 12"),
         (replace(CPU_HOST, system=System("Alpine", "6.6", "musl 1.2")), "libc", "newer distribution"),
         (replace(CPU_HOST, interpreters=()), "python", "libpython3.11"),
@@ -124,6 +124,15 @@ def test_a_context_that_was_asked_for_is_not_cut() -> None:
     advice = advise(host, LARGE, Wishes(users=8, max_len=4096))
     assert codes(advice) == ["memory"]
     assert "--max-len" in advice.rejections[0].remedy
+
+
+def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> None:
+    arm = replace(CPU_HOST, cpu=Cpu("Neoverse-V2", "aarch64", 72, ("asimd", "sve")))
+    choice = advise(arm, GGUF, Wishes()).choices[0]
+    assert (choice.stack, choice.runtime) == ("llamacpp", "native")
+    (note,) = [one for one in choice.warnings if one.code == "untried-processor"]
+    assert "aarch64" in note.text
+    assert "emulation" in note.text
 
 
 def test_wishes_about_gpus_that_change_nothing_are_said() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from tests.values import CHOICE, CPU_HOST, PYTHON
 from wizard.advise.advice import Choice
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Ports
+from wizard.plan.plan import Command, Ports
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
@@ -99,7 +101,7 @@ def test_what_an_engine_lacks_is_said_with_what_to_do(
     engines: tuple[ContainerEngine, ...], code: str, what: str, todo: str
 ) -> None:
     with pytest.raises(HostError, match=what) as caught:
-        selected(replace(CPU_HOST, engines=engines), IN_IMAGE)
+        selected(replace(CPU_HOST, engines=engines, driver_version="580.95.05"), IN_IMAGE)
     assert caught.value.code == code
     assert todo in caught.value.todo
 
@@ -174,3 +176,15 @@ def test_another_python_makes_another_environment() -> None:
     other = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
     before, after = native(NATIVE), native(NATIVE, replace(CPU_HOST, interpreters=(other,)))
     assert before.python != after.python
+
+
+def test_llama_cpps_openmp_library_is_looked_for_before_anything_is_fetched() -> None:
+    """xllamacpp's wheels link libgomp.so.1 without bringing it (``readelf -d``)."""
+    (step,) = native(CHOICE).prepare()
+    look = step.actions[0]
+    assert isinstance(look, Command)
+    assert look.argv[:2] == (PYTHON.path, "-c")
+    lacking = "import ctypes\ndef refuse(name): raise OSError(name)\nctypes.CDLL = refuse\n" + look.argv[2]
+    done = subprocess.run([sys.executable, "-c", lacking], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "libgomp.so.1: `sudo apt install libgomp1`" in done.stderr

@@ -36,16 +36,17 @@ def _version(text: str) -> tuple[int, ...]:
 def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
     """Everything that keeps ``environment`` from running on ``host``; empty if it can."""
     found: list[Obstacle] = []
-    if host.cpu.architecture != environment.machine:
+    if host.cpu.architecture not in environment.machines:
+        wanted = ", ".join(environment.machines)
         found.append(
             Obstacle(
                 "machine",
                 tr(
                     "The server environment is for {wanted}; this machine is {machine}.",
-                    wanted=environment.machine,
+                    wanted=wanted,
                     machine=host.cpu.architecture,
                 ),
-                tr("Use a {machine} Linux machine.", machine=environment.machine),
+                tr("Use a Linux machine with such a processor: {machines}.", machines=wanted),
             )
         )
     libc = host.system.libc

@@ -20,6 +20,7 @@ class Environment:
     pins: str
     """File with the pinned requirements, beside the TOML."""
     machine: str
+    """The processor's architecture that it was tried on, as the kernel names it."""
     glibc: str
     python_min: str
     python_max: str
@@ -38,6 +39,13 @@ class Environment:
     """Python code that the interpreter must run before anything is fetched; it ends with a sentence on what lacks."""
     driver: int | None = None
     """Oldest branch of the NVIDIA driver that its CUDA runs on; None if it has none."""
+    untried: tuple[str, ...] = ()
+    """Further architectures that the pins have wheels for, and on which it was never measured."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Every architecture that it can be installed on."""
+        return (self.machine, *self.untried)
 
 
 def environment(name: str) -> Environment:

@@ -45,7 +45,11 @@ class Venv:
         return self.root / "lib" / f"python{major}.{minor}" / "site-packages"
 
     def install(self) -> tuple[Command, ...]:
-        """The commands that make it and fill it."""
+        """The commands that look for what it needs of this machine, make it and fill it."""
+        before = self.environment.before
+        return (*((Command((self.interpreter.path, "-c", before)),) if before else ()), *self._fill())
+
+    def _fill(self) -> tuple[Command, ...]:
         requirements = ("--no-deps", "--require-hashes", "-r", str(pins(self.environment)))
         if uv := shutil.which("uv"):
             return (
@@ -73,7 +77,6 @@ class Venv:
 def engine_step(venv: Venv) -> Step:
     """The step that makes an engine's environment."""
     made = str(venv.root / "complete")
-    before = venv.environment.before
     return Step(
         id="engine-environment",
         title=tr("Make the engine environment"),
@@ -86,7 +89,6 @@ def engine_step(venv: Venv) -> Step:
             )
         ),
         actions=(
-            *((Command((venv.interpreter.path, "-c", before)),) if before else ()),
             *venv.install(),
             venv.check(),
             Command(("touch", made)),
