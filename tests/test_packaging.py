@@ -122,23 +122,21 @@ def test_the_wheel_holds_all_profiles_and_the_demo_model(wheel: Path) -> None:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    release = f"triton_wizard-{PROJECT['project']['version']}"
-    assert {name.split("/")[0] for name in names} == {"wizard", f"{release}.dist-info", f"{release}.data"}
+    assert {name.split("/")[0] for name in names} == {
+        "wizard",
+        f"triton_wizard-{PROJECT['project']['version']}.dist-info",
+    }
     assert "wizard/py.typed" in names
     assert {name for name in tracked() if name.startswith("wizard/")} <= set(names)
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
 
 
-def test_the_program_is_a_script_that_installers_point_at_their_python(wheel: Path, tmp_path: Path) -> None:
-    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(tmp_path), str(wheel)]
-    subprocess.run([*install, "--quiet", "--disable-pip-version-check"], check=True)
-    program = tmp_path / "bin" / "triton-wizard"
-    first, _, rest = program.read_text(encoding="utf-8").partition("\n")
-    assert first == f"#!{sys.executable}"
-    assert rest == (CHECKOUT / "wizard" / "__main__.py").read_text(encoding="utf-8").partition("\n")[2]
-    where = {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([program, "--version"], cwd=tmp_path, env=where, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["triton-wizard", PROJECT["project"]["version"]]
+def test_nothing_is_imported_before_ctrl_c_is_looked_after() -> None:
+    """What a script for the entry point imports: `wizard.__main__`, and by that `wizard`, which add nothing."""
+    assert PROJECT["project"]["scripts"] == {"triton-wizard": "wizard.__main__:main"}
+    code = "import sys; before = set(sys.modules); import wizard.__main__; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"wizard", "wizard.__main__", "_signal", "os"}
 
 
 def test_the_wheel_weighs_little(wheel: Path) -> None:
@@ -152,7 +150,10 @@ def test_the_wheel_works_apart_from_the_checkout(wheel: Path, tmp_path: Path) ->
     code = (
         f"import sys; sys.path.insert(0, {str(target)!r})\n"
         "import wizard\n"
+        "from importlib.metadata import distribution\n"
         "from wizard.catalog import profiles\n"
+        "script = next(e for e in distribution('triton-wizard').entry_points if e.name == 'triton-wizard')\n"
+        "assert callable(script.load())\n"
         "print(wizard.__file__, wizard.__version__, profiles.find('environments/llamacpp.txt'), sep='\\n')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,8 +1,6 @@
-#!python
-"""The program: ``triton-wizard`` is a copy of this file, and ``python -m wizard`` runs it. Ctrl-C ends it with 130.
+"""The program's entry: ``triton-wizard``, and ``python -m wizard``. Ctrl-C ends it with 130 from the first line on.
 
-The wheel brings it as a script of its own because those that installers write for an entry point import first, and
-Ctrl-C shows a traceback until a line of ours has run. So nothing is imported here that Python has not got anyway.
+Until then Python is starting, and its own traceback shows. So nothing is imported here that it has not got anyway.
 """
 
 import _signal  # type: ignore[import-not-found]  # built in; `signal` would import enum
