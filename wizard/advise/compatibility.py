@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from wizard.catalog.environments import Environment
+from wizard.catalog.pythons import installed_by
 from wizard.kernel.language import mark, tr
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
@@ -84,7 +85,5 @@ def _no_interpreter(host: Host, environment: Environment) -> tuple[str, str]:
     text = tr("Triton's Python backend needs a Python {low} to {high} with its shared library.", low=low, high=high)
     if reasons:
         text += " " + tr("Found: {reasons}.", reasons="; ".join(reasons))
-    return text, tr(
-        "Install one, e.g. `apt-get install libpython3.11 python3.11-venv` or `uv python install {version}`.",
-        version=high,
-    )
+    ways = [f"`{way}`" for way in (installed_by(host.system.name), f"uv python install {high}") if way]
+    return text, tr("Install one: {ways}.", ways=either(*ways))
