@@ -326,11 +326,12 @@ def test_an_error(name: str, tmp_path: Path) -> None:
     assert error.code == name.partition(" ")[0]
     paths = [
         str(tmp_path),
+        str(profiles.find("examples/fleet.yaml")),
         *(one.name for one in journeys.journeys()),
         "org/name http field NO json toml gguf profiles xA",
     ]
     aliases = [alias for gpu in gpus.gpus().values() for alias in gpu.aliases]
-    known = [*data(), *paths, *aliases, SYSTEM, "TRITON_WIZARD_PROFILES Give bits"]
+    known = [*data(), *paths, *aliases, SYSTEM, "TRITON_WIZARD_PROFILES Give bits HF_HUB_OFFLINE --offline"]
     assert field_marks.untranslated([error.what, error.todo], known) == {}
 
 
