@@ -271,23 +271,36 @@ def setup() -> int:
     return 0
 
 
+def odd(path: str) -> str:
+    """The characters of a path that Triton cannot be given, to be shown; empty if there are none."""
+    return " ".join(map(repr, sorted(set(re.findall(r"[^\w./+@%=:,-]", path)))))
+
+
 def in_demo() -> list[str]:
     """The flag that names .demo as the workspace; nothing, and so the default one, where Triton cannot be given it.
 
     Triton's Python backend starts its stub by an unquoted shell line; the wizard refuses such a path too (TW-L03).
+
+    Raises:
+        SetupError: If it cannot be given the default one either.
     """
-    odd = sorted(set(re.findall(r"[^\w./+@%=:,-]", str(DEMO))))
-    if not odd:
+    signs = odd(str(DEMO))
+    if not signs:
         return ["--workspace", str(DEMO)]
-    signs = " ".join(map(repr, odd))
+    if wrong := odd(os.environ.get("TRITON_WIZARD_HOME", "")):
+        raise SetupError(
+            f"TRITON_WIZARD_HOME and the checkout's path have {signs} and {wrong}, which Triton cannot be given",
+            "Set TRITON_WIZARD_HOME to a folder without spaces and shell characters, or unset it.",
+        )
     say(f"The checkout's path has {signs}, which Triton cannot be given: the wizard's default workspace is used.")
     return []
 
 
 def demo(arguments: list[str]) -> int:
     """The whole journey without a screen, in .demo: build, serve, ask one question, stop."""
+    where = in_demo()  # before the minutes of an installation
     prepare(WIZARD)
-    become_wizard(["demo", *in_demo(), *arguments])
+    become_wizard(["demo", *where, *arguments])
     return 0
 
 

@@ -239,6 +239,13 @@ def test_a_path_that_triton_cannot_be_given_is_not_used_for_the_demo(small: Smal
     assert "The checkout's path has ' '" in done.stderr
 
 
+def test_a_path_that_the_wizard_would_refuse_is_refused_before_the_installation(small: Small) -> None:
+    done = small.run("demo", TRITON_WIZARD_HOME="/a b")
+    assert done.returncode == 3
+    assert "TRITON_WIZARD_HOME" in done.stderr
+    assert "Installing" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("path", "safe"), [("/a/b-1.0_c+@%=:,", True), ("/größe", True), ("/a b", False), ("/a'", False)]
 )

@@ -135,6 +135,14 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
 
 
+def test_nothing_is_imported_before_ctrl_c_is_looked_after() -> None:
+    """What a script for the entry point imports: `wizard.__main__`, and by that `wizard`, which add nothing."""
+    assert PROJECT["project"]["scripts"] == {"triton-wizard": "wizard.__main__:main"}
+    code = "import sys; before = set(sys.modules); import wizard.__main__; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"wizard", "wizard.__main__", "_signal", "os"}
+
+
 def test_the_wheel_weighs_little(wheel: Path) -> None:
     assert wheel.stat().st_size < 20e6  # the demo model may take 16 MB of it
 

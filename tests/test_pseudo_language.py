@@ -298,10 +298,11 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M13": lambda _: _raise(hub_errors.translated(NETWORK, REF)),
     "TW-M14": lambda _: _raise(hub_errors.translated(_http(429), REF)),
     "TW-M14 own": lambda _: _raise(hub_errors.translated(_http(502), REF)),
-    "TW-M15": lambda _: _raise(hub_errors.offline_error(REF)),
+    "TW-M15": lambda _: _raise(hub_errors.offline_error(REF, None)),
+    "TW-M15 by a variable": lambda _: _raise(hub_errors.offline_error(REF, "HF_HUB_OFFLINE")),
     "TW-M16": lambda _: _raise(hub_errors.translated(_of_hub("EntryNotFoundError"), REF)),
     "TW-M17": lambda _: _raise(checked.unreadable(Path("nowhere"), NETWORK)),
-    "TW-P01": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, tmp)),
+    "TW-P01": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, _with_gpu(tmp))),
     "TW-P02": lambda _: _raise(nvml_library.unusable(9, "")),
     "TW-P03": lambda _: _raise(nvml_library.unusable(18, "")),
     "TW-P04": lambda _: _raise(nvml_library.unusable(1, "refused")),
@@ -312,9 +313,18 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-P10": lambda _: shorthand.host("99xA6000"),
     "TW-P11": lambda _: _raise(nvml_library.failed("refused", crashed=False)),
     "TW-P12": lambda _: _raise(nvml_library.failed("refused", crashed=True)),
+    "TW-P14": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, tmp)),
 }
 NO_LIBRARY = "libnvidia-ml.so.1: No such file"
 SYSTEM = "nowhere namespace value refused No such file or directory Is a directory Errno HubRef repo"
+
+
+def _with_gpu(root: Path) -> Path:
+    device = root / "sys/bus/pci/devices/0000:01:00.0"
+    device.mkdir(parents=True)
+    (device / "vendor").write_text("0x10de\n")
+    (device / "class").write_text("0x030200\n")
+    return root
 
 
 def _raise(error: WizardError) -> None:
@@ -327,11 +337,12 @@ def test_an_error(name: str, tmp_path: Path) -> None:
     assert error.code == name.partition(" ")[0]
     paths = [
         str(tmp_path),
+        str(profiles.find("examples/fleet.yaml")),
         *(one.name for one in journeys.journeys()),
         "org/name http field NO json toml gguf profiles xA",
     ]
     aliases = [alias for gpu in gpus.gpus().values() for alias in gpu.aliases]
-    known = [*data(), *paths, *aliases, SYSTEM, "TRITON_WIZARD_PROFILES Give bits"]
+    known = [*data(), *paths, *aliases, SYSTEM, "TRITON_WIZARD_PROFILES Give bits HF_HUB_OFFLINE --offline"]
     assert field_marks.untranslated([error.what, error.todo], known) == {}
 
 

@@ -10,19 +10,18 @@ In a notebook or a script:
 The name is resolved on first use (PEP 562), so that ``import wizard`` stays fast and drags nothing in.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # known to type checkers by its name; `wizard.__main__` wants no import before its own
 if TYPE_CHECKING:
+    from typing import Any
+
     from wizard.notebook.session import Journey
 
 __all__ = ["Journey", "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name == "Journey":
         from wizard.notebook.session import Journey
 

@@ -51,14 +51,14 @@ def test_the_bill_adds_up() -> None:
     ("host", "code", "remedy"),
     [
         (replace(CPU_HOST, cpu=Cpu("Old", "x86_64", 4, ("sse4_2",))), "cpu", "Haswell"),
-        (replace(CPU_HOST, cpu=Cpu("Arm", "aarch64", 4)), "machine", "x86_64"),
+        (replace(CPU_HOST, cpu=Cpu("RISC-V", "riscv64", 4)), "machine", "x86_64, aarch64"),
         (replace(CPU_HOST, system=System("RHEL 9", "5.14", "glibc 2.34")), "libc", "Debian 12"),
         (replace(CPU_HOST, system=System("Alpine", "6.6", "musl 1.2")), "libc", "newer distribution"),
-        (replace(CPU_HOST, interpreters=()), "python", "libpython3.11"),
+        (replace(CPU_HOST, interpreters=()), "python", "`uv python install 3.12`"),
         (
             replace(CPU_HOST, interpreters=(replace(PYTHON, version=(3, 13, 0), usable=False, why_not="too new"),)),
             "python",
-            "libpython3.11",
+            "`uv python install 3.12`",
         ),
         (replace(CPU_HOST, memory_available_bytes=50_000_000), "memory", "smaller model"),
         (replace(CPU_HOST, memory_available_bytes=None, unknown={"memory_available_bytes": "no /proc"}), "memory", ""),
@@ -69,6 +69,26 @@ def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code:
     assert not advice.feasible
     assert codes(advice) == [code]
     assert remedy in advice.rejections[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [
+        ("Debian GNU/Linux 12 (bookworm)", "sudo apt install libpython3.11 python3.11-venv"),
+        ("Ubuntu 22.04.5 LTS", "sudo apt install libpython3.10 python3.10-venv"),
+        ("Ubuntu 24.04.3 LTS", "sudo apt install libpython3.12 python3.12-venv"),
+        ("Fedora Linux 43 (Server Edition)", "sudo dnf install python3.12"),
+        ("Rocky Linux 10.1 (Red Quartz)", "sudo dnf install python3"),
+        ("Debian GNU/Linux 13 (trixie)", None),
+        ("Ubuntu 25.10", None),
+        ("Arch Linux", None),
+    ],
+)
+def test_a_missing_python_is_named_as_this_distribution_has_it(name: str, packages: str | None) -> None:
+    host = replace(CPU_HOST, interpreters=(), system=replace(CPU_HOST.system, name=name))
+    remedy = advise(host, GGUF, Wishes()).rejections[0].remedy
+    ways = f"`{packages}`, or `uv python install 3.12`" if packages else "`uv python install 3.12`"
+    assert remedy == f"Install one: {ways}."
 
 
 def test_an_interpreter_that_cannot_says_why() -> None:
@@ -124,6 +144,15 @@ def test_a_context_that_was_asked_for_is_not_cut() -> None:
     advice = advise(host, LARGE, Wishes(users=8, max_len=4096))
     assert codes(advice) == ["memory"]
     assert "--max-len" in advice.rejections[0].remedy
+
+
+def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> None:
+    arm = replace(CPU_HOST, cpu=Cpu("Neoverse-V2", "aarch64", 72, ("asimd", "sve")))
+    choice = advise(arm, GGUF, Wishes()).choices[0]
+    assert (choice.stack, choice.runtime) == ("llamacpp", "native")
+    (note,) = [one for one in choice.warnings if one.code == "untried-processor"]
+    assert "aarch64" in note.text
+    assert "emulation" in note.text
 
 
 def test_wishes_about_gpus_that_change_nothing_are_said() -> None:

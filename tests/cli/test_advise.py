@@ -14,6 +14,7 @@ import pytest
 from tests.advise.worlds import CONFIGS
 from tests.chain_model import write_chain_model
 from tests.model.gguf_bytes import safetensors
+from wizard.catalog import profiles
 from wizard.cli import main
 
 CHECKOUT = Path(__file__).parents[2]
@@ -142,7 +143,13 @@ def test_a_damaged_file_of_cases_is_tw_a02(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "fleet.yaml").write_text("cases: 3")
     status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"), "--json")
     assert status == 2
-    assert json.loads(out)["error"]["code"] == "TW-A02"
+    error = json.loads(out)["error"]
+    assert error["code"] == "TW-A02"
+    example = profiles.find("examples/fleet.yaml")
+    assert str(example) in error["todo"]
+    status, out, _ = run(capsys, "advise", "--cases", str(example), "--json")
+    assert status == 0
+    assert all(one["advice"]["feasible"] for one in map(json.loads, out.splitlines()))
 
 
 def test_a_case_that_is_wrong_is_said_in_its_line_and_the_rest_is_answered(

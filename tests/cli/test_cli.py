@@ -37,6 +37,11 @@ def gguf(tmp_path: Path) -> str:
     return str(write_chain_model(tmp_path / "chain.gguf"))
 
 
+@pytest.mark.parametrize("words", [["run", "plan.json", "--yes"], ["up", "demo", "--yes"]], ids=lambda words: words[0])
+def test_what_accepts_a_plan_can_be_told_to(words: list[str]) -> None:
+    assert parser().parse_args(words).yes
+
+
 def test_help_names_every_command_with_exit_statuses_and_examples() -> None:
     shown = wizard("--help").stdout
     assert all(name in shown for name in COMMANDS if name)

@@ -12,7 +12,9 @@ from tests.cli.test_cli import wizard
 from tests.values import CPU_HOST
 from wizard.cli.prerequisites import _bring, _text
 from wizard.kernel.errors import HostError, UsageError
+from wizard.kernel.values import to_json
 from wizard.plan.prerequisites import Prerequisite
+from wizard.probe.host import Problem
 
 HERE = replace(CPU_HOST, source="this machine")
 LACKING = Prerequisite(
@@ -28,8 +30,19 @@ def test_a_machine_that_has_everything() -> None:
     assert all(one["met"] for one in found)
 
 
-def test_what_is_missing_with_its_commands() -> None:
+def test_without_a_gpu_it_does_not_tell_to_install_a_driver() -> None:
     done = wizard("prerequisites", "--hardware", "cpu")
+    assert done.returncode == 0
+    assert done.stdout.count("not needed.") == 2  # docker is there all the same
+    assert "$ " not in done.stdout
+    assert done.stdout.endswith("up demo\n")
+
+
+def test_what_is_missing_with_its_commands(tmp_path: Path) -> None:
+    problem = Problem("TW-P01", "no driver library", "Install it.")
+    without_driver = replace(CPU_HOST, system=replace(CPU_HOST.system, name="Ubuntu 24.04"), gpu_problem=problem)
+    (tmp_path / "host.json").write_text(to_json(without_driver))
+    done = wizard("prerequisites", "--hardware", str(tmp_path / "host.json"))
     assert done.returncode == 3
     assert "NVIDIA driver: missing." in done.stdout
     assert "$ sudo apt-get install -y nvidia-container-toolkit" in done.stdout
@@ -70,6 +83,11 @@ def test_what_ends_the_session_is_left_to_the_user(capfd: pytest.CaptureFixture[
 def test_what_is_there_is_not_brought_again(capsys: pytest.CaptureFixture[str]) -> None:
     _bring(HERE, replace(LACKING, met=True, found="docker gives GPUs"), yes=True)
     assert "docker gives GPUs" in capsys.readouterr().err
+
+
+def test_what_is_not_needed_is_not_brought(capsys: pytest.CaptureFixture[str]) -> None:
+    _bring(HERE, replace(LACKING, needed=False), yes=True)
+    assert "not needed" in capsys.readouterr().err
 
 
 def test_a_distribution_without_known_commands() -> None:

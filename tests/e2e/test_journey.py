@@ -89,6 +89,7 @@ def test_up_chat_down(wizard: Wizard) -> None:
 
     (status,) = json.loads(wizard.run("status", "--json"))
     assert status["state"] == "ready"
+    assert events[-1]["url"] == status["url"] == f"http://127.0.0.1:{endpoint['ports']['http']}"
     assert "successfully loaded 'demo'" in wizard.run("logs", "demo", "--raw")
 
     again = wizard.up()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wizard.kernel import paths
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace, server_name, suggest_name
@@ -40,6 +41,31 @@ def test_the_default_workspace_follows_the_environment(monkeypatch: pytest.Monke
     assert Workspace.at(None).root == tmp_path / "data" / "triton-wizard"
     monkeypatch.setenv("XDG_DATA_HOME", "relative/is/ignored")
     assert Workspace.at(None).root == Path.home() / ".local" / "share" / "triton-wizard"
+
+
+@pytest.mark.parametrize("home", ["a b", "it's", "a:b"])
+def test_a_home_that_triton_cannot_be_given_has_its_workspace_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str
+) -> None:
+    monkeypatch.delenv("TRITON_WIZARD_HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / home))
+    assert Workspace.at(None).root == Path(f"/var/tmp/triton-wizard-{os.getuid()}")
+
+
+def test_a_workspace_that_another_user_has_made_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is noted in it would be run."""
+    monkeypatch.delenv("TRITON_WIZARD_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "a b"))
+    monkeypatch.setattr(paths, "SHARED", tmp_path)
+    (tmp_path / f"triton-wizard-{os.getuid()}").mkdir()
+    assert Workspace.at(None).root.parent == tmp_path
+    mine = os.getuid()
+    (tmp_path / f"triton-wizard-{mine + 1}").mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+    with pytest.raises(WorkspaceError, match="another user's") as caught:
+        Workspace.at(None)
+    assert caught.value.code == "TW-K03"
 
 
 def test_a_workspace_that_cannot_be_made_says_so(tmp_path: Path) -> None:

@@ -207,6 +207,9 @@ def test_offline_never_asks(fake: FakeHub, how: str, monkeypatch: pytest.MonkeyP
         find("org/llama", offline=how == "argument")
     assert caught.value.code == "TW-M15"
     assert "demo" in caught.value.todo
+    asked = "--offline" if how == "argument" else how
+    assert f"({asked})" in caught.value.what
+    assert asked in caught.value.todo
     assert fake.requests == []
     assert hub.reachable() is (how == "argument")
 

@@ -42,7 +42,7 @@ def test_the_steps_are_the_journey(workspace: Workspace) -> None:
 
 def test_the_server_environment_by_pip(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    first, install, *_, check = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["environment"]
+    _look, first, install, *_, check = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["environment"]
     assert isinstance(first, Command)
     assert first.argv[:4] == ("/opt/python3.11/bin/python3.11", "-m", "venv", "--clear")
     assert isinstance(install, Command)
@@ -57,7 +57,7 @@ def test_uv_is_used_when_it_is_there(workspace: Workspace, monkeypatch: pytest.M
     uv.write_text("#!/bin/sh\n")
     uv.chmod(0o755)
     monkeypatch.setenv("PATH", str(uv.parent))
-    first, install, *_ = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["environment"]
+    _look, first, install, *_ = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["environment"]
     assert isinstance(first, Command)
     assert isinstance(install, Command)
     assert first.argv[:2] == (str(uv), "venv")

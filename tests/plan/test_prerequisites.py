@@ -6,7 +6,7 @@ import pytest
 
 from tests.values import CPU_HOST
 from wizard.plan.prerequisites import prerequisites, usable_engine
-from wizard.probe.host import ContainerEngine, Problem, System
+from wizard.probe.host import NO_GPU, ContainerEngine, Problem, System
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 
@@ -59,6 +59,21 @@ def test_a_daemon_that_does_not_answer_is_started_and_rights_are_given() -> None
     assert "systemctl enable --now docker" in at("Debian", stopped)["engine"][1]
     forbidden = ContainerEngine("docker", "28", None, None, "permission denied on Docker's socket")
     assert "usermod -aG docker" in at("Debian", forbidden)["engine"][1]
+
+
+@pytest.mark.parametrize("problem", [None, Problem(NO_GPU, "no NVIDIA GPU on the PCI bus", "")])
+def test_without_a_gpu_nothing_is_needed(problem: Problem | None) -> None:
+    """`None`: a machine that is only described, without GPUs."""
+    host = replace(CPU_HOST, system=System("Ubuntu 24.04 LTS", "6.8", "glibc 2.39"), gpu_problem=problem)
+    driver, engine, toolkit = prerequisites(host)
+    assert [one.needed for one in (driver, engine, toolkit)] == [False] * 3
+    assert (driver.commands, toolkit.commands) == ((), ())
+
+
+@pytest.mark.parametrize("code", ["TW-P01", "TW-P02", "TW-P03"])
+def test_a_gpu_whose_driver_does_not_answer_needs_one(code: str) -> None:
+    host = replace(CPU_HOST, gpu_problem=Problem(code, "no driver", "install one"))
+    assert all(one.needed for one in prerequisites(host))
 
 
 def test_podman_gets_a_cdi_specification() -> None:

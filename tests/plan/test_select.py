@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,7 +106,7 @@ def test_what_an_engine_lacks_is_said_with_what_to_do(
     engines: tuple[ContainerEngine, ...], code: str, what: str, todo: str
 ) -> None:
     with pytest.raises(HostError, match=what) as caught:
-        selected(replace(CPU_HOST, engines=engines), IN_IMAGE)
+        selected(replace(CPU_HOST, engines=engines, driver_version="580.95.05"), IN_IMAGE)
     assert caught.value.code == code
     assert todo in caught.value.todo
 
@@ -320,3 +322,15 @@ def test_the_runtime_that_was_asked_for_is_the_engine_that_is_taken() -> None:
     for name in ("docker", "podman"):
         assert docker(host, replace(IN_IMAGE, runtime=name)).engine == name
     assert docker(replace(CPU_HOST, engines=(PODMAN,))).engine == "podman"
+
+
+def test_llama_cpps_openmp_library_is_looked_for_before_anything_is_fetched() -> None:
+    """xllamacpp's wheels link libgomp.so.1 without bringing it (``readelf -d``)."""
+    (step,) = native(CHOICE).prepare()
+    look = step.actions[0]
+    assert isinstance(look, Command)
+    assert look.argv[:2] == (PYTHON.path, "-c")
+    lacking = "import ctypes\ndef refuse(name): raise OSError(name)\nctypes.CDLL = refuse\n" + look.argv[2]
+    done = subprocess.run([sys.executable, "-c", lacking], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "libgomp.so.1: `sudo apt install libgomp1`" in done.stderr

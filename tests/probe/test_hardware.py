@@ -58,7 +58,7 @@ def test_recordings_of_real_machines_are_read(name: str, count: int) -> None:
     host = find(str(HOSTS / f"host-{name}.json"), Path("/"))
     assert [gpu.name for gpu in host.gpus] == ["NVIDIA H200"] * count
     assert host.source == f"host-{name}.json"
-    assert host.gpus or (host.gpu_problem and host.gpu_problem.code == "TW-P01")
+    assert host.gpus or (host.gpu_problem and host.gpu_problem.code == "TW-P14")
 
 
 @pytest.mark.parametrize("count", [1, 8])

@@ -81,12 +81,17 @@ def test_advice_for_a_machine_whose_library_is_damaged_names_the_error(driver: F
     assert "(TW-P12)" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("on_bus", "word"), [(True, "install NVIDIA's driver"), (False, "served on the CPU")])
-def test_a_missing_library_is_told_by_whether_there_is_a_gpu(tmp_path: Path, on_bus: bool, word: str) -> None:
+@pytest.mark.parametrize(
+    ("on_bus", "code", "word"),
+    [(True, "TW-P01", "install NVIDIA's driver"), (False, "TW-P14", "served on the CPU")],
+)
+def test_a_missing_library_is_told_by_whether_there_is_a_gpu(
+    tmp_path: Path, on_bus: bool, code: str, word: str
+) -> None:
     if on_bus:
         pci_device(tmp_path, "0x10de", "0x030200")
     missing = nvml_library.not_loaded(MISSING, tmp_path)
-    assert missing.code == "TW-P01"
+    assert missing.code == code
     assert word.lower() in missing.todo.lower()
 
 

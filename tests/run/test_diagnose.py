@@ -20,6 +20,11 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
     [
         ("Error response from daemon: manifest unknown", "--release"),
         (
+            "Error response from daemon: no matching manifest for linux/arm64/v8 in the manifest list entries: no "
+            "match for platform in manifest: not found",
+            "x86_64 machine",
+        ),
+        (
             f"Error response from daemon: manifest for {IMAGE} not found: manifest unknown: manifest unknown",
             "--release",
         ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,12 @@ def test_an_event_is_one_json_line_and_can_be_read_back(event: Event) -> None:
     line = json.dumps(event_data(event))
     assert "\n" not in line
     assert read_event(json.loads(line), where="a test") == event
+
+
+def test_ready_says_where_to_ask() -> None:
+    assert event_data(Ready(ENDPOINT, 0.5))["url"] == "http://127.0.0.1:8000"
+    elsewhere = replace(ENDPOINT, protocol="openai", url="http://127.0.0.1:9000/v1")
+    assert event_data(Ready(elsewhere, 0.5))["url"] == "http://127.0.0.1:9000/v1"
 
 
 @pytest.mark.parametrize("data", [{}, {"event": "Surprise"}, {"event": "StepFinished", "outcome": "maybe"}])

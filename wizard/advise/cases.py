@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Wishes
+from wizard.catalog import profiles
 from wizard.catalog.gpus import match
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
@@ -50,7 +51,7 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
             yield name, case(one)
         except ValueError as error:
             wrong = tr("case {name} is wrong: {error}", name=name[:80], error=error)
-            yield name, UsageError("TW-A02", wrong, tr(FORMAT))
+            yield name, UsageError("TW-A02", wrong, _format())
 
 
 def case(said: Any) -> Case:
@@ -107,11 +108,13 @@ def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int =
     return value
 
 
-FORMAT = mark("The head of tests/cases/advice.yaml explains the fields.")
+def _format() -> str:
+    """What explains the fields: a file that every install has."""
+    return tr("{path} explains the fields; copy it and change it.", path=profiles.find("examples/fleet.yaml"))
 
 
 def _no_file(path: Path, why: str) -> UsageError:
-    return UsageError("TW-A02", tr("{path} is no file of cases: {why}", path=path, why=why), tr(FORMAT))
+    return UsageError("TW-A02", tr("{path} is no file of cases: {why}", path=path, why=why), _format())
 
 
 MEMINFO = "memory_total_kib_meminfo"

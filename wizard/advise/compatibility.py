@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from wizard.catalog.environments import Environment
+from wizard.catalog.pythons import installed_by
 from wizard.kernel.language import mark, tr
 from wizard.probe.host import Host
 from wizard.probe.interpreters import short, usable_interpreter
@@ -36,16 +37,17 @@ def _version(text: str) -> tuple[int, ...]:
 def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
     """Everything that keeps ``environment`` from running on ``host``; empty if it can."""
     found: list[Obstacle] = []
-    if host.cpu.architecture != environment.machine:
+    if host.cpu.architecture not in environment.machines:
+        wanted = ", ".join(environment.machines)
         found.append(
             Obstacle(
                 "machine",
                 tr(
                     "The server environment is for {wanted}; this machine is {machine}.",
-                    wanted=environment.machine,
+                    wanted=wanted,
                     machine=host.cpu.architecture,
                 ),
-                tr("Use a {machine} Linux machine.", machine=environment.machine),
+                tr("Use a Linux machine with such a processor: {machines}.", machines=wanted),
             )
         )
     libc = host.system.libc
@@ -97,7 +99,5 @@ def _no_interpreter(host: Host, environment: Environment) -> tuple[str, str]:
     text = tr("Triton's Python backend needs a Python {low} to {high} with its shared library.", low=low, high=high)
     if reasons:
         text += " " + tr("Found: {reasons}.", reasons="; ".join(reasons))
-    return text, tr(
-        "Install one, e.g. `apt-get install libpython3.11 python3.11-venv` or `uv python install {version}`.",
-        version=high,
-    )
+    ways = [f"`{way}`" for way in (installed_by(host.system.name), f"uv python install {high}") if way]
+    return text, tr("Install one: {ways}.", ways=either(*ways))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu, release, report, rules
+from wizard.advise import cpu, gpu, release, report, rules, untried
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.compatibility import OR, either
@@ -71,12 +71,12 @@ def _candidates(
     choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
     of_gguf = any(file.format == "gguf" for file in facts.weights)
     if wishes.stack == cpu.STACK or (wishes.stack is None and of_gguf and not host.gpus):
-        return choices, rejections
+        return untried.told(host, choices), rejections
     more, others = gpu.candidates(host, facts, wishes, past)
     gguf = [one for one in rejections if one.code == "format"]
     if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
         rejections = gguf if not host.gpus else []
-    return [*choices, *more], [*others, *rejections] if host.gpus else [*rejections, *others]
+    return untried.told(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
 def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[Choice]:

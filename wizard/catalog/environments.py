@@ -20,6 +20,7 @@ class Environment:
     pins: str
     """File with the pinned requirements, beside the TOML."""
     machine: str
+    """The processor's architecture that it was tried on, as the kernel names it."""
     glibc: str
     python_min: str
     python_max: str
@@ -48,6 +49,13 @@ class Environment:
     """The only versions of Python that its wheels are for; empty: all from `python_min` to `python_max`."""
     hashes: bool = True
     """Whether the pins name every package with its hashes; otherwise pip resolves what the pinned ones need."""
+    untried: tuple[str, ...] = ()
+    """Further architectures that the pins have wheels for, and on which it was never measured."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Every architecture that it can be installed on."""
+        return (self.machine, *self.untried)
 
 
 def environment(name: str) -> Environment:

@@ -258,6 +258,7 @@ def _add_run(commands: Commands) -> None:
         help=tr("do this step again, and all that use what it makes; repeatable"),
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("leave this step out; repeatable"))
+    run.add_argument("--yes", action="store_true", help=tr("as for `up`; a saved plan is accepted without it, too"))
     up = _command(
         commands,
         "up",

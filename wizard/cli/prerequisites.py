@@ -35,7 +35,9 @@ def prerequisites(arguments: argparse.Namespace) -> int:
         print_json(found)
     else:
         print("\n".join(_text(one, here=host.is_here) for one in found))
-    return 0 if all(one.met for one in found) else HostError.exit_code
+        if not any(one.needed for one in found):
+            print(tr("Without an NVIDIA GPU the CPU serves: {command}", command=command("up", "demo")))
+    return 0 if all(one.met or not one.needed for one in found) else HostError.exit_code
 
 
 def _text(one: Prerequisite, *, here: bool) -> str:
@@ -44,6 +46,8 @@ def _text(one: Prerequisite, *, here: bool) -> str:
     from wizard.prompts.show import wrapped
 
     words = {"what": one.title, "found": one_line(one.found)}
+    if not one.needed and not one.met:
+        return wrapped(tr("{what}: not needed. {found}", **words), "  ", first="")
     said = tr("{what}: {found}", **words) if one.met else tr("{what}: missing. {found}", **words)
     lines = [wrapped(said, "  ", first="")]
     if not one.met:
@@ -66,8 +70,8 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
     if not host.is_here:
         what = tr("{host} is not this machine", host=host.source)
         raise UsageError("TW-U40", what, tr("Leave --hardware away to change this one."))
-    if one.met:
-        print(f"{one.title}: {one.found}", file=sys.stderr)
+    if one.met or not one.needed:
+        print(_text(one, here=True), file=sys.stderr)
         return
     if not one.commands:
         what = tr("no commands are known for this: {found}", found=one.found)

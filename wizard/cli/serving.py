@@ -211,10 +211,11 @@ def demo(arguments: argparse.Namespace) -> int:
 def status(arguments: argparse.Namespace) -> int:
     """`triton-wizard status`."""
     from wizard import journey
+    from wizard.kernel.values import to_data
 
     found = journey.statuses(workspace_of(arguments))
     if arguments.json:
-        print_json(found)
+        print_json([{**to_data(one), "url": one.url} for one in found])
     else:
         from wizard.prompts.show import statuses_text
 

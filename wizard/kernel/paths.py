@@ -2,7 +2,8 @@
 
 ::
 
-    WORKSPACE/                      $TRITON_WIZARD_HOME, $XDG_DATA_HOME/triton-wizard or ~/.local/share/triton-wizard
+    WORKSPACE/                      $TRITON_WIZARD_HOME, $XDG_DATA_HOME/triton-wizard or ~/.local/share/triton-wizard;
+                                    /var/tmp/triton-wizard-UID where Triton cannot be given the latter two
       lock                          one writer at a time
       journal.jsonl                 what was done, one event a line, only appended to
       calibration.jsonl             what servers on this machine really took, one start a line, only appended to
@@ -23,15 +24,44 @@ from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_UNSAFE = re.compile(r"[^\w./+@%=,-]")
+SHARED = Path("/var/tmp")  # noqa: S108
+"""For everybody, and kept when the machine starts again (Filesystem Hierarchy Standard 3.0, 5.15)."""
 
 
 def default_workspace() -> Path:
-    """The workspace when no ``--workspace`` is given (XDG Base Directory Specification 0.8 for the fallback)."""
+    """The workspace when no ``--workspace`` is given (XDG Base Directory Specification 0.8 for the fallback).
+
+    Raises:
+        WorkspaceError: TW-K03 if it would be in `SHARED` and somebody else has made it there.
+    """
     if home := os.environ.get("TRITON_WIZARD_HOME"):
         return Path(home).expanduser()
     data = os.environ.get("XDG_DATA_HOME", "")
     base = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
-    return base / "triton-wizard"
+    return _elsewhere() if unsafe(base.resolve()) else base / "triton-wizard"
+
+
+def unsafe(path: Path) -> list[str]:
+    """The characters of ``path`` because of which Triton cannot be given it, sorted.
+
+    Its Python backend starts the stub by ``bash -c "exec STUB …"`` without quotes (2.51.0, seen in its log). And a
+    colon ends a folder in ``PATH`` and ``LD_LIBRARY_PATH``; ``python -m venv`` makes no environment there.
+    """
+    return sorted(set(_UNSAFE.findall(str(path))))
+
+
+def _elsewhere() -> Path:
+    """The workspace of a user in whose home Triton cannot work."""
+    folder = SHARED / f"triton-wizard-{os.getuid()}"
+    try:
+        owner = folder.lstat().st_uid
+    except OSError:
+        return folder
+    if owner != os.getuid():  # what is noted there is run: how a server is stopped
+        what = tr("the workspace {folder} cannot be written: {error}", folder=folder, error=tr("it is another user's"))
+        raise WorkspaceError("TW-K03", what, tr("Choose another folder with --workspace DIR."))
+    return folder
 
 
 def server_name(name: str) -> str:

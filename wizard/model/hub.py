@@ -56,10 +56,11 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
     """
     if facts := cache.complete(ref):
         return facts
-    if offline or _told_to_be_offline():
+    variable = _told_to_be_offline()
+    if offline or variable:
         if facts := cache.kept(ref, tr("the hub was not asked, being offline")):
             return facts
-        raise offline_error(ref)
+        raise offline_error(ref, None if offline else variable)
     try:
         facts = _within(DEADLINE, lambda: _ask(ref), ref)
     except NetworkError as error:
@@ -170,9 +171,10 @@ def download_command(repo: str, file: str | None, revision: str | None, folder: 
     return (*command, "--local-dir", folder)
 
 
-def _told_to_be_offline() -> bool:
+def _told_to_be_offline() -> str | None:
+    """The variable that says so."""
     names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in names)
+    return next((name for name in names if os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE")), None)
 
 
 def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:

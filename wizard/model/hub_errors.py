@@ -44,12 +44,13 @@ def silent(why: str) -> NetworkError:
     return NetworkError("TW-M13", text, _or_offline(tr("Check the network.")))
 
 
-def offline_error(ref: HubRef) -> ModelError:
-    """Offline was asked for and the model is not here."""
+def offline_error(ref: HubRef, variable: str | None) -> ModelError:
+    """Offline was asked for, by ``variable`` or else by ``--offline``, and the model is not here."""
+    todo = tr("Unset {name} once to fetch it.", name=variable) if variable else tr("Leave --offline out to fetch it.")
     return ModelError(
         "TW-M15",
-        tr("{ref} is not on this disk, and the hub may not be asked (offline)", ref=ref),
-        _or_offline(tr("Go online once to fetch it (unset HF_HUB_OFFLINE).")),
+        tr("{ref} is not on this disk, and the hub may not be asked ({why})", ref=ref, why=variable or "--offline"),
+        _or_offline(todo),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from wizard.advise.calibration import machine
 from wizard.advise.report import stack as stack_title
 from wizard.kernel.errors import InfeasibleError, ModelError, UsageError, WorkspaceError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace, suggest_name
+from wizard.kernel.paths import Workspace, suggest_name, unsafe
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan import remote_code
@@ -30,7 +29,6 @@ from wizard.probe.engines import images_folder
 from wizard.probe.host import Host
 
 FIRST_QUESTION = "What is Triton?"
-_UNSAFE = re.compile(r"[^\w./+@%=,-]")
 STACKS = {
     "llamacpp": llamacpp.steps,
     "transformers": transformers.steps,
@@ -173,12 +171,7 @@ def _check_weights(facts: ModelFacts) -> None:
 
 
 def _check_path(workspace: Workspace) -> None:
-    """Triton's Python backend starts its stub by ``bash -c "exec STUB …"`` without quotes (2.51.0, seen in its log).
-
-    And a colon ends a folder in ``PATH`` and ``LD_LIBRARY_PATH``; ``python -m venv`` makes no environment there.
-    """
-    odd = sorted(set(_UNSAFE.findall(str(workspace.root))))
-    if odd:
+    if odd := unsafe(workspace.root):
         raise UsageError(
             "TW-L03",
             tr(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wizard.catalog.prerequisites import Commands, DistributionCommands, commands
 from wizard.kernel.language import tr
 from wizard.probe.engines import INIT
-from wizard.probe.host import ContainerEngine, Host
+from wizard.probe.host import NO_GPU, ContainerEngine, Host
 
 GUIDE = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 
@@ -24,6 +24,7 @@ class Prerequisite:
         why: What it is for.
         commands: Shell lines that bring it on this distribution; empty if it is there, or if none are known.
         source: Where the commands are from.
+        needed: False on a machine without an NVIDIA GPU: the CPU serves there, without containers.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Prerequisite:
     why: str
     commands: tuple[str, ...] = ()
     source: str | None = None
+    needed: bool = True
 
 
 def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
@@ -40,7 +42,22 @@ def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
     known = commands()
     family = known.of(host.system.name)
     engine = usable_engine(host) or next(iter(host.engines), None)
-    return (_driver(host, family), _engine(engine, known, family), _toolkit(engine, known, family))
+    driver, installed, toolkit = _driver(host, family), _engine(engine, known, family), _toolkit(engine, known, family)
+    if has_gpu(host):
+        return driver, installed, toolkit
+    return _unneeded(driver), replace(installed, needed=False), _unneeded(toolkit)
+
+
+def has_gpu(host: Host) -> bool:
+    """Whether an NVIDIA GPU is in ``host``, or may be: without a driver that answers, only its bus shows one."""
+    if host.gpus or host.driver_version:
+        return True
+    return host.gpu_problem is not None and host.gpu_problem.code != NO_GPU
+
+
+def _unneeded(one: Prerequisite) -> Prerequisite:
+    """``one`` on a machine that could do nothing with it."""
+    return replace(one, needed=False, commands=(), source=None)
 
 
 def usable_engine(host: Host) -> ContainerEngine | None:

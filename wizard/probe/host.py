@@ -8,6 +8,8 @@ from wizard.kernel.language import mark
 
 HERE = mark("this machine")
 """What a host of the machine that the wizard runs on has as its source, and a plan as its host."""
+NO_GPU = "TW-P14"
+"""Code of the problem that is none: no driver, and no NVIDIA GPU that would need one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def not_loaded(said: str, root: Path = Path("/")) -> HostError:
             tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
         )
     return HostError(
-        "TW-P01",
+        "TW-P14",
         tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
         tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
     )

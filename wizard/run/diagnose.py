@@ -42,6 +42,9 @@ _REMEDIES = {
     "manifest unknown": mark(
         "The registry has no image with this tag: name another with --release, such as the one before"
     ),
+    "no matching manifest for": mark(
+        "The registry has this image for other processors only: name another with --release, or use an x86_64 machine"
+    ),
     "toomanyrequests": mark("The registry wants a pause: wait, or log in to it, which raises the limit"),
     "unauthorized": _LOGIN,
     "pull access denied": _LOGIN,

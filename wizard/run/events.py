@@ -78,13 +78,14 @@ _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (StepStarted, Ou
 
 
 def event_data(event: Event) -> dict[str, Any]:
-    """The event as JSON data: its fields, and its name under ``event``."""
-    return {"event": type(event).__name__, **to_data(event)}
+    """The event as JSON data: its fields, its name under ``event``, and of `Ready` the base URL under ``url``."""
+    url = {"url": event.endpoint.http} if isinstance(event, Ready) else {}
+    return {"event": type(event).__name__, **to_data(event), **url}
 
 
 def read_event(data: dict[str, Any], *, where: str) -> Event:
     """Read one event back; see `wizard.kernel.values.from_data` for the errors."""
     kind = _KINDS.get(str(data.get("event")))
-    fields = {key: value for key, value in data.items() if key not in ("event", "server")}
+    fields = {key: value for key, value in data.items() if key not in ("event", "server", "url")}
     # An unknown kind fails as a StepStarted that lacks its fields.
     return cast("Event", from_data(kind or StepStarted, fields, where=where))

@@ -31,6 +31,11 @@ class Status:
     """The memory bill that its plan was made with, and that which turned out; None if it was not measured."""
     actual: Memory | None = None
 
+    @property
+    def url(self) -> str | None:
+        """Base URL of HTTP, for ``URL/v2/…`` or an OpenAI client; None if it does not run."""
+        return self.endpoint.http if self.endpoint and self.state in ("ready", "starting") else None
+
 
 def status(server: ServerFolder) -> Status:
     """Look at one server now."""

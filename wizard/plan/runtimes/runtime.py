@@ -15,7 +15,7 @@ from wizard.plan.plan import Command, Ports, Start, Step
 
 EXIT_TIMEOUT_S = 5
 """Seconds that Triton waits for running requests when it is told to stop."""
-NO_GPU = (("CUDA_VISIBLE_DEVICES", ""),)
+WITHOUT_GPUS = (("CUDA_VISIBLE_DEVICES", ""),)
 """Of a server in front of an engine process: it computes nothing, but would hold a CUDA context on each GPU it sees."""
 
 

@@ -48,7 +48,11 @@ class Venv:
         return self.root / "lib" / f"python{major}.{minor}" / "site-packages"
 
     def install(self) -> tuple[Command, ...]:
-        """The commands that make it and fill it."""
+        """The commands that look for what it needs of this machine, make it and fill it."""
+        before = self.environment.before
+        return (*((Command((self.interpreter.path, "-c", before)),) if before else ()), *self._fill())
+
+    def _fill(self) -> tuple[Command, ...]:
         whole = ("--no-deps", "--require-hashes") if self.environment.hashes else ()
         requirements = (*whole, "-r", str(pins(self.environment)))
         if uv := shutil.which("uv"):
@@ -77,7 +81,6 @@ class Venv:
 def engine_step(venv: Venv) -> Step:
     """The step that makes an engine's environment."""
     made = str(venv.root / "complete")
-    before = venv.environment.before
     return Step(
         id="engine-environment",
         title=tr("Make the engine environment"),
@@ -89,7 +92,6 @@ def engine_step(venv: Venv) -> Step:
             )
         ),
         actions=(
-            *((Command((venv.interpreter.path, "-c", before)),) if before else ()),
             *venv.install(),
             venv.check(),
             Command(("touch", made)),
@@ -113,8 +115,9 @@ def visible(devices: Sequence[int]) -> dict[str, str]:
 def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
     """What differs in the environment of the engine process of ``choice`` from that of the server that starts it.
 
-    The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU (`NO_GPU`). A
-    Python of the user's may need both as they are here (NVIDIA's images set them). None removes a variable.
+    The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU
+    (`WITHOUT_GPUS`). A Python of the user's may need both as they are here (NVIDIA's images set them). None removes a
+    variable.
     """
     own = os.environ if choice.engine_python else {}
     libraries = own.get("LD_LIBRARY_PATH")

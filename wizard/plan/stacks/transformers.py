@@ -18,7 +18,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, Step, Write
-from wizard.plan.runtimes.runtime import NO_GPU, Runtime
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import check_driver, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import checkpoint
@@ -93,7 +93,7 @@ def steps(
         runtime.server.name,
         ports,
         fingerprint([step.fingerprint for step in prepared]),
-        env=NO_GPU,
+        env=WITHOUT_GPUS,
         reads=(*get.reads, *engine.reads),
     )
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))

@@ -16,7 +16,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import Fetched, fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Ports, Step
-from wizard.plan.runtimes.runtime import NO_GPU, Runtime
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks.arguments import check_step
@@ -114,7 +114,7 @@ def _native(
     asked = check_step("TensorRT-LLM", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
     prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_FRONT)))
     made_from = fingerprint([step.fingerprint for step in prepared])
-    start = runtime.start(runtime.server.name, ports, made_from, env=NO_GPU, reads=get.reads)
+    start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
 
 

@@ -18,7 +18,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Done, Estimate, Ports, Step
-from wizard.plan.runtimes.runtime import NO_GPU, Runtime
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import checkpoint
@@ -85,7 +85,7 @@ def steps(
         runtime.server.name,
         ports,
         fingerprint([step.fingerprint for step in prepared]),
-        env=NO_GPU if native else settings,
+        env=WITHOUT_GPUS if native else settings,
         reads=(*get.reads, *adapters.reads),
         auto_complete=not native,  # the backend itself says what its inputs and outputs are
     )
