@@ -207,6 +207,7 @@ def _choice(
         speed=estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens),
         warnings=(*_warnings(facts, device, setup, found), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
+        environment=release.environment,
     )
     if measured is None:
         return choice

@@ -1,7 +1,7 @@
 """Which release runs here: driver, CUDA, image, engine, model, format and GPU, resolved with an explanation. Pure.
 
-A release is taken if no link of the chain is broken. The newest one that the driver runs as it is goes before those
-that it runs by forward compatibility only.
+A release is taken if no link of the chain is broken, and of several the one that `driver` puts first. Where no image
+will do, the engine runs in an environment of its own.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wizard.advise import rules
+from wizard.advise import driver, rules
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import Environment, environment
+from wizard.catalog.environments import Environment, engines, environment
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
@@ -25,8 +25,8 @@ IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", 
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
 NATIVE = ("vllm", "transformers")
 """Stacks that are served without containers too."""
-NATIVE_GPU = (7, 5)
-"""Oldest GPU of the native environments: PyTorch's builds for CUDA 12.8 and later begin at Turing, as in `rules`."""
+APART = "transformers"
+"""The stack whose packages get an environment of their own in an image too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,14 @@ class Resolved:
         release: As in `Choice.release`.
         reason: The chain in one sentence.
         warnings: What works and should be known.
+        environment: As in `Choice.environment`.
     """
 
     runtime: str
     release: str
     reason: Note
     warnings: tuple[Note, ...] = ()
+    environment: str = ""
 
 
 def resolve(
@@ -60,7 +62,7 @@ def resolve(
     """
     why = no_containers(host)
     if not why:
-        return _image(host, facts, device, setup, wish)
+        return _in_containers(host, facts, device, setup, wish)
     if setup.stack not in NATIVE or wish:
         if wish:
             text = tr("{release} is an image, and {why}.", release=wish, why=why)
@@ -72,6 +74,18 @@ def resolve(
         other = tr("without {flag}", flag="--release") if setup.stack in NATIVE else "--stack vllm"
         return Obstacle("containers", text, either(remedy, other))
     return _native(host, facts, device, setup, why)
+
+
+def _in_containers(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None
+) -> Resolved | Obstacle:
+    """An image; natively where none will do and the machine can."""
+    found = _image(host, facts, device, setup, wish)
+    if isinstance(found, Resolved) or wish or setup.stack not in NATIVE:
+        return found
+    why = tr("no image will do ({problem})", problem=found.text.rstrip("."))
+    other = _native(host, facts, device, setup, why)
+    return other if isinstance(other, Resolved) else found
 
 
 def no_containers(host: Host) -> str:
@@ -97,21 +111,19 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         return Obstacle(
             "release", text, either(f"--release {newest}", tr("another one back to {oldest}", oldest=oldest))
         )
-    if why := _packages(host, setup):
-        return why
+    own = driver.engine_environment(host, setup.stack, device.compute_capability) if setup.stack == APART else None
+    if setup.stack == APART and own is None:
+        return _no_environment(host, device, setup)
     needs, broken, suiting = needed(facts, device, setup), list[Obstacle](), list[Release]()
     for one in asked:
-        if why := next(_broken(needs, device, setup, one), None):
+        if why := next(_broken(needs, device, setup, one, own), None):
             broken.append(why)
-        elif _runs(host, one):
-            return _resolved(host, facts, device, setup, one)
         else:
             suiting.append(one)
-    for one in suiting:
-        if _forward(host, device, one):
-            return _resolved(host, facts, device, setup, one, forward=True)
+    if found := driver.chosen(host, device, suiting):
+        return _resolved(host, facts, device, setup, found, own)
     if suiting:
-        why = _old_driver(host, suiting, wish)
+        why = _old_driver(host, device, suiting, wish)
     elif wish or broken[0].code != "image" or len({one.code for one in broken}) == 1:
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
@@ -127,8 +139,10 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, why
     return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
 
 
-def _broken(needs: tuple[Need, ...], device: Device, setup: Setup, release: Release) -> Iterator[Obstacle]:
-    """Every link of ``release`` but the driver's that is broken."""
+def _broken(
+    needs: tuple[Need, ...], device: Device, setup: Setup, release: Release, own: Environment | None
+) -> Iterator[Obstacle]:
+    """Every link of ``release`` but the driver's that is broken; ``own`` is the environment that it gets."""
     yield from _gpu(device, release)
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         text = tr(
@@ -137,8 +151,7 @@ def _broken(needs: tuple[Need, ...], device: Device, setup: Setup, release: Rele
             engine=release.engine,
         )
         yield Obstacle("image", text, "--stack trtllm-engine")
-    engine = release.engine if setup.stack != "transformers" else _native_version(setup)
-    yield from too_old(needs, setup, engine, release)
+    yield from too_old(needs, setup, _version(own) if own else release.engine, release)
 
 
 def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
@@ -165,52 +178,18 @@ def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
         yield Obstacle("image", text, tr("a newer release"))
 
 
-def _branch(host: Host) -> int | None:
-    """The driver's branch; None if it is unknown, which is taken to be new."""
-    found = version(host.driver_version or "")
-    return found[0] if found and (host.driver_version or "")[:1].isdecimal() else None
+def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
+    """What keeps even the oldest engine environment from running here."""
+    found = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
+    if found is None:
+        raise AssertionError("an environment that runs was looked for before")
+    return found
 
 
-def _runs(host: Host, release: Release) -> bool:
-    branch = _branch(host)
-    return branch is None or release.driver <= branch
-
-
-def _forward(host: Host, device: Device, release: Release) -> bool:
-    """Whether the driver runs it by forward compatibility; it must know the GPU itself."""
-    branch, have = _branch(host), dots(device.compute_capability)
-    first = next((one.driver for one in architectures().gpus if one.name == have), 0)
-    known = branch is not None and branch >= first
-    return known and drivers().runs(release.tag, host.driver_version or "", device.name)
-
-
-def _packages(host: Host, setup: Setup) -> Obstacle | None:
-    """Transformers brings packages of its own into the image, whose CUDA has a driver of its own."""
-    if setup.stack != "transformers":
-        return None
-    return _environment_driver(host, environment(setup.stack))
-
-
-def _environment_driver(host: Host, env: Environment) -> Obstacle | None:
-    branch = _branch(host)
-    if branch is None or env.driver is None or branch >= env.driver:
-        return None
-    return _driver(env.engine, env.driver, host)
-
-
-def _driver(what: str, branch: int, host: Host) -> Obstacle:
-    text = tr(
-        "{what} needs an NVIDIA driver of branch {branch} or newer; here is {driver}.",
-        what=what,
-        branch=branch,
-        driver=host.driver_version,
-    )
-    return Obstacle("driver", text, tr("an NVIDIA driver of branch {branch} or newer", branch=branch))
-
-
-def _old_driver(host: Host, suiting: list[Release], wish: str | None) -> Obstacle:
-    oldest = min(suiting, key=lambda one: one.driver)
-    return _driver(tr("Release {release}", release=oldest.tag) if wish else tr("This"), oldest.driver, host)
+def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
+    """One of any age would do if the driver were that of the least demanding."""
+    wanted, oldest = min((driver.oldest(device, one), one.tag) for one in suiting)
+    return driver.too_old(tr("Release {release}", release=oldest) if wish else tr("This"), wanted, host)
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
@@ -225,23 +204,24 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
 
 
 def _resolved(
-    host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, *, forward: bool = False
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known = images(IMAGES[setup.stack])
+    known, way = images(IMAGES[setup.stack]), driver.way(host, device, release)
     what = tr("release {release}", release=release.tag)
     if release.cuda:
         what = tr("CUDA {cuda} of {release}", cuda=_short(release.cuda), release=release.tag)
     if host.driver_version:
         runs = tr("Driver {driver} runs {what}", driver=host.driver_version, what=what)
+        if way == "minor":
+            runs = tr("{runs} by CUDA's minor-version compatibility", runs=runs)
     else:
         runs = tr("The driver is unknown and taken to run {what}", what=what)
-    if setup.stack == "transformers":
-        has = tr("gets {engine}", engine=environment(setup.stack).engine)
-    else:
-        has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
+    has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
+    if own:
+        has = tr("gets {engine}", engine=own.engine)
     text = tr("{runs}, which {has}, which {serves}.", runs=runs, has=has, serves=_serves(facts, device, setup))
     warnings: tuple[Note, ...] = ()
-    if forward:
+    if way == "forward":
         about = tr(
             "Release {release} goes with driver {wanted}; {driver} runs it only by the forward-compatibility package "
             "in the image, which NVIDIA documents for data-centre GPUs.",
@@ -250,7 +230,8 @@ def _resolved(
             driver=host.driver_version,
         )
         warnings = (Note("forward-compatibility", about, drivers().source),)
-    return Resolved("docker", f"{release.tag}-{known.suffix}", Note("release", text, _source(known, facts)), warnings)
+    reason = Note("release", text, _source(known, facts))
+    return Resolved("docker", f"{release.tag}-{known.suffix}", reason, warnings, own.name if own else "")
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> str:
@@ -273,44 +254,37 @@ def _source(known: Images, facts: ModelFacts) -> str:
 
 def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: str) -> Resolved | Obstacle:
     """The environments of `profiles/environments`, behind Triton from a wheel."""
-    front, engine = environment("front"), environment(setup.stack)
-    for env in (front, engine):
+    front, have = environment("front"), device.compute_capability
+    engine = driver.engine_environment(host, setup.stack, have)
+    for env in (front, engine or environment(setup.stack)):
         if found := obstacles(host, env):
             remedy = tr(
                 "`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=found[0].remedy
             )
             return Obstacle(found[0].code, tr("{problem} And {why}.", problem=found[0].text, why=why), remedy)
-    if device.compute_capability < NATIVE_GPU:
-        text = tr(
-            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
-            what=engine.engine,
-            wanted=dots(NATIVE_GPU),
-            gpu=device.name,
-            capability=dots(device.compute_capability),
-        )
-        return Obstacle("image", text, tr("an older image, which needs containers"))
-    needs, release = needed(facts, device, setup), _native_version(setup)
-    broken = _environment_driver(host, engine) or next(too_old(needs, setup, release, None), None)
-    if broken:
+    if engine is None:
+        return _no_environment(host, device, setup)
+    if broken := next(too_old(needed(facts, device, setup), setup, _version(engine), None), None):
         return broken
-    driver = tr("the driver is unknown")
+    runs = tr("the driver is unknown")
     if host.driver_version:
-        driver = tr("driver {driver} runs its CUDA", driver=host.driver_version)
+        runs = tr("driver {driver} runs its CUDA", driver=host.driver_version)
     text = tr(
         "{why}, so {engine} runs in an environment of its own behind Triton {version}: {driver}, and it {serves}.",
         why=f"{why[0].upper()}{why[1:]}",
         engine=engine.engine,
         version=front.triton,
-        driver=driver,
+        driver=runs,
         serves=_serves(facts, device, setup),
     )
-    return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"))
+    release = f"triton {front.triton}, {engine.engine_name}"
+    return Resolved("native", release, Note("release", text, "profiles/environments"), environment=engine.name)
 
 
 def _short(cuda: str) -> str:
     return dots(version(cuda)[:2])
 
 
-def _native_version(setup: Setup) -> str:
+def _version(env: Environment) -> str:
     """Version of the engine in its own environment: ``vLLM 0.31.0 (…)`` is 0.31.0."""
-    return environment(setup.stack).engine.split()[1]
+    return env.engine.split()[1]

@@ -101,10 +101,11 @@ class Architectures:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Drivers that run some releases by forward compatibility: ``535.86`` is branch 535 from .86 on."""
+    """Drivers that run some releases by forward compatibility: ``535.86`` is 535 from .86 on, ``550`` all of it."""
 
     releases: tuple[str, ...]
     drivers: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,11 @@ class Drivers:
     about: str
     source: str
     other_gpus: tuple[str, ...]
+    minor_below: tuple[int, int]
+    """Compute capability from which on minor-version compatibility does not count."""
     forward: tuple[Forward, ...]
+    branches: dict[str, int]
+    """Major version of CUDA → oldest branch of the driver that runs any of its minor versions."""
 
     def runs(self, tag: str, driver: str, gpu: str) -> bool:
         """Whether ``driver`` runs the release ``tag`` on the GPU named ``gpu`` by documented forward compatibility."""
@@ -123,7 +128,7 @@ class Drivers:
             return False
         have = version(driver)
         rows = (version(one) for row in self.forward if tag in row.releases for one in row.drivers)
-        return any(have[0] == branch and have[1:2] >= (minor,) for branch, minor in rows)
+        return any(have[:1] == first[:1] and have[1:2] >= first[1:] for first in rows)
 
 
 def version(text: str) -> tuple[int, ...]:

@@ -115,7 +115,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         )
     apart = choice.stack in APART
     server_environment = environment("front" if apart else choice.stack)
-    engine = environment(choice.stack) if apart else None
+    engine = environment(choice.environment or choice.stack) if apart else None
     interpreter = usable_interpreter(host)
     problems = [problem for one in (server_environment, engine) if one for problem in obstacles(host, one)]
     if interpreter is None or problems:
