@@ -187,18 +187,19 @@ DRIVERS = sorted(
 LEFT_OUT = (460, 510, 515, 520, 530, 545, 555, 560, 565)
 """Branches that NVIDIA's forward compatibility leaves out, or leaves out of the newest rows."""
 GPUS = ("1xA100", "1xH100", "1xL4", "1xA6000", "1x4090", "1xT4", "2xV100", "1xB200", "1xRTX-PRO-6000")
-MODELS = {
-    one.name: replace(LLAMA_2, architecture=one.name)
-    for one in (*architectures().models, replace(architectures().models[0], name="Unheard"))
+FLOORS = {
+    (one.vllm, one.trtllm, one.llm_api): replace(LLAMA_2, architecture=one.name) for one in architectures().models
 }
+MODELS = [LLAMA_2, *FLOORS.values()]
+"""One model for each set of first versions."""
 
 
 def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
     """Branch → version of the engine that it gets; None if it gets none."""
     found = []
+    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, ENGINES) for one in each.releases}
     for branch in DRIVERS:
         made = asked(replace(host, driver_version=f"{branch}.99"), facts, stack)
-        known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, ENGINES) for one in each.releases}
         text = None if isinstance(made, Obstacle) else known.get(made.release) or made.release.rpartition(" ")[2]
         found.append((branch, version(text) if text else None))
     return found
@@ -207,7 +208,7 @@ def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[i
 def never_older(found: list[tuple[int, tuple[int, ...] | None]]) -> None:
     got = [(engine, branch) for branch, engine in found if engine]
     assert [engine for engine, _ in got] == sorted(engine for engine, _ in got), found
-    first = min((branch for _, branch in got), default=0)
+    first = min((branch for _, branch in got), default=DRIVERS[-1])
     assert {branch for branch, engine in found if engine is None and branch > first} <= {*LEFT_OUT}, found
 
 
@@ -215,14 +216,14 @@ def never_older(found: list[tuple[int, tuple[int, ...] | None]]) -> None:
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_newer_driver_never_gets_an_older_engine_in_containers(gpu: str, stack: str) -> None:
     host = replace(machine(gpu), interpreters=())  # so nothing is served natively
-    for facts in MODELS.values():
+    for facts in MODELS:
         never_older(with_every_driver(host, stack, facts))
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_newer_driver_never_gets_an_older_engine_natively(gpu: str, stack: str) -> None:
-    for facts in MODELS.values():
+    for facts in MODELS:
         never_older(with_every_driver(replace(machine(gpu), engines=()), stack, facts))
 
 
@@ -231,7 +232,7 @@ def test_a_newer_driver_never_gets_an_older_engine_natively(gpu: str, stack: str
 @pytest.mark.parametrize("gpu", [one for one in GPUS if one not in ("1xB200", "1xRTX-PRO-6000")])
 def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, engines: bool, driver: str) -> None:
     host = replace(machine(gpu), driver_version=driver, engines=machine(gpu).engines if engines else ())
-    for facts in MODELS.values():
+    for facts in MODELS:
         found = asked(host, facts)
         if isinstance(found, Obstacle):
             assert found.code == "architecture", (facts.architecture, found)  # of a vLLM newer than any here

@@ -21,7 +21,7 @@ from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
 from wizard.catalog.environments import Environment, engines
-from wizard.catalog.releases import Release, architectures, drivers
+from wizard.catalog.releases import Drivers, Release, architectures, drivers
 from wizard.kernel.language import tr
 from wizard.probe.host import Host
 
@@ -36,21 +36,21 @@ def branch(host: Host) -> int | None:
     return int(found.group()) if found else None
 
 
-def way(host: Host, device: Device, release: Release) -> Way | None:
-    """How the driver runs ``release``; None if it does not."""
+def way(host: Host, device: Device, release: Release, known: Drivers) -> Way | None:
+    """How the driver runs ``release`` by what is ``known``; None if it does not."""
     have = branch(host)
     if have is None or release.driver <= have:
         return "as-is"
-    if oldest(device, release) <= have:
+    if oldest(device, release, known) <= have:
         return "minor"
-    return "forward" if _forward(have, host, device, release) else None
+    return "forward" if _forward(have, host, device, release, known) else None
 
 
-def oldest(device: Device, release: Release) -> int:
+def oldest(device: Device, release: Release, known: Drivers) -> int:
     """The oldest branch that runs ``release`` without forward compatibility."""
-    if device.compute_capability >= drivers().minor_below:
+    if device.compute_capability >= known.minor_below:
         return release.driver
-    return min(release.driver, drivers().branches.get(_cuda(release), release.driver))
+    return min(release.driver, known.branches.get(_cuda(release), release.driver))
 
 
 def _cuda(release: Release) -> str:
@@ -60,7 +60,8 @@ def _cuda(release: Release) -> str:
 
 def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
     """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
-    ways = [(one, way(host, device, one)) for one in suiting]
+    have, known = branch(host), drivers()
+    ways = [(one, way(host, device, one, known)) for one in suiting]
     first = [one for one, how in ways if how == "as-is" or (how == "minor" and _cuda(one) == EVERYWHERE)]
     if first:
         return first[0]
@@ -68,17 +69,18 @@ def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | 
         return further[-1]
     forward = [one for one, how in ways if how == "forward"]
     if len(suiting) > 1:  # one alone was asked for
-        newest = max(drivers().branches.values())
+        newest = max(known.branches.values())
         forward = [one for one in forward if one.driver <= newest]
-    have = branch(host)
-    bare = have is not None and have < drivers().branches[EVERYWHERE]
+    bare = have is not None and have < known.branches[EVERYWHERE]
     return forward[0 if bare else -1] if forward else None
 
 
-def _forward(have: int, host: Host, device: Device, release: Release) -> bool:
+def _forward(have: int, host: Host, device: Device, release: Release, known: Drivers) -> bool:
     """Whether forward compatibility is documented; the driver must know the GPU itself."""
+    if not known.runs(release.tag, host.driver_version or "", device.name):
+        return False
     first = next((one.driver for one in architectures().gpus if one.name == dots(device.compute_capability)), 0)
-    return have >= first and drivers().runs(release.tag, host.driver_version or "", device.name)
+    return have >= first
 
 
 def engine_environment(host: Host, stack: str, capability: tuple[int, int]) -> Environment | None:

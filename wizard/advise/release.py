@@ -25,6 +25,8 @@ IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", 
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
 NATIVE = ("vllm", "transformers")
 """Stacks that are served without containers too."""
+TENSOR_CORES = (8, 0)
+"""Oldest GPU whose tensor cores the compiler of vLLM's own attention kernel uses; see `wizard.plan.stacks.vllm`."""
 APART = "transformers"
 """The stack whose packages get an environment of their own in an image too."""
 
@@ -188,7 +190,7 @@ def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
 
 def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
     """One of any age would do if the driver were that of the least demanding."""
-    wanted, oldest = min((driver.oldest(device, one), one.tag) for one in suiting)
+    wanted, oldest = min((driver.oldest(device, one, drivers()), one.tag) for one in suiting)
     return driver.too_old(tr("Release {release}", release=oldest) if wish else tr("This"), wanted, host)
 
 
@@ -206,7 +208,7 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known, way = images(IMAGES[setup.stack]), driver.way(host, device, release)
+    known, way = images(IMAGES[setup.stack]), driver.way(host, device, release, drivers())
     what = tr("release {release}", release=release.tag)
     if release.cuda:
         what = tr("CUDA {cuda} of {release}", cuda=_short(release.cuda), release=release.tag)
@@ -278,7 +280,11 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
         serves=_serves(facts, device, setup),
     )
     release = f"triton {front.triton}, {engine.engine_name}"
-    return Resolved("native", release, Note("release", text, "profiles/environments"), environment=engine.name)
+    warnings: tuple[Note, ...] = ()
+    if setup.stack == "vllm" and have < TENSOR_CORES:
+        slow = tr("Natively vLLM's attention uses no tensor cores on this GPU: long prompts take longer.")
+        warnings = (Note("attention", slow, "triton-lang/triton pull request 5066"),)
+    return Resolved("native", release, Note("release", text, "profiles/environments"), warnings, engine.name)
 
 
 def _short(cuda: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Choice
+from wizard.advise.devices import devices
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import suggest_name
@@ -35,6 +36,10 @@ IN_A_CONTAINER = (("LOGNAME", "triton-wizard"),)
 """The container's user has no name, and PyTorch's compiler asks for one (Python's ``getpass.getuser`` looks here)."""
 NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
 """That sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready."""
+
+AMPERE, READY_MADE = (8, 0), "TRITON_ATTN"
+"""On older GPUs vLLM takes FlashInfer (0.19.1: from 7.5 on), which needs CUDA's own compiler too. This one compiles
+with what its packages bring: tried with Triton 3.6.0 for 7.0 and 7.5, without a GPU."""
 
 CHECK = """
 import dataclasses, json, sys
@@ -71,7 +76,10 @@ def steps(
     native = choice.runtime == "native"
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
-    made, arguments = (_native if native else _backend)(choice, facts, runtime, get.path, adapters)
+    if native:
+        made, arguments = _native(choice, host, facts, runtime, get.path)
+    else:
+        made, arguments = _backend(choice, facts, runtime, get.path, adapters)
     write = repository_step(runtime, made, tr(WHY_FRONT if native else WHY_BACKEND))
     prepared = (*runtime.prepare(), _check(choice, runtime, arguments), get.step, *adapters.steps, write)
     start = runtime.start(
@@ -110,8 +118,11 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, a
     return made, json.loads(settings)
 
 
-def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _: object) -> Made:
+def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
     settings = repository.engine_args(str(model), facts, choice)
+    device = next((one for one in devices(host) if {*choice.devices} & {*one.indices}), None)
+    if choice.environment and device and device.compute_capability < AMPERE:
+        settings["attention_backend"] = READY_MADE
     made = front.repository(
         runtime.server.name,
         engine_argv=front.engine_argv("vllm", runtime.python, settings),
