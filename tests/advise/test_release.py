@@ -428,7 +428,7 @@ def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
     found = asked("4xA6000", GPT_OSS, driver="570.86.10")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.environment) == ("native", "vllm-cuda12")
-    assert found.reason.text.startswith("No image will do (This needs an NVIDIA driver of branch 580 or newer; ")
+    assert found.reason.text.startswith("No image will do. This needs an NVIDIA driver of branch 580 or newer; ")
     assert refused("4xA6000", GPT_OSS, driver="570.86.10", wish="25.11").code == "driver"
     assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"
 

@@ -27,7 +27,7 @@ from wizard.probe.host import Host
 
 Way = Literal["as-is", "minor", "forward"]
 EVERYWHERE = "12"
-"""The CUDA of which every driver that the wizard meets today runs each minor version."""
+"""The CUDA whose minor versions all supported drivers run, each of them."""
 
 
 def branch(host: Host) -> int | None:

@@ -85,7 +85,7 @@ def _in_containers(
     found = _image(host, facts, device, setup, wish)
     if isinstance(found, Resolved) or wish or setup.stack not in NATIVE:
         return found
-    why = tr("no image will do ({problem})", problem=found.text.rstrip("."))
+    why = tr("no image will do. {problem}", problem=found.text.rstrip("."))
     other = _native(host, facts, device, setup, why)
     return other if isinstance(other, Resolved) else found
 
