@@ -21,7 +21,7 @@ from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog import gpus, journeys, profiles, releases
 from wizard.catalog.checkpoints import CheckpointTable
-from wizard.catalog.environments import environment
+from wizard.catalog.environments import engines as engine_environments
 from wizard.kernel import units
 from wizard.kernel.errors import EXIT_CODES, WizardError
 from wizard.kernel.language import tr
@@ -66,7 +66,7 @@ def data() -> list[str]:
         *rules.TITLES.values(),
         *(each.label for each in FORMATS.values() if each.label not in field_marks.messages()),
         *(one.ref for family in table.families for one in family.checkpoints),
-        *(environment(name).engine for name in ("vllm", "transformers", "llamacpp")),
+        *(one.engine for stack in ("vllm", "transformers", "llamacpp") for one in engine_environments(stack)),
         *(text for one in images for text in (one.gpu_source, one.source)),
     ]
 

@@ -16,13 +16,14 @@ from wizard.advise.ranking import advise
 from wizard.advise.release import IMAGES, Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
 from wizard.catalog import profiles
-from wizard.catalog.releases import ENGINES, images
+from wizard.catalog.releases import ENGINES, architectures, drivers, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import ContainerEngine, Host
 
 LLAMA_2 = replace(facts_of(LLAMA_8B), rope=None)
 LLAMA_31 = replace(LLAMA_2, rope="llama3")
 QWEN3 = replace(LLAMA_2, architecture="Qwen3ForCausalLM")
+GPT_OSS = replace(LLAMA_2, architecture="GptOssForCausalLM")
 
 
 def asked(
@@ -92,23 +93,56 @@ def test_a_release_that_has_no_image_with_this_engine() -> None:
 
 
 def test_driver_and_release() -> None:
-    why = refused("1x4090", stack="trtllm-engine", wish="24.09", driver="550.54.15")
+    """Blackwell has no machine code in some kernels, so minor-version compatibility does not count there."""
+    why = refused("1xRTX-PRO-6000", wish="25.06", driver="570.86.10")
     assert (why.code, why.text) == (
         "driver",
-        "Release 24.09 needs an NVIDIA driver of branch 555 or newer; here is 550.54.15.",
+        "Release 25.06 needs an NVIDIA driver of branch 575 or newer; here is 570.86.10.",
     )
-    assert why.remedy == "--release 24.07, or an NVIDIA driver of branch 555 or newer"
-    assert taken("1x4090", stack="trtllm-engine", wish="24.07", driver="550.54.15") == "24.07"
-    assert taken("1x4090", stack="trtllm-engine", wish="24.09", driver="555.42.02") == "24.09"
+    assert why.remedy == "--release 25.03, or an NVIDIA driver of branch 575 or newer"
+    assert taken("1xRTX-PRO-6000", wish="25.03", driver="570.86.10") == "25.03"
+    assert taken("1xRTX-PRO-6000", wish="25.06", driver="575.51.03") == "25.06"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "facts", "tag"),
+    [
+        ("1x4090", "535.129.03", LLAMA_2, "25.07"),
+        ("1xA6000", "570.86.10", QWEN3, "25.07"),
+        ("1xA100", "545.23.08", LLAMA_2, "25.07"),
+        ("1xH100", "535.129.03", QWEN3, "25.07"),
+        ("1xA100", "580.95.05", LLAMA_2, "25.11"),  # as it is, though 26.08 would run by compatibility
+    ],
+)
+def test_a_driver_runs_every_minor_version_of_its_cuda(gpu: str, driver: str, facts: ModelFacts, tag: str) -> None:
+    found = asked(gpu, facts, driver=driver)
+    assert isinstance(found, Resolved)
+    assert (found.release, found.warnings) == (f"{tag}-vllm-python-py3", ())
+    assert ("by CUDA's minor-version compatibility" in found.reason.text) == (tag != "25.11")
+
+
+def test_a_newer_minor_version_of_cuda_is_used_no_further_than_the_model_needs() -> None:
+    """FP8 on Turing takes vLLM 0.16, whose first image is for driver 595."""
+    found = asked("1xT4", driver="580.95.05", quantization="fp8")
+    assert isinstance(found, Resolved)
+    assert (found.release, found.warnings) == ("26.03-vllm-python-py3", ())
+    assert "minor-version" in found.reason.text
+
+
+def test_a_release_without_a_known_cuda_wants_its_own_driver() -> None:
+    assert refused("1x4090", wish="24.03", driver="535.129.03").code == "driver"
+    assert taken("1x4090", wish="24.03", driver="545.23.08") == "24.03"
 
 
 @pytest.mark.parametrize(
     ("gpu", "driver", "wish", "tag"),
     [
-        ("1xA100", "535.129.03", None, "25.04"),
-        ("1xA100", "535.129.03", "24.10", "24.10"),
+        ("1xA100", "470.82.01", None, "25.03"),
+        ("1xA100", "470.82.01", "24.10", "24.10"),
         ("1xA100", "450.80.02", None, "23.12"),
-        ("1xL4", "525.85.12", "24.12", "24.12"),
+        ("1xA100", "535.129.03", "25.08", "25.08"),
+        ("1xA100", "535.129.03", "26.02", "26.02"),
+        ("1xH100", "550.54.15", "25.10", "25.10"),
     ],
 )
 def test_data_centre_gpus_run_documented_releases_on_older_drivers(
@@ -125,11 +159,11 @@ def test_data_centre_gpus_run_documented_releases_on_older_drivers(
 @pytest.mark.parametrize(
     ("gpu", "driver", "wish"),
     [
-        ("1x4090", "535.129.03", None),  # not of the data centre
-        ("1xA100", "535.54.03", None),  # of a documented branch, but older
-        ("1xA100", "530.41.03", None),  # of a branch that has no forward compatibility
-        ("1xA100", "545.29.06", "24.10"),  # the notes contradict themselves
-        ("1xA100", "535.129.03", "25.06"),  # not documented
+        ("1x4090", "535.129.03", "25.10"),  # not of the data centre
+        ("1xA100", "535.54.03", "25.10"),  # of a documented branch, but older
+        ("1xA100", "530.41.03", "25.10"),  # of a branch that has no forward compatibility
+        ("1xA100", "470.82.01", "25.06"),  # CUDA 12.9 dropped it
+        ("1xA100", "535.129.03", "25.11"),  # not documented
         ("1xL4", "470.256.02", None),  # this driver does not know the GPU itself
     ],
 )
@@ -139,10 +173,69 @@ def test_where_forward_compatibility_is_not_documented_the_driver_is_too_old(
     assert refused(gpu, wish=wish, driver=driver).code == "driver"
 
 
-def test_what_runs_as_it_is_goes_before_forward_compatibility() -> None:
-    found = asked("1xA100", driver="545.23.08")
-    assert isinstance(found, Resolved)
-    assert (found.release, found.warnings) == ("24.03-vllm-python-py3", ())
+def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None:
+    assert taken("1xH100", GPT_OSS, driver="535.129.03") == "25.10"
+    assert refused(replace(machine("1xT4"), interpreters=()), driver="535.129.03", quantization="fp8").code == "driver"
+
+
+DRIVERS = sorted(
+    {one.driver for engine in ENGINES for one in images(engine).releases}
+    | {int(one.partition(".")[0]) for row in drivers().forward for one in row.drivers}
+    | {460, 510, 515, 520, 525, 530, 550, 565}
+)
+"""Branches of every row, and those that are in none."""
+LEFT_OUT = (460, 510, 515, 520, 530, 545, 555, 560, 565)
+"""Branches that NVIDIA's forward compatibility leaves out, or leaves out of the newest rows."""
+GPUS = ("1xA100", "1xH100", "1xL4", "1xA6000", "1x4090", "1xT4", "2xV100", "1xB200", "1xRTX-PRO-6000")
+FLOORS = {
+    (one.vllm, one.trtllm, one.llm_api): replace(LLAMA_2, architecture=one.name) for one in architectures().models
+}
+MODELS = [LLAMA_2, *FLOORS.values()]
+"""One model for each set of first versions."""
+
+
+def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
+    """Branch → version of the engine that it gets; None if it gets none."""
+    found = []
+    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, ENGINES) for one in each.releases}
+    for branch in DRIVERS:
+        made = asked(replace(host, driver_version=f"{branch}.99"), facts, stack)
+        text = None if isinstance(made, Obstacle) else known.get(made.release) or made.release.rpartition(" ")[2]
+        found.append((branch, version(text) if text else None))
+    return found
+
+
+def never_older(found: list[tuple[int, tuple[int, ...] | None]]) -> None:
+    got = [(engine, branch) for branch, engine in found if engine]
+    assert [engine for engine, _ in got] == sorted(engine for engine, _ in got), found
+    first = min((branch for _, branch in got), default=DRIVERS[-1])
+    assert {branch for branch, engine in found if engine is None and branch > first} <= {*LEFT_OUT}, found
+
+
+@pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi", "trtllm-engine"])
+@pytest.mark.parametrize("gpu", GPUS)
+def test_a_newer_driver_never_gets_an_older_engine_in_containers(gpu: str, stack: str) -> None:
+    host = replace(machine(gpu), interpreters=())  # so nothing is served natively
+    for facts in MODELS:
+        never_older(with_every_driver(host, stack, facts))
+
+
+@pytest.mark.parametrize("stack", ["vllm", "transformers"])
+@pytest.mark.parametrize("gpu", GPUS)
+def test_a_newer_driver_never_gets_an_older_engine_natively(gpu: str, stack: str) -> None:
+    for facts in MODELS:
+        never_older(with_every_driver(replace(machine(gpu), engines=()), stack, facts))
+
+
+@pytest.mark.parametrize("driver", ["525.60.13", "535.129.03", "550.54.15", "570.86.10", "580.95.05", "615.10"])
+@pytest.mark.parametrize("engines", [True, False])
+@pytest.mark.parametrize("gpu", [one for one in GPUS if one not in ("1xB200", "1xRTX-PRO-6000")])
+def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, engines: bool, driver: str) -> None:
+    host = replace(machine(gpu), driver_version=driver, engines=machine(gpu).engines if engines else ())
+    for facts in MODELS:
+        found = asked(host, facts)
+        if isinstance(found, Obstacle):
+            assert found.code == "architecture", (facts.architecture, found)  # of a vLLM newer than any here
 
 
 @pytest.mark.parametrize(
@@ -269,7 +362,8 @@ def test_whether_containers_get_gpus(engines: tuple[ContainerEngine, ...], why: 
 def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
     found = asked(replace(HERE, engines=()), stack=stack)
     assert isinstance(found, Resolved)
-    assert (found.runtime, found.release) == ("native", "triton 2.51.0")
+    name = "vLLM 0.31.0" if stack == "vllm" else "transformers 5.17.0"
+    assert (found.runtime, found.release, found.environment) == ("native", f"triton 2.51.0, {name}", stack)
     assert found.reason.text.startswith(
         f"Neither docker nor podman is here, so {'vLLM' if stack == 'vllm' else stack} "
     )
@@ -303,35 +397,75 @@ def test_a_release_cannot_be_had_without_containers() -> None:
     assert (why.code, why.remedy.partition(", or ")[2]) == ("containers", "without --release")
 
 
+PASCAL = replace(machine("2xV100").gpus[0], compute_capability=(6, 0))
+
+
 @pytest.mark.parametrize(
     ("host", "code"),
     [
-        (replace(HERE, driver_version="570.86.10"), "driver"),
+        (replace(HERE, driver_version="520.61.05"), "driver"),
         (replace(HERE, cpu=replace(HERE.cpu, architecture="aarch64")), "machine"),
         (replace(HERE, interpreters=()), "python"),
-        (replace(machine("2xV100"), source="this machine"), "image"),
+        (replace(machine("2xV100"), source="this machine", gpus=(PASCAL,)), "image"),
     ],
 )
 def test_what_the_native_environments_cannot_run_on(host: Host, code: str) -> None:
     assert refused(replace(host, engines=())).code == code
 
 
+@pytest.mark.parametrize(
+    ("gpu", "driver", "environment"),
+    [
+        ("1xL4", "580.95.05", ""),
+        ("1xL4", "570.86.10", "-cuda12"),
+        ("1xT4", "525.60.13", "-cuda12"),
+        ("1xT4", "580.95.05", ""),
+        ("2xV100", "580.95.05", "-cuda12"),
+        ("1xRTX-PRO-6000", "575.51.03", "-cuda12"),
+    ],
+)
+@pytest.mark.parametrize("stack", ["vllm", "transformers"])
+def test_driver_and_gpu_decide_on_the_native_environment(gpu: str, driver: str, environment: str, stack: str) -> None:
+    found = asked(replace(machine(gpu), engines=()), stack=stack, driver=driver)
+    assert isinstance(found, Resolved)
+    assert found.environment == f"{stack}{environment}"
+    has = {"vllm": "vLLM 0.31.0", "vllm-cuda12": "vLLM 0.19.1"}.get(found.environment, "transformers 5.17.0")
+    assert found.release == f"triton 2.51.0, {has}"
+    assert f"{has} (PyTorch" in found.reason.text
+
+
+def test_vllms_attention_is_compiled_for_blackwell_by_the_driver() -> None:
+    why = refused(replace(machine("1xRTX-PRO-6000"), engines=()), driver="570.86.10")
+    assert (why.code, why.remedy) == ("driver", "an NVIDIA driver of branch 575 or newer")
+
+
+def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
+    found = asked("4xA6000", GPT_OSS, driver="570.86.10")
+    assert isinstance(found, Resolved)
+    assert (found.runtime, found.environment) == ("native", "vllm-cuda12")
+    assert found.reason.text.startswith("No image will do. This needs an NVIDIA driver of branch 580 or newer; ")
+    assert refused("4xA6000", GPT_OSS, driver="570.86.10", wish="25.11").code == "driver"
+    assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"
+
+
 def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
-    why = refused("1xH100", stack="transformers", driver="560.35.03")
-    assert (why.code, why.remedy) == ("driver", "an NVIDIA driver of branch 580 or newer")
-    assert taken("1xH100", stack="transformers", driver="580.95.05") == "25.11"
+    why = refused("1xA100", stack="transformers", driver="470.82.01")
+    assert (why.code, why.remedy) == ("driver", "an NVIDIA driver of branch 525 or newer")
+    for driver, tag, environment in (("560.35.03", "25.07", "-cuda12"), ("580.95.05", "25.11", "")):
+        found = asked("1xH100", stack="transformers", driver=driver)
+        assert isinstance(found, Resolved)
+        assert found.release == f"{tag}-vllm-python-py3"
+        assert found.environment == f"transformers{environment}"
 
 
 def test_the_advice_names_the_release_that_would_do() -> None:
-    host = replace(machine("1x4090"), driver_version="550.54.15")
-    found = advise(host, LLAMA_2, Wishes(stack="trtllm-engine", release="24.09", quantization="int4_awq"))
+    host = replace(machine("1xRTX-PRO-6000"), driver_version="570.86.10")
+    found = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.06", quantization="none"))
     assert not found.feasible
     first = found.rejections[0]
-    assert (first.code, first.remedy) == ("driver", "--release 24.07, or an NVIDIA driver of branch 555 or newer")
-    (choice, *_) = advise(
-        host, LLAMA_2, Wishes(stack="trtllm-engine", release="24.07", quantization="int4_awq")
-    ).choices
-    assert choice.release == "24.07-trtllm-python-py3"
+    assert (first.code, first.remedy) == ("driver", "--release 25.03, or an NVIDIA driver of branch 575 or newer")
+    (choice, *_) = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.03", quantization="none")).choices
+    assert choice.release == "25.03-vllm-python-py3"
     assert "release" in {note.code for note in choice.reasons}
 
 

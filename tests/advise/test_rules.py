@@ -36,7 +36,6 @@ def broken(facts: ModelFacts, gpus: str, made: Setup) -> list[Obstacle]:
 
 HALF = "float16"
 BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
-    "PyTorch begins at 7.5": (LLAMA_8B, "V100", setup("transformers", dtype=HALF), "capability", "7.5"),
     "no splitting over MIG slices": (LLAMA_8B, "MIG", setup("vllm", tp=2), "mig", "--tp 1"),
     "no more GPUs than there are": (LLAMA_8B, "1xL4", setup("vllm", tp=2), "gpus", "--tp 1"),
     "of three GPUs two can split heads": (LLAMA_8B, "3xA100", setup("vllm", tp=4), "gpus", "--tp 2"),

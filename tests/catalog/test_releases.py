@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
 
+from wizard.catalog.environments import engines, pins
 from wizard.catalog.releases import (
     ENGINES,
     NONE,
@@ -105,3 +107,21 @@ def test_what_is_converted_is_served() -> None:
 )
 def test_a_release_is_named_whole_or_not_at_all(wish: str, engine: str, tags: list[str]) -> None:
     assert [one.tag for one in images(engine).named(wish)] == tags
+
+
+@pytest.mark.parametrize("stack", ["vllm", "transformers"])
+def test_environments_come_newest_first_and_fit_their_pins(stack: str) -> None:
+    found = engines(stack)
+    assert [one.name for one in found] == [stack, f"{stack}-cuda12"]
+    for newer, older in pairwise(found):
+        assert version(newer.engine_name) >= version(older.engine_name)
+        assert (newer.driver or 0) > (older.driver or 0)
+        assert newer.compute_capability > older.compute_capability
+    for one in found:
+        text = pins(one).read_text(encoding="utf-8")
+        torch = re.search(r"PyTorch ([\d.]+), CUDA (\d+)", one.engine)
+        assert torch
+        assert f"torch=={torch[1]} " in text
+        assert one.driver == drivers().branches[torch[2]]
+        assert "--hash=sha256:" in text
+        assert bool(re.search(r"^nvidia-cuda-runtime-cu12==", text, re.M)) == (torch[2] == "12")

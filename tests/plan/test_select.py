@@ -219,6 +219,13 @@ def commands(step: Step) -> list[tuple[str, ...]]:
     return [one.argv for one in step.actions if isinstance(one, Command)]
 
 
+def test_the_choice_names_the_environment() -> None:
+    older = replace(NATIVE, environment="vllm-cuda12")
+    found = native(older, replace(CPU_HOST, driver_version="535.1"))
+    assert Path(found.python).parent.parent.name.startswith("vllm-cuda12-")
+    assert native(NATIVE).engine == native(replace(NATIVE, environment="vllm")).engine  # of an earlier plan
+
+
 def test_another_python_makes_another_environment() -> None:
     other = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
     before, after = native(NATIVE), native(NATIVE, replace(CPU_HOST, interpreters=(other,)))

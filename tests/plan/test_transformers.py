@@ -33,10 +33,11 @@ IN_IMAGE = replace(TRANSFORMERS, runtime="docker", release="24.09-trtllm-python-
 PLAIN = Options(batching="none")
 
 
-def second(options: Options, choice: object = None) -> Beside | None:
+def second(options: Options, driver: str = "580.95.05") -> Beside | None:
     runtime = Docker(WORKSPACE, WORKSPACE.server("demo"), "image", devices=(0,))
     trt = replace(IN_IMAGE, stack="trtllm-engine", quantization="int8_wo")
-    return beside(trt, machine(), FACTS, runtime, options, Path("/w/models/llama"))
+    on = replace(machine(), driver_version=driver)
+    return beside(trt, on, FACTS, runtime, options, Path("/w/models/llama"))
 
 
 def test_the_steps() -> None:
@@ -72,6 +73,16 @@ def test_in_an_image_its_python_gets_the_pinned_packages() -> None:
     assert argv[0] == "python3"
     assert env["PYTHONPATH"] == f"{folder}/packages"
     assert f"--mount=type=bind,source={folder},target={folder},readonly" in start(steps).command().argv
+
+
+def test_an_older_driver_gets_the_pins_for_cuda_12() -> None:
+    old = replace(machine(), driver_version="560.35")
+    steps = planned(replace(IN_IMAGE, environment="transformers-cuda12"), on=old)
+    (written_pins,) = [one for one in named(steps, "engine-environment").actions if isinstance(one, Write)]
+    assert written_pins.text == pins(environment("transformers-cuda12")).read_text(encoding="utf-8")
+    found = second(Options(beside="transformers", batching="none"), old.driver_version or "")
+    assert found
+    assert "/transformers-cuda12-" in str(found.reads[0])
 
 
 def test_images_do_not_share_packages() -> None:

@@ -89,6 +89,16 @@ def test_natively_the_engine_runs_in_its_own_environment() -> None:
     assert str(env["PATH"]).startswith(str(Path(argv[0]).parent))
 
 
+@pytest.mark.parametrize(("gpus", "backend"), [("1xT4", "TRITON_ATTN"), ("1xL4", None)])
+def test_gpus_before_ampere_get_an_attention_that_needs_no_compiler_of_cudas(gpus: str, backend: str | None) -> None:
+    choice = replace(VLLM, environment="vllm-cuda12", devices=(0,), tp=1)
+    steps = planned(choice, on=machine(gpus))
+    argv, settings, _ = engine(steps)
+    assert settings.get("attention_backend") == backend
+    assert argv[0].startswith("/w/environments/vllm-cuda12-")
+    assert arguments(planned(IN_IMAGE, on=machine(gpus))).get("attention_backend") is None
+
+
 def test_the_arguments_are_asked_of_the_very_vllm_that_serves() -> None:
     for choice in (IN_IMAGE, VLLM):
         steps = planned(choice)

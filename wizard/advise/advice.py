@@ -118,10 +118,8 @@ class Choice:
     max_seq_len: int
     """Tokens of prompt plus answer for each of them."""
     release: str
-    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``), or ``triton 2.51.0`` without one.
-
-    With an engine of the user's its version follows: ``triton 2.51.0, vLLM 0.26.0``.
-    """
+    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``); without one Triton and what
+    engine it has beside it (``triton 2.51.0``, ``triton 2.51.0, vLLM 0.31.0``)."""
     memory: Memory
     devices: tuple[int, ...] = ()
     """Indices of the GPUs of one copy; empty where the CPU serves."""
@@ -138,6 +136,9 @@ class Choice:
     reasons: tuple[Note, ...] = ()
     engine_python: str | None = None
     """Path of the user's Python that has the engine; None where the wizard installs it or the image has it."""
+    environment: str = ""
+    """Name of the environment that the engine gets (``profiles/environments``); empty where it has none of its own,
+    and in plans from when each stack had one only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,7 @@ def _choice(
         warnings=(*unknown, *_warnings(facts, device, setup, found), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
         engine_python=wishes.engine_python and absolute(wishes.engine_python),
+        environment=release.environment,
     )
     if measured is None:
         return choice

@@ -1,7 +1,7 @@
 """Which release runs here: driver, CUDA, image, engine, model, format and GPU, resolved with an explanation. Pure.
 
-A release is taken if no link of the chain is broken. The newest one that the driver runs as it is goes before those
-that it runs by forward compatibility only.
+A release is taken if no link of the chain is broken, and of several the one that `driver` puts first. Where no image
+will do, the engine runs in an environment of its own.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from wizard.advise import own, rules
+from wizard.advise import driver, own, rules
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import Environment, environment
+from wizard.catalog.environments import Environment, engines, environment
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
@@ -25,8 +25,12 @@ IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", 
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
 NATIVE = ("vllm", "trtllm-llmapi", "transformers")
 """Stacks that are served without containers too."""
-NATIVE_GPU = (7, 5)
-"""Oldest GPU of the native environments: PyTorch's builds for CUDA 12.8 and later begin at Turing, as in `rules`."""
+TENSOR_CORES = (8, 0)
+"""Oldest GPU whose tensor cores the compiler of vLLM's own attention kernel uses; see `wizard.plan.stacks.vllm`."""
+CUDA_12 = "575"
+"""The newest driver branch that is no branch of CUDA 13 (`Drivers.branches`)."""
+APART = "transformers"
+"""The stack whose packages get an environment of their own in an image too."""
 
 
 UNTRIED_CODE = "untried"
@@ -45,12 +49,14 @@ class Resolved:
         release: As in `Choice.release`.
         reason: The chain in one sentence.
         warnings: What works and should be known.
+        environment: As in `Choice.environment`.
     """
 
     runtime: str
     release: str
     reason: Note
     warnings: tuple[Note, ...] = ()
+    environment: str = ""
 
 
 def resolve(
@@ -78,7 +84,7 @@ def resolve(
     why = tr("you asked for {runtime}", runtime="--runtime native") if runtime == "native" else ""
     why = why or no_containers(host, runtime)
     if not why:
-        found = _image(host, facts, device, setup, wish)
+        found = _in_containers(host, facts, device, setup, wish, asked=runtime is not None)
         return found if isinstance(found, Obstacle) or not runtime else replace(found, runtime=runtime)
     if runtime:
         if refused := _other_runtime(host, setup, wish, runtime, why):
@@ -114,6 +120,39 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
     return Obstacle("runtime", text, either(*ways, "--stack vllm"))
 
 
+def _in_containers(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None, *, asked: bool
+) -> Resolved | Obstacle:
+    """An image, or the native engine where no image will do.
+
+    Where no image will do on a driver for CUDA 12 (`CUDA_12`), such drivers get vLLM natively, and then a newer driver
+    must not get an image with an older vLLM.
+    """
+    found = _image(host, facts, device, setup, wish)
+    if asked or wish or setup.stack not in NATIVE or not host.driver_version:
+        return found
+    if isinstance(found, Resolved) and setup.stack != "vllm":
+        return found
+    if isinstance(_image(replace(host, driver_version=CUDA_12), facts, device, setup, wish), Resolved):
+        return found
+    if isinstance(found, Obstacle):
+        why = tr("no image will do. {problem}", problem=found.text.rstrip("."))
+    else:
+        why = tr("{release} has an older engine", release=found.release)
+    other = _native(host, facts, device, setup, why)
+    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found) >= _engine(other)):
+        return found
+    return other
+
+
+def _engine(found: Resolved) -> tuple[int, ...]:
+    """Version of the vLLM that serves."""
+    if found.runtime == "native":
+        return version(found.release.rpartition(" ")[2])
+    (image,) = images("vllm").named(found.release)
+    return version(image.engine)
+
+
 def no_containers(host: Host, name: str | None = None) -> str:
     """Why no container engine lends GPUs here, in words; empty if one does. What is only described is believed.
 
@@ -143,21 +182,19 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         return Obstacle(
             "release", text, either(f"--release {newest}", tr("another one back to {oldest}", oldest=oldest))
         )
-    if why := _packages(host, setup):
-        return why
+    own = driver.engine_environment(host, setup.stack, device.compute_capability) if setup.stack == APART else None
+    if setup.stack == APART and own is None:
+        return _no_environment(host, device, setup)
     needs, broken, suiting = needed(facts, device, setup), list[Obstacle](), list[Release]()
     for one in asked:
-        if why := next(_broken(needs, device, setup, one), None):
+        if why := next(_broken(needs, device, setup, one, own), None):
             broken.append(why)
-        elif _runs(host, one):
-            return _resolved(host, facts, device, setup, one)
         else:
             suiting.append(one)
-    for one in suiting:
-        if _forward(host, device, one):
-            return _resolved(host, facts, device, setup, one, forward=True)
+    if found := driver.chosen(host, device, suiting):
+        return _resolved(host, facts, device, setup, found, own)
     if suiting:
-        why = _old_driver(host, suiting, wish)
+        why = _old_driver(host, device, suiting, wish)
     elif wish or broken[0].code != "image" or len({one.code for one in broken}) == 1:
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
@@ -173,8 +210,10 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, why
     return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
 
 
-def _broken(needs: tuple[Need, ...], device: Device, setup: Setup, release: Release) -> Iterator[Obstacle]:
-    """Every link of ``release`` but the driver's that is broken."""
+def _broken(
+    needs: tuple[Need, ...], device: Device, setup: Setup, release: Release, own: Environment | None
+) -> Iterator[Obstacle]:
+    """Every link of ``release`` but the driver's that is broken; ``own`` is the environment that it gets."""
     yield from _gpu(device, release)
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         text = tr(
@@ -183,8 +222,7 @@ def _broken(needs: tuple[Need, ...], device: Device, setup: Setup, release: Rele
             engine=release.engine,
         )
         yield Obstacle("image", text, "--stack trtllm-engine")
-    engine = release.engine if setup.stack != "transformers" else _native_version(setup)
-    yield from too_old(needs, setup, engine, release)
+    yield from too_old(needs, setup, _version(own) if own else release.engine, release)
 
 
 def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
@@ -211,52 +249,18 @@ def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
         yield Obstacle("image", text, tr("a newer release"))
 
 
-def _branch(host: Host) -> int | None:
-    """The driver's branch; None if it is unknown, which is taken to be new."""
-    found = version(host.driver_version or "")
-    return found[0] if found and (host.driver_version or "")[:1].isdecimal() else None
+def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
+    """What keeps even the oldest engine environment from running here."""
+    found = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
+    if found is None:
+        raise AssertionError("an environment that runs was looked for before")
+    return found
 
 
-def _runs(host: Host, release: Release) -> bool:
-    branch = _branch(host)
-    return branch is None or release.driver <= branch
-
-
-def _forward(host: Host, device: Device, release: Release) -> bool:
-    """Whether the driver runs it by forward compatibility; it must know the GPU itself."""
-    branch, have = _branch(host), dots(device.compute_capability)
-    first = next((one.driver for one in architectures().gpus if one.name == have), 0)
-    known = branch is not None and branch >= first
-    return known and drivers().runs(release.tag, host.driver_version or "", device.name)
-
-
-def _packages(host: Host, setup: Setup) -> Obstacle | None:
-    """Transformers brings packages of its own into the image, whose CUDA has a driver of its own."""
-    if setup.stack != "transformers":
-        return None
-    return _environment_driver(host, environment(setup.stack))
-
-
-def _environment_driver(host: Host, env: Environment) -> Obstacle | None:
-    branch = _branch(host)
-    if branch is None or env.driver is None or branch >= env.driver:
-        return None
-    return _driver(env.engine, env.driver, host)
-
-
-def _driver(what: str, branch: int, host: Host) -> Obstacle:
-    text = tr(
-        "{what} needs an NVIDIA driver of branch {branch} or newer; here is {driver}.",
-        what=what,
-        branch=branch,
-        driver=host.driver_version,
-    )
-    return Obstacle("driver", text, tr("an NVIDIA driver of branch {branch} or newer", branch=branch))
-
-
-def _old_driver(host: Host, suiting: list[Release], wish: str | None) -> Obstacle:
-    oldest = min(suiting, key=lambda one: one.driver)
-    return _driver(tr("Release {release}", release=oldest.tag) if wish else tr("This"), oldest.driver, host)
+def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
+    """One of any age would do if the driver were that of the least demanding."""
+    wanted, oldest = min((driver.oldest(device, one, drivers()), one.tag) for one in suiting)
+    return driver.too_old(tr("Release {release}", release=oldest) if wish else tr("This"), wanted, host)
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
@@ -271,23 +275,24 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
 
 
 def _resolved(
-    host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, *, forward: bool = False
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known = images(IMAGES[setup.stack])
+    known, way = images(IMAGES[setup.stack]), driver.way(host, device, release, drivers())
     what = tr("release {release}", release=release.tag)
     if release.cuda:
         what = tr("CUDA {cuda} of {release}", cuda=_short(release.cuda), release=release.tag)
     if host.driver_version:
         runs = tr("Driver {driver} runs {what}", driver=host.driver_version, what=what)
+        if way == "minor":
+            runs = tr("{runs} by CUDA's minor-version compatibility", runs=runs)
     else:
         runs = tr("The driver is unknown and taken to run {what}", what=what)
-    if setup.stack == "transformers":
-        has = tr("gets {engine}", engine=environment(setup.stack).engine)
-    else:
-        has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
+    has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
+    if own:
+        has = tr("gets {engine}", engine=own.engine)
     text = tr("{runs}, which {has}, which {serves}.", runs=runs, has=has, serves=_serves(facts, device, setup))
     warnings: tuple[Note, ...] = ()
-    if forward:
+    if way == "forward":
         about = tr(
             "Release {release} goes with driver {wanted}; {driver} runs it only by the forward-compatibility package "
             "in the image, which NVIDIA documents for data-centre GPUs.",
@@ -296,7 +301,8 @@ def _resolved(
             driver=host.driver_version,
         )
         warnings = (Note("forward-compatibility", about, drivers().source),)
-    return Resolved("docker", f"{release.tag}-{known.suffix}", Note("release", text, _source(known, facts)), warnings)
+    reason = Note("release", text, _source(known, facts))
+    return Resolved("docker", f"{release.tag}-{known.suffix}", reason, warnings, own.name if own else "")
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> str:
@@ -319,39 +325,37 @@ def _source(known: Images, facts: ModelFacts) -> str:
 
 def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: str) -> Resolved | Obstacle:
     """The environments of `profiles/environments`, behind Triton from a wheel."""
-    front, engine = environment("front"), environment(setup.stack)
-    for env in (front, engine):
+    front, have = environment("front"), device.compute_capability
+    engine = driver.engine_environment(host, setup.stack, have)
+    for env in (front, engine or environment(setup.stack)):
         if found := obstacles(host, env):
             remedy = tr(
                 "`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=found[0].remedy
             )
             return Obstacle(found[0].code, tr("{problem} And {why}.", problem=found[0].text, why=why), remedy)
-    if device.compute_capability < NATIVE_GPU:
-        text = tr(
-            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
-            what=engine.engine,
-            wanted=dots(NATIVE_GPU),
-            gpu=device.name,
-            capability=dots(device.compute_capability),
-        )
-        return Obstacle("image", text, tr("an older image, which needs containers"))
-    needs, release = needed(facts, device, setup), _native_version(setup)
-    broken = _environment_driver(host, engine) or next(too_old(needs, setup, release, None), None)
-    if broken:
+    if engine is None:
+        return _no_environment(host, device, setup)
+    if broken := next(too_old(needed(facts, device, setup), setup, _version(engine), None), None):
         return broken
-    driver = tr("the driver is unknown")
+    runs = tr("the driver is unknown")
     if host.driver_version:
-        driver = tr("driver {driver} runs its CUDA", driver=host.driver_version)
+        runs = tr("driver {driver} runs its CUDA", driver=host.driver_version)
     text = tr(
         "{why}, so {engine} runs in an environment of its own behind Triton {version}: {driver}, and it {serves}.",
         why=f"{why[0].upper()}{why[1:]}",
         engine=engine.engine,
         version=front.triton,
-        driver=driver,
+        driver=runs,
         serves=_serves(facts, device, setup),
     )
-    warnings = (Note(UNTRIED_CODE, tr(UNTRIED)),) if setup.stack == "trtllm-llmapi" else ()
-    return Resolved("native", f"triton {front.triton}", Note("release", text, "profiles/environments"), warnings)
+    warnings: tuple[Note, ...] = ()
+    if setup.stack == "trtllm-llmapi":
+        warnings = (Note(UNTRIED_CODE, tr(UNTRIED)),)
+    elif setup.stack == "vllm" and have < TENSOR_CORES:
+        slow = tr("Natively vLLM's attention uses no tensor cores on this GPU: long prompts take longer.")
+        warnings = (Note("attention", slow, "triton-lang/triton pull request 5066"),)
+    release = f"triton {front.triton}, {engine.engine_name}"
+    return Resolved("native", release, Note("release", text, "profiles/environments"), warnings, engine.name)
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
@@ -362,15 +366,15 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
     needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
     if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
         return broken
-    driver = tr("the driver is unknown")
+    runs = tr("the driver is unknown")
     if host.driver_version:
-        driver = tr("driver {driver} runs its CUDA", driver=host.driver_version)
+        runs = tr("driver {driver} runs its CUDA", driver=host.driver_version)
     text = tr(
         "You asked for the engine of {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.",
         path=python.path,
         engine=own.whole_title(python, setup.stack),
         version=front.triton,
-        driver=driver,
+        driver=runs,
         serves=_serves(facts, device, setup),
     )
     note = Note("release", text, tr("what the packages in {prefix} say of themselves", prefix=python.prefix))
@@ -381,6 +385,6 @@ def _short(cuda: str) -> str:
     return dots(version(cuda)[:2])
 
 
-def _native_version(setup: Setup) -> str:
+def _version(env: Environment) -> str:
     """Version of the engine in its own environment: ``vLLM 0.31.0 (…)`` is 0.31.0."""
-    return environment(setup.stack).engine.split()[1]
+    return env.engine.split()[1]

@@ -33,10 +33,10 @@ OLDEST: dict[str, Capability] = {
     "vllm": (7, 0),
     "trtllm-llmapi": (8, 0),
     "trtllm-engine": (8, 0),
-    "transformers": (7, 5),
+    "transformers": (7, 0),
 }
-"""Oldest GPUs: vLLM's kernels begin at Volta; TensorRT-LLM is documented from Ampere on (0.15 removed Volta);
-PyTorch's builds for CUDA 12.8 and later begin at Turing."""
+"""Oldest GPUs: vLLM's and PyTorch's kernels for CUDA 12 begin at Volta (`profiles/environments`); TensorRT-LLM is
+documented from Ampere on (0.15 removed Volta)."""
 BF16: Capability = (8, 0)
 PCIE, WEIGHT_ONLY = "pcie-tp", "weight-only"
 """Codes of the warnings that ranks wait for PCIe, and that vLLM only unpacks the weights."""

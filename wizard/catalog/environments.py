@@ -9,6 +9,14 @@ from wizard.catalog import profiles
 
 
 @dataclass(frozen=True, slots=True)
+class Ptx:
+    """GPUs that an engine has no machine code for, and the oldest driver that compiles its PTX for them."""
+
+    compute_capability: tuple[int, int]
+    driver: int
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """One file of ``profiles/environments``; sizes in bytes.
 
@@ -51,11 +59,31 @@ class Environment:
     """Whether the pins name every package with its hashes; otherwise pip resolves what the pinned ones need."""
     untried: tuple[str, ...] = ()
     """Further architectures that the pins have wheels for, and on which it was never measured."""
+    compute_capability: tuple[int, int] = (0, 0)
+    """Oldest GPU that it has code for."""
+    ptx: Ptx | None = None
+    """GPUs from which on it takes a newer driver; None if there are none."""
+    older: str = ""
+    """Name of the environment with an older engine for drivers or GPUs that this one does not run on."""
+
+    @property
+    def name(self) -> str:
+        """Its file's name without the ending, which its pins have too."""
+        return Path(self.pins).stem
 
     @property
     def machines(self) -> tuple[str, ...]:
         """Every architecture that it can be installed on."""
         return (self.machine, *self.untried)
+
+    @property
+    def engine_name(self) -> str:
+        """Name and version of the engine without what is in brackets: ``vLLM 0.31.0``."""
+        return self.engine.partition(" (")[0]
+
+    def oldest_driver(self, capability: tuple[int, int]) -> int | None:
+        """Oldest branch of the driver for a GPU of ``capability``; None if any will do."""
+        return self.ptx.driver if self.ptx and capability >= self.ptx.compute_capability else self.driver
 
 
 def environment(name: str) -> Environment:
@@ -65,6 +93,16 @@ def environment(name: str) -> Environment:
         UsageError: TW-D01 if there is none, TW-D02 or TW-K01 if its file is damaged.
     """
     return profiles.load(Environment, profiles.find(f"environments/{name}.toml"))
+
+
+def engines(stack: str) -> tuple[Environment, ...]:
+    """The environments with the engine of ``stack``, the newest engine first.
+
+    Raises:
+        UsageError: TW-D01 if there is none, TW-D02 or TW-K01 if a file is damaged.
+    """
+    found = environment(stack)
+    return (found, *engines(found.older)) if found.older else (found,)
 
 
 def pins(environment: Environment) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wizard.catalog import profiles
 from wizard.kernel.language import tr
@@ -101,10 +101,11 @@ class Architectures:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Drivers that run some releases by forward compatibility: ``535.86`` is branch 535 from .86 on."""
+    """Drivers that run some releases by forward compatibility: ``535.86`` is 535 from .86 on, ``550`` all of it."""
 
     releases: tuple[str, ...]
     drivers: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,10 @@ class Drivers:
     about: str
     source: str
     other_gpus: tuple[str, ...]
+    minor_below: tuple[int, int]
+    """Compute capability from which on minor-version compatibility does not count."""
     forward: tuple[Forward, ...]
-    branches: dict[str, int] = field(default_factory=dict)
+    branches: dict[str, int]
     """Major version of CUDA → oldest branch of the driver that runs any of its minor versions."""
 
     def runs(self, tag: str, driver: str, gpu: str) -> bool:
@@ -125,7 +128,7 @@ class Drivers:
             return False
         have = version(driver)
         rows = (version(one) for row in self.forward if tag in row.releases for one in row.drivers)
-        return any(have[0] == branch and have[1:2] >= (minor,) for branch, minor in rows)
+        return any(have[:1] == first[:1] and have[1:2] >= first[1:] for first in rows)
 
 
 def version(text: str) -> tuple[int, ...]:

@@ -119,7 +119,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         )
     apart = choice.stack in APART
     server_environment = environment("front" if apart else choice.stack)
-    engine = environment(choice.stack) if apart else None
+    engine = environment(choice.environment or choice.stack) if apart else None
     python = _own(host, choice)
     interpreter = usable_interpreter(host)
     made = (server_environment, None if python else engine)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.advise.advice import Choice
+from wizard.advise.driver import branch
 from wizard.catalog.environments import Environment, pins
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
@@ -34,7 +34,7 @@ class Venv:
     def root(self) -> Path:
         """The environment's folder; its name changes with the pins and the interpreter."""
         mark = fingerprint([pins(self.environment).read_text(encoding="utf-8"), self.interpreter])
-        return self.folder / f"{Path(self.environment.pins).stem}-{mark}"
+        return self.folder / f"{self.environment.name}-{mark}"
 
     @property
     def python(self) -> str:
@@ -131,8 +131,8 @@ def check_driver(host: Host, engine: Environment) -> None:
     Raises:
         HostError: TW-L01 if the driver is too old.
     """
-    found = re.match(r"\d+", host.driver_version or "")
-    if engine.driver and found and int(found.group()) < engine.driver:
+    have = branch(host)
+    if engine.driver and have is not None and have < engine.driver:
         raise HostError(
             "TW-L01",
             tr(

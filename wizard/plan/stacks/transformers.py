@@ -8,8 +8,9 @@ from pathlib import Path
 from wizard.advise import memory
 from wizard.advise.advice import Choice
 from wizard.advise.devices import devices
+from wizard.advise.driver import engine_environment
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import environment, pins
+from wizard.catalog.environments import Environment, environment, pins
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.units import size
@@ -125,7 +126,7 @@ def beside(
     """
     if options.beside != BESIDE:
         return None
-    second = replace(choice, stack="transformers", quantization="none")
+    second = replace(choice, stack="transformers", quantization="none", environment=_environment(choice, host))
     checkpoint.check(second, facts)
     _check_room(choice, host, facts, options)
     engine = _engine(second, host, runtime)
@@ -178,16 +179,23 @@ def _repository(
 def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
     if choice.runtime == "native":  # the runtime has made it
         return Engine((), runtime.python, {**of_its_own(runtime.python, choice), **OFFLINE})
+    env = environment(choice.environment or "transformers")
     if choice.devices:
-        check_driver(host, environment("transformers"))
-    return _in_image(choice, runtime)
+        check_driver(host, env)
+    return _in_image(choice, runtime, env)
 
 
-def _in_image(choice: Choice, runtime: Runtime) -> Engine:
+def _environment(choice: Choice, host: Host) -> str:
+    """Name of the environment that driver and GPUs run; empty, which is the newest, if there are none."""
+    device = next((one for one in devices(host) if {*choice.devices[:1]} & {*one.indices}), None)
+    found = engine_environment(host, "transformers", device.compute_capability) if device else None
+    return found.name if found else ""
+
+
+def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
     """The image's Python with the packages of the pins: images have transformers of many ages, or none."""
-    env = environment("transformers")
     text = pins(env).read_text(encoding="utf-8")
-    folder = runtime.workspace.environments / f"transformers-{fingerprint([text, choice.release])}"
+    folder = runtime.workspace.environments / f"{env.name}-{fingerprint([text, choice.release])}"
     packages, requirements, complete = folder / "packages", folder / "requirements.txt", folder / "complete"
     pip = (runtime.python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
     options = ("--no-deps", "--require-hashes", "--upgrade", "--target", str(packages), "-r", str(requirements))

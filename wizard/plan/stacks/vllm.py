@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Choice
+from wizard.advise.devices import devices
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import suggest_name
@@ -38,6 +39,10 @@ NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "SPT_NOENV": "1"}
 """FlashInfer's sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready.
 setproctitle, by which vLLM names its processes, writes over their environment unless this forbids it (its README), and
 by that environment a server's processes are found."""
+
+AMPERE, READY_MADE = (8, 0), "TRITON_ATTN"
+"""On older GPUs vLLM takes FlashInfer (0.19.1: from 7.5 on), which needs CUDA's own compiler too. This one compiles
+with what its packages bring: tried with Triton 3.6.0 for 7.0 and 7.5, without a GPU."""
 
 CHECK = """
 import dataclasses, json, sys
@@ -75,7 +80,10 @@ def steps(
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
     served = replace(choice, max_batch_size=options.max_num_seqs or choice.max_batch_size)
-    made, arguments = (_native if native else _backend)(served, facts, runtime, get.path, adapters)
+    if native:
+        made, arguments = _native(served, host, facts, runtime, get.path)
+    else:
+        made, arguments = _backend(served, facts, runtime, get.path, adapters)
     why = tr(WHY_FRONT if native else WHY_BACKEND) + _more(options, choice)
     write = repository_step(runtime, made, why)
     settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
@@ -129,8 +137,11 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, a
     return made, json.loads(settings)
 
 
-def _native(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, _: object) -> Made:
+def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
     settings = repository.engine_args(str(model), facts, choice)
+    device = next((one for one in devices(host) if {*choice.devices} & {*one.indices}), None)
+    if choice.environment and device and device.compute_capability < AMPERE:
+        settings["attention_backend"] = READY_MADE
     made = front.repository(
         runtime.server.name,
         engine_argv=front.engine_argv("vllm", runtime.python, settings),

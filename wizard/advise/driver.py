@@ -1,0 +1,115 @@
+"""How the driver runs the CUDA of an image or of an environment, and which image it gets. Pure.
+
+An image runs *as it is* if the driver is no older than its CUDA's own, else by *minor-version compatibility* if the
+driver is of the same major version of CUDA, else by *forward compatibility* where NVIDIA documents that. A newer driver
+never gets an older engine:
+
+1. The newest image that runs as it is, or has CUDA 12: every driver from 525 on runs each of those.
+2. By minor-version compatibility of a newer CUDA, the oldest image that the model can do with: a newer driver has it,
+   or a newer one, as it is.
+3. By forward compatibility, likewise, and only images that the first driver of their CUDA runs as it is. A driver that
+   runs nothing without it gets the newest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from wizard.advise.compatibility import Obstacle
+from wizard.advise.devices import Device
+from wizard.advise.needs import dots
+from wizard.catalog.environments import Environment, engines
+from wizard.catalog.releases import Drivers, Release, architectures, drivers
+from wizard.kernel.language import tr
+from wizard.probe.host import Host
+
+Way = Literal["as-is", "minor", "forward"]
+EVERYWHERE = "12"
+"""The CUDA whose minor versions all supported drivers run, each of them."""
+
+
+def branch(host: Host) -> int | None:
+    """The driver's branch; None if it is unknown, which is taken to be new."""
+    found = re.match(r"\d+", host.driver_version or "")
+    return int(found.group()) if found else None
+
+
+def way(host: Host, device: Device, release: Release, known: Drivers) -> Way | None:
+    """How the driver runs ``release`` by what is ``known``; None if it does not."""
+    have = branch(host)
+    if have is None or release.driver <= have:
+        return "as-is"
+    if oldest(device, release, known) <= have:
+        return "minor"
+    return "forward" if _forward(have, host, device, release, known) else None
+
+
+def oldest(device: Device, release: Release, known: Drivers) -> int:
+    """The oldest branch that runs ``release`` without forward compatibility."""
+    if device.compute_capability >= known.minor_below:
+        return release.driver
+    return min(release.driver, known.branches.get(_cuda(release), release.driver))
+
+
+def _cuda(release: Release) -> str:
+    """Major version of the CUDA in it; empty if that is not known."""
+    return (release.cuda or "").partition(".")[0]
+
+
+def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
+    """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
+    have, known = branch(host), drivers()
+    ways = [(one, way(host, device, one, known)) for one in suiting]
+    first = [one for one, how in ways if how == "as-is" or (how == "minor" and _cuda(one) == EVERYWHERE)]
+    if first:
+        return first[0]
+    if further := [one for one, how in ways if how == "minor"]:
+        return further[-1]
+    forward = [one for one, how in ways if how == "forward"]
+    if len(suiting) > 1:  # one alone was asked for
+        newest = max(known.branches.values())
+        forward = [one for one in forward if one.driver <= newest]
+    bare = have is not None and have < known.branches[EVERYWHERE]
+    return forward[0 if bare else -1] if forward else None
+
+
+def _forward(have: int, host: Host, device: Device, release: Release, known: Drivers) -> bool:
+    """Whether forward compatibility is documented; the driver must know the GPU itself."""
+    if not known.runs(release.tag, host.driver_version or "", device.name):
+        return False
+    first = next((one.driver for one in architectures().gpus if one.name == dots(device.compute_capability)), 0)
+    return have >= first
+
+
+def engine_environment(host: Host, stack: str, capability: tuple[int, int]) -> Environment | None:
+    """The newest environment with the engine of ``stack`` that driver and GPU run; None if they run none."""
+    return next((one for one in engines(stack) if environment_obstacle(host, capability, one) is None), None)
+
+
+def environment_obstacle(host: Host, capability: tuple[int, int], env: Environment) -> Obstacle | None:
+    """What keeps GPU and driver from running the CUDA of ``env``."""
+    if capability < env.compute_capability:
+        text = tr(
+            "{what} needs compute capability {wanted}; this GPU has {capability}.",
+            what=env.engine,
+            wanted=dots(env.compute_capability),
+            capability=dots(capability),
+        )
+        return Obstacle("image", text, tr("a newer GPU"))
+    have, wanted = branch(host), env.oldest_driver(capability)
+    if have is None or wanted is None or have >= wanted:
+        return None
+    return too_old(env.engine, wanted, host)
+
+
+def too_old(what: str, wanted: int, host: Host) -> Obstacle:
+    """The driver is older than the branch ``wanted``, which ``what`` needs."""
+    text = tr(
+        "{what} needs an NVIDIA driver of branch {branch} or newer; here is {driver}.",
+        what=what,
+        branch=wanted,
+        driver=host.driver_version,
+    )
+    return Obstacle("driver", text, tr("an NVIDIA driver of branch {branch} or newer", branch=wanted))
