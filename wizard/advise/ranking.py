@@ -193,7 +193,7 @@ CAUSES = {
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),
-    "release": ("release", "driver", "image", "architecture", "format", "containers"),
+    "release": ("release", "engine", "driver", "image", "architecture", "format", "containers"),
     "stack": (
         *("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split", "architecture"),
         *("containers", "release"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wizard.advise import rules
+from wizard.advise import engines, rules
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
@@ -116,13 +116,15 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
-    return _or_another(host, facts, device, setup, why) if wish else why
+    return _or_another(host, facts, device, setup, asked[0], why) if wish else why
 
 
-def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Obstacle) -> Obstacle:
-    """``why`` with the release that would do as its first remedy."""
-    other = _image(host, facts, device, setup, None)
-    if isinstance(other, Obstacle):
+def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
+    """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
+    nearest = engines.later(asked.tag) if why.code == engines.CODE else ()
+    found = (_image(host, facts, device, setup, one) for one in (*nearest, None))
+    other = next((one for one in found if isinstance(one, Resolved)), None)
+    if other is None:
         return why
     return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
 
@@ -130,6 +132,8 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, why
 def _broken(needs: tuple[Need, ...], device: Device, setup: Setup, release: Release) -> Iterator[Obstacle]:
     """Every link of ``release`` but the driver's that is broken."""
     yield from _gpu(device, release)
+    if setup.stack == engines.STACK and (why := engines.obstacle(release)):
+        yield why
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         text = tr(
             "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",
@@ -250,6 +254,8 @@ def _resolved(
             driver=host.driver_version,
         )
         warnings = (Note("forward-compatibility", about, drivers().source),)
+    if setup.stack == engines.STACK:
+        warnings = (*warnings, engines.end(facts, host))
     return Resolved("docker", f"{release.tag}-{known.suffix}", Note("release", text, _source(known, facts)), warnings)
 
 

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from wizard.advise import engines
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
 from wizard.advise.report import stack as stack_title
@@ -94,6 +95,7 @@ def build(
 def _plan(
     host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
 ) -> Plan:
+    ended = (engines.end(facts, host).text,) if choice.stack == engines.STACK else ()
     return Plan(
         name=runtime.server.name,
         workspace=str(runtime.workspace.root),
@@ -101,7 +103,7 @@ def _plan(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)) if host.is_here else steps,
-        notes=(*runtime.notes, *notes, *_gate(facts), *remote_code.notes(facts, choice)),
+        notes=(*runtime.notes, *notes, *_gate(facts), *remote_code.notes(facts, choice), *ended),
         host=host.source,
         machine=machine(host, choice),
     )

@@ -45,11 +45,11 @@ def steps(
         options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
 
     Raises:
-        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
+        InfeasibleError: TW-L40 to TW-L47 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
             beside it cannot be served.
         HostError: TW-L01 if the driver is too old for the model beside it.
     """
-    version = feasible.version_in(choice)
+    version = feasible.builder(choice)
     get = fetch(facts, runtime.workspace)
     family = feasible.family_of(facts, version)
     job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)

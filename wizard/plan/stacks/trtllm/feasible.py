@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from wizard.advise import engines
 from wizard.advise.advice import Choice
-from wizard.catalog.releases import images
+from wizard.catalog.releases import Release, images
 from wizard.catalog.trtllm_tools import Family, folder, tools, version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import tr
@@ -15,16 +16,34 @@ from wizard.plan.stacks.trtllm.job import Job
 from wizard.probe.host import Host
 
 
+def builder(choice: Choice) -> str:
+    """TensorRT-LLM's version in the image of ``choice``, which must be able to build an engine.
+
+    Raises:
+        InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag, TW-L47 if it builds no engines.
+    """
+    release = _release(choice)
+    if why := engines.obstacle(release):
+        nearest = next(iter(engines.later(release.tag)), None)
+        remedy = tr("--release {tag}, or --stack vllm", tag=nearest) if nearest else "--stack vllm"
+        raise InfeasibleError("TW-L47", why.text, tr("Choose {remedy}.", remedy=remedy))
+    return release.engine
+
+
 def version_in(choice: Choice) -> str:
     """TensorRT-LLM's version in the image of ``choice``.
 
     Raises:
         InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag.
     """
+    return _release(choice).engine
+
+
+def _release(choice: Choice) -> Release:
     known = images("trtllm")
     for one in known.releases:
         if choice.release == f"{one.tag}-{known.suffix}":
-            return one.engine
+            return one
     raise InfeasibleError(
         "TW-L40",
         tr("no image with TensorRT-LLM is known as {release!r}", release=choice.release),

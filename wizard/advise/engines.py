@@ -1,0 +1,85 @@
+"""TensorRT-LLM's engines: which images can build one, which release is the last, what serves the same model today. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+from wizard.advise.advice import Note, Wishes
+from wizard.advise.compatibility import Obstacle
+from wizard.catalog.contents import TOOLS, contents
+from wizard.catalog.journeys import TIED
+from wizard.catalog.releases import NONE, Release, architectures, images, version
+from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.language import tr
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+
+STACK = "trtllm-engine"
+CODE = "engine"
+"""Of the obstacle that an image builds no engine."""
+END = "engine-end"
+"""Of the note that there are no engines in newer releases."""
+
+
+def obstacle(release: Release) -> Obstacle | None:
+    """Why no engine can be built in the image ``release``; None where nothing is known against it."""
+    last, known = tools().engines, contents().of(release.tag, TOOLS)
+    if version(release.engine) > version(last.last):
+        text = tr(
+            "Release {release} (TensorRT-LLM {engine}) has no engines: TensorRT-LLM {last} is the last with them.",
+            release=release.tag,
+            engine=release.engine,
+            last=last.last,
+        )
+        return Obstacle(CODE, f"{text} ({last.source})", "--stack vllm")
+    if known is None or known.value:
+        return None
+    text = tr(
+        "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python package "
+        "and build tools.",
+        release=release.tag,
+    )
+    return Obstacle(CODE, f"{text} ({known.source})", "--stack vllm")
+
+
+def later(tag: str) -> tuple[str, ...]:
+    """Releases after ``tag`` whose images build engines, the nearest first."""
+    known = (one for one in reversed(images("trtllm").releases) if version(one.tag) > version(tag))
+    return tuple(one.tag for one in known if obstacle(one) is None)
+
+
+def successors(facts: ModelFacts) -> tuple[str, ...]:
+    """Stacks that serve the same model today without an engine, the one that serves the most models first."""
+    listed = next((one.llm_api for one in architectures().models if one.name == facts.architecture), None)
+    return ("vllm", "trtllm-llmapi") if listed not in (None, NONE) else ("vllm",)
+
+
+def succeeded(wishes: Wishes, stack: str) -> Wishes:
+    """``wishes`` for ``stack``, without what was said of another stack's images and formats."""
+    return replace(wishes, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
+
+
+def end(facts: ModelFacts, host: Host) -> Note:
+    """That engines have ended, and the command that serves ``facts`` on ``host`` today."""
+    last = tools().engines
+    where = () if host.is_here else ("--hardware", host.source)
+    first, *others = successors(facts)
+    command = shlex.join(("triton-wizard", "plan", facts.ref, *where, "--stack", first))
+    newest = next(one.tag for one in images("trtllm").releases if obstacle(one) is None)
+    named = {"version": last.last, "tag": newest, "date": last.removed, "command": command}
+    text = (
+        tr(
+            "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}): `{command}`, or --stack "
+            "{other}, serves the same model on this machine without one.",
+            **named,
+            other=others[0],
+        )
+        if others
+        else tr(
+            "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}): `{command}` serves the same "
+            "model on this machine without one.",
+            **named,
+        )
+    )
+    return Note(END, text, last.source)
