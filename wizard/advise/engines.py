@@ -1,4 +1,4 @@
-"""TensorRT-LLM's engines: which images can build one, which release is the last, what serves the same model today. Pure."""
+"""TensorRT-LLM's engines: which images build one, which release is the last, what serves the same model today. Pure."""
 
 from __future__ import annotations
 
@@ -60,26 +60,34 @@ def succeeded(wishes: Wishes, stack: str) -> Wishes:
     return replace(wishes, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
 
 
-def end(facts: ModelFacts, host: Host) -> Note:
-    """That engines have ended, and the command that serves ``facts`` on ``host`` today."""
+def notes(stack: str, facts: ModelFacts, host: Host) -> tuple[Note, ...]:
+    """With engines: that they have ended, and the command that serves ``facts`` on ``host`` today."""
+    if stack != STACK:
+        return ()
+    text = ended(facts.ref, "" if host.is_here else host.source, *successors(facts))
+    return (Note(END, text, tools().engines.source),)
+
+
+def ended(ref: str, hardware: str, first: str, *others: str) -> str:
+    """That engines have ended, and what serves ``ref`` today, in one sentence.
+
+    Args:
+        ref: The model as the user named it, or a journey.
+        hardware: The machine as ``--hardware`` takes it; empty: this one.
+        first: The stack of the command.
+        others: Stacks that would do too.
+    """
+    where = ("--hardware", hardware) if hardware else ()
+    command = shlex.join(("triton-wizard", "plan", ref, *where, "--stack", first))
     last = tools().engines
-    where = () if host.is_here else ("--hardware", host.source)
-    first, *others = successors(facts)
-    command = shlex.join(("triton-wizard", "plan", facts.ref, *where, "--stack", first))
-    newest = next(one.tag for one in images("trtllm").releases if obstacle(one) is None)
-    named = {"version": last.last, "tag": newest, "date": last.removed, "command": command}
-    text = (
-        tr(
-            "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}): `{command}`, or --stack "
-            "{other}, serves the same model on this machine without one.",
-            **named,
-            other=others[0],
-        )
-        if others
-        else tr(
-            "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}): `{command}` serves the same "
-            "model on this machine without one.",
-            **named,
-        )
+    tag = next(one.tag for one in images("trtllm").releases if obstacle(one) is None)
+    text = tr(
+        "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}); to serve the same model on the "
+        "same machine without one: `{command}`",
+        date=last.removed,
+        version=last.last,
+        tag=tag,
+        command=command,
     )
-    return Note(END, text, last.source)
+    also = [tr("or --stack {stack}", stack=one) for one in others]
+    return ", ".join((text, *also)) + "."

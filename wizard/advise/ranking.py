@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu, report, rules
+from wizard.advise import cpu, engines, gpu, report, rules
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.compatibility import OR, either
@@ -43,7 +43,8 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NO
     if not choices:
         return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
     ranked = [
-        replace(one, warnings=(*one.warnings, *damaged(past))) for one in sorted(choices, key=_key(facts, wishes))
+        replace(one, warnings=(*one.warnings, *engines.notes(one.stack, facts, host), *damaged(past)))
+        for one in sorted(choices, key=_key(facts, wishes))
     ]
     return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
 

@@ -254,8 +254,6 @@ def _resolved(
             driver=host.driver_version,
         )
         warnings = (Note("forward-compatibility", about, drivers().source),)
-    if setup.stack == engines.STACK:
-        warnings = (*warnings, engines.end(facts, host))
     return Resolved("docker", f"{release.tag}-{known.suffix}", Note("release", text, _source(known, facts)), warnings)
 
 

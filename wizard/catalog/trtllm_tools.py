@@ -149,7 +149,6 @@ class Tools:
     Attributes:
         about: What it holds.
         source: Where that is from, beside each row's own source.
-        batching: Switches of 0.7's ``build.py`` that in-flight batching needs.
         auto_plugins: First release whose plugins choose their dtype themselves.
         engines: Until when there are any.
         sources: Where the scripts are from.
@@ -162,7 +161,6 @@ class Tools:
 
     about: str
     source: str
-    batching: tuple[str, ...]
     auto_plugins: str
     engines: Engines
     sources: tuple[Sources, ...]

@@ -95,7 +95,7 @@ def build(
 def _plan(
     host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
 ) -> Plan:
-    ended = (engines.end(facts, host).text,) if choice.stack == engines.STACK else ()
+    ended = (one.text for one in engines.notes(choice.stack, facts, host))
     return Plan(
         name=runtime.server.name,
         workspace=str(runtime.workspace.root),

@@ -79,21 +79,15 @@ def steps(
 
 def calls(job: Job, question: str) -> tuple[Call, ...]:
     """Every tool that the plan calls, as it calls it."""
-    checkpoint = (quantize.call(job) if job.calibrated else convert.call(job),) if build.from_checkpoint(job) else ()
+    checkpoint = quantize.call(job) if job.calibrated else convert.call(job)
     ranks = (launch.call(job),) if job.world > 1 else ()
-    return (*checkpoint, build.call(job), run.call(job, question), *ranks)
+    return (checkpoint, build.call(job), run.call(job, question), *ranks)
 
 
 def _engine(job: Job, host: Host, scripts: Step, model: Step) -> tuple[Step, ...]:
-    """The checkpoint, where the release has one, and the engine; made anew with what they are made from."""
-    checkpoint = tuple(after(step, scripts, model) for step in _checkpoint(job))
-    return (*checkpoint, after(build.step(job, host), scripts, model, *checkpoint))
-
-
-def _checkpoint(job: Job) -> tuple[Step, ...]:
-    if not build.from_checkpoint(job):
-        return ()
-    return (quantize.step(job) if job.calibrated else convert.step(job),)
+    """The checkpoint and the engine; made anew with what they are made from."""
+    checkpoint = after(quantize.step(job) if job.calibrated else convert.step(job), scripts, model)
+    return checkpoint, after(build.step(job, host), scripts, model, checkpoint)
 
 
 def _sources(job: Job) -> Step:

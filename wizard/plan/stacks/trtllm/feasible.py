@@ -11,7 +11,6 @@ from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.stacks.trtllm import convert
-from wizard.plan.stacks.trtllm.build import from_checkpoint
 from wizard.plan.stacks.trtllm.job import Job
 from wizard.probe.host import Host
 
@@ -132,15 +131,10 @@ def _format(job: Job) -> None:
             tr("TensorRT-LLM {version} makes no {name}", version=job.version, name=name),
             tr("choose {since} or later", since=made.since),
         )
-    if job.fp8_cache and not from_checkpoint(job):
-        raise _no_format(
-            job, tr("TensorRT-LLM {version} calibrates no FP8 KV cache", version=job.version), tr("choose 0.8 or later")
-        )
-    tool = convert.TOOL if from_checkpoint(job) else "build.py"
-    if made and made.precision and not job.calibrated and "precision" not in job.names(tool):
+    if made and made.precision and not job.calibrated and "precision" not in job.names(convert.TOOL):
         text = tr(
             "{tool} of {name} in TensorRT-LLM {version} makes no {format}",
-            tool=tool,
+            tool=convert.TOOL,
             name=job.family.name,
             version=job.version,
             format=name,
@@ -162,7 +156,7 @@ def _no_format(job: Job, text: str, remedy: str) -> InfeasibleError:
 
 def _split(job: Job) -> None:
     choice, layers = job.choice, job.facts.layers
-    tool = "quantize.py" if job.calibrated else convert.TOOL if from_checkpoint(job) else "build.py"
+    tool = "quantize.py" if job.calibrated else convert.TOOL
     names = job.names(tool)
     for meaning, wanted in (("tp", choice.tp), ("pp", choice.pp)):
         if wanted > 1 and meaning not in names:
