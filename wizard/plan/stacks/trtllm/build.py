@@ -66,7 +66,8 @@ def step(job: Job, host: Host) -> Step:
         why=(
             tr(
                 "trtllm-build compiles the checkpoint into TensorRT engines, one for each rank, "
-                "for exactly this kind of GPU, this version of TensorRT-LLM and these limits: {requests} at a time, {limits}. "
+                "for exactly this kind of GPU, this version of TensorRT-LLM and these limits: "
+                "{requests} at a time, {limits}. "
                 "The plugins are TensorRT-LLM's own kernels: attention with a paged KV cache, "
                 "and matrix products. It is built in the very image that serves it, because an "
                 "engine loads only in the version that built it. The engine is moved to its "
