@@ -75,7 +75,7 @@ def test_the_plan_says_it_in_a_sentence_with_the_command(one: object) -> None:
 
 
 def test_without_engines_nothing_is_said() -> None:
-    assert engines.notes("vllm", facts_of("meta-llama/Llama-2-7b-hf"), machine("1xL4")) == ()
+    assert engines.notes("vllm", LLAMA) == ()
 
 
 def test_the_lesson_names_the_last_release() -> None:

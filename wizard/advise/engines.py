@@ -13,7 +13,6 @@ from wizard.catalog.releases import NONE, Release, architectures, images, versio
 from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
-from wizard.probe.host import Host
 
 STACK = "trtllm-engine"
 CODE = "engine"
@@ -32,7 +31,7 @@ def obstacle(release: Release) -> Obstacle | None:
             engine=release.engine,
             last=last.last,
         )
-        return Obstacle(CODE, f"{text} ({last.source})", "--stack vllm")
+        return Obstacle(CODE, text, "--stack vllm")
     if known is None or known.value:
         return None
     text = tr(
@@ -40,7 +39,7 @@ def obstacle(release: Release) -> Obstacle | None:
         "and build tools.",
         release=release.tag,
     )
-    return Obstacle(CODE, f"{text} ({known.source})", "--stack vllm")
+    return Obstacle(CODE, text, "--stack vllm")
 
 
 def later(tag: str) -> tuple[str, ...]:
@@ -60,16 +59,16 @@ def succeeded(wishes: Wishes, stack: str) -> Wishes:
     return replace(wishes, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
 
 
-def notes(stack: str, facts: ModelFacts, host: Host) -> tuple[Note, ...]:
-    """With engines: that they have ended, and the command that serves ``facts`` on ``host`` today."""
+def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:
+    """With engines: that they have ended, and the flags that serve ``facts`` without one."""
     if stack != STACK:
         return ()
-    text = ended(facts.ref, "" if host.is_here else host.source, *successors(facts))
-    return (Note(END, text, tools().engines.source),)
+    first, *others = successors(facts)
+    return (Note(END, _ended(tr("--stack {stack}", stack=first), *others), tools().engines.source),)
 
 
 def ended(ref: str, hardware: str, first: str, *others: str) -> str:
-    """That engines have ended, and what serves ``ref`` today, in one sentence.
+    """That engines have ended, and what serves ``ref`` today, in one sentence with a command.
 
     Args:
         ref: The model as the user named it, or a journey.
@@ -77,17 +76,20 @@ def ended(ref: str, hardware: str, first: str, *others: str) -> str:
         first: The stack of the command.
         others: Stacks that would do too.
     """
-    where = ("--hardware", hardware) if hardware else ()
-    command = shlex.join(("triton-wizard", "plan", ref, *where, "--stack", first))
+    named = {"ref": shlex.quote(ref), "hardware": shlex.quote(hardware), "stack": first}
+    if hardware:
+        return _ended(tr("`triton-wizard plan {ref} --hardware {hardware} --stack {stack}`", **named), *others)
+    return _ended(tr("`triton-wizard plan {ref} --stack {stack}`", **named), *others)
+
+
+def _ended(way: str, *others: str) -> str:
     last = tools().engines
-    tag = next(one.tag for one in images("trtllm").releases if obstacle(one) is None)
     text = tr(
         "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}); to serve the same model on the "
-        "same machine without one: `{command}`",
+        "same machine without one: {way}",
         date=last.removed,
         version=last.last,
-        tag=tag,
-        command=command,
+        tag=next(one.tag for one in images("trtllm").releases if obstacle(one) is None),
+        way=way,
     )
-    also = [tr("or --stack {stack}", stack=one) for one in others]
-    return ", ".join((text, *also)) + "."
+    return ", ".join((text, *(tr("or --stack {stack}", stack=one) for one in others))) + "."

@@ -42,8 +42,9 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NO
     choices, rejections = _candidates(host, facts, wishes, past)
     if not choices:
         return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
+    notes = {stack: engines.notes(stack, facts) for stack in {one.stack for one in choices}}
     ranked = [
-        replace(one, warnings=(*one.warnings, *engines.notes(one.stack, facts, host), *damaged(past)))
+        replace(one, warnings=(*one.warnings, *notes[one.stack], *damaged(past)))
         for one in sorted(choices, key=_key(facts, wishes))
     ]
     return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))

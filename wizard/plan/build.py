@@ -95,7 +95,9 @@ def build(
 def _plan(
     host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
 ) -> Plan:
-    ended = (one.text for one in engines.notes(choice.stack, facts, host))
+    where = "" if host.is_here else host.source
+    engine = choice.stack == engines.STACK
+    ended = (engines.ended(facts.ref, where, *engines.successors(facts)),) if engine else ()
     return Plan(
         name=runtime.server.name,
         workspace=str(runtime.workspace.root),
