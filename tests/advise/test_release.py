@@ -12,6 +12,7 @@ from tests.advise.worlds import GPTQ, HOSTS, LLAMA_8B, MXFP4, facts_of, machine
 from wizard.advise.advice import Wishes
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import devices
+from wizard.advise.engines import obstacle
 from wizard.advise.ranking import advise
 from wizard.advise.release import IMAGES, Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
@@ -327,9 +328,11 @@ def test_what_tensorrt_llm_cannot_quantise_yet() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
-    """An H100, an A100 or a V100 with any driver: no row of the tables is dead."""
+    """An H100, an A100 or a V100 with any driver: no row of the tables is dead, but those that build no engine."""
     stacks = [stack for stack, each in IMAGES.items() if each == engine]
     for one in images(engine).releases:
+        if engine == "trtllm" and obstacle(one):
+            continue
         made = [
             asked(gpu, stack=stack, wish=one.tag, driver="700.10") for gpu in ("1xH100", "2xV100") for stack in stacks
         ]

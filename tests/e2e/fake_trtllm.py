@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.plan.contracts import contracts, options
 from tests.repository import standins
+from wizard.catalog.contents import TOOLS, contents
 
 BACKEND = Path(__file__).with_name("fake_trtllm_backend.py")
 TENSORRT_LLM = "https://github.com/NVIDIA/TensorRT-LLM.git"
@@ -68,12 +69,6 @@ print("FakeBuild: [TRT-LLM] an engine that is none", flush=True)
 files = {"config.json": json.dumps({"max_batch_size": given.max_batch_size}), **ranks(world, "engine")}
 write(Path(given.output_dir), files, "rank0.engine")
 """
-BUILD_0_7 = """
-assert Path(given.model_dir, "model.safetensors").stat().st_size
-assert given.world_size == given.tp_size
-names = [f"llama_{given.dtype}_tp{given.tp_size}_rank{rank}.engine" for rank in range(given.world_size)]
-write(Path(given.output_dir), {"config.json": "{}", **dict.fromkeys(names, "stand-in")}, "config.json")
-"""
 RUN = """
 assert Path(given.engine_dir, "config.json").exists() and Path(given.tokenizer_dir, "tokenizer.json").exists()
 print("FakeRun: rank", os.environ.get("FAKE_RANK", "0"), "continues", given.input_text, flush=True)
@@ -108,7 +103,6 @@ sys.exit(status)
 PLACES = {
     "quantize.py": ("examples/quantization/quantize.py", QUANTIZE),
     "convert_checkpoint.py": ("examples/llama/convert_checkpoint.py", CONVERT),
-    "build.py": ("examples/llama/build.py", BUILD_0_7),
     "run.py": ("examples/run.py", RUN),
 }
 
@@ -134,15 +128,20 @@ def _tool(version: str, contract: str, name: str, action: str) -> str:
     return COMMON.format(name=name, version=version, flags="\n".join(lines)) + action
 
 
-def in_image(root: Path, version: str) -> Path:
-    """What is laid over the image: the backend, ``trtllm-build`` of ``version`` and ``mpirun``."""
+def in_image(root: Path, tag: str, version: str) -> Path:
+    """What is laid over the image ``tag`` (``24.09``): the backend, ``mpirun``, and what NVIDIA's of that tag has.
+
+    ``trtllm-build``, as of ``version``, is there only where profiles/releases/contents.toml says so.
+    """
     tools = root / "opt/tritonserver/bin"
     tools.mkdir(parents=True)
     (tools / "mpirun").write_text(MPIRUN)
-    build = _tool(version, "tensorrt_llm/commands/build.py", "trtllm-build", BUILD)
-    (tools / "trtllm-build").write_text(build)
-    for name in ("mpirun", "trtllm-build"):
-        (tools / name).chmod(0o755)
+    known = contents().of(tag, TOOLS)
+    if known and known.value:
+        build = _tool(version, "tensorrt_llm/commands/build.py", "trtllm-build", BUILD)
+        (tools / "trtllm-build").write_text(build)
+    for path in tools.iterdir():
+        path.chmod(0o755)
     backend = root / "opt/tritonserver/backends/tensorrtllm"
     backend.mkdir(parents=True)
     (backend / "model.py").write_text(BACKEND.read_text(encoding="utf-8"))

@@ -46,13 +46,14 @@ from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import status
 from wizard.serve.stop import stop
 
-IMAGE_0_7 = "nvcr.io/nvidia/tritonserver:23.12-trtllm-python-py3"
-VERSION, VERSION_0_7 = "0.13.0.dev2024090300", "0.7.1"
+IMAGE_24_04 = "nvcr.io/nvidia/tritonserver:24.04-trtllm-python-py3"
+IMAGE_23_12 = "nvcr.io/nvidia/tritonserver:23.12-trtllm-python-py3"
+VERSION, VERSION_0_9 = "0.13.0.dev2024090300", "0.9.0"
 DOCKER = ContainerEngine("docker", "1", "1", nvidia_runtime=True)
 L4 = replace(host("1xL4"), source="this machine", engines=(DOCKER,))
 A100S = replace(host("2xA100"), source="this machine", engines=(DOCKER,))
 TUTORIAL_000 = choice("0.13.0", "int4_awq", dtype="bfloat16", batch=1, length=2560)
-TUTORIAL_002 = choice("0.7.0", tp=2)
+TUTORIAL_002 = replace(choice("0.9.0", tp=2), release="24.04-trtllm-python-py3")
 KILL_TRITON = """
 import os, pathlib
 for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -69,16 +70,25 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, extra = tmp_path_factory.mktemp("docker"), tmp_path_factory.mktemp("extra")
+    versions = {IMAGE: VERSION, IMAGE_24_04: VERSION_0_9, IMAGE_23_12: VERSION_0_9}
     with engine() as found:
-        standin_image(found, folder, IMAGE, IMAGE_0_7, extra=fake_trtllm.in_image(extra, VERSION))
+        for name, version in versions.items():
+            folder, extra = tmp_path_factory.mktemp("docker"), tmp_path_factory.mktemp("extra")
+            tag = name.partition(":")[2].partition("-")[0]
+            standin_image(found, folder, name, extra=fake_trtllm.in_image(extra, tag, version))
         yield found
+
+
+def test_an_image_lacks_what_the_real_tag_lacks(address: str) -> None:
+    lookup = ("sh", "-c", "command -v trtllm-build")
+    assert docker(address, "run", "--rm", IMAGE_24_04, *lookup).returncode == 0
+    assert docker(address, "run", "--rm", IMAGE_23_12, *lookup).returncode != 0
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What git is told, so that NVIDIA's addresses lead to local repositories."""
-    return fake_trtllm.repositories(tmp_path_factory.mktemp("git"), {"v0.7.0": VERSION_0_7, "v0.13.0": VERSION})
+    return fake_trtllm.repositories(tmp_path_factory.mktemp("git"), {"v0.9.0": VERSION_0_9, "v0.13.0": VERSION})
 
 
 @pytest.fixture

@@ -41,8 +41,6 @@ def test_the_order() -> None:
     """What is quick and can fail goes before what is long: the flags are checked before the weights are fetched."""
     made = ["image", "sources", "check", "model", "checkpoint", "engine", "engine-test", "repository"]
     assert ids(planned(LLAMA, choice("0.13.0"))) == [*made, "start", "ready", "question"]
-    made.remove("checkpoint")
-    assert ids(planned(LLAMA, choice("0.7.0"))) == [*made, "start", "ready", "question"]
 
 
 def test_every_step_teaches() -> None:
@@ -66,7 +64,7 @@ def test_an_fp8_cache_is_calibrated_whatever_the_weights_are() -> None:
     assert values(argv)["--kv_cache_dtype"] == "fp8"
 
 
-@pytest.mark.parametrize("version", ["0.8.0", "0.13.0", "1.2.1"])
+@pytest.mark.parametrize("version", ["0.9.0", "0.13.0", "1.2.1"])
 def test_tp_is_never_said_to_trtllm_build(version: str) -> None:
     steps = planned(LLAMA, choice(version, tp=2, pp=2))
     assert {"--tp_size", "--pp_size"}.isdisjoint(command(steps, "trtllm-build"))
@@ -78,8 +76,7 @@ def test_tp_is_never_said_to_trtllm_build(version: str) -> None:
 @pytest.mark.parametrize("version", TAGS)
 def test_lengths_add_up(version: str) -> None:
     """Up to 0.10 the engine holds prompt plus answer; from 0.11 on one flag says both together."""
-    program = "build.py" if version_of(version) < (0, 8) else "trtllm-build"
-    said = values(command(planned(LLAMA, choice(version, length=2048)), program))
+    said = values(command(planned(LLAMA, choice(version, length=2048)), "trtllm-build"))
     if version_of(version) < (0, 11):
         assert int(said["--max_input_len"]) + int(said["--max_output_len"]) == 2048
     else:
@@ -123,17 +120,10 @@ def test_plugins_choose_their_dtype_where_they_can() -> None:
     )
 
 
-def test_an_engine_of_07_is_built_by_its_example() -> None:
-    argv = command(planned(LLAMA, choice("0.7.0", tp=2)), "examples/llama/build.py")
-    assert {"--remove_input_padding", "--use_inflight_batching", "--paged_kv_cache", "--parallel_build"} <= set(argv)
-    assert (values(argv)["--world_size"], values(argv)["--tp_size"]) == ("2", "2")
-
-
 @pytest.mark.parametrize(
     ("version", "tp", "files"),
     [
-        ("0.7.0", 1, ["config.json", "llama_float16_tp1_rank0.engine"]),
-        ("0.7.0", 2, ["config.json", "llama_float16_tp2_rank0.engine", "llama_float16_tp2_rank1.engine"]),
+        ("0.9.0", 1, ["config.json", "rank0.engine"]),
         ("0.13.0", 2, ["config.json", "rank0.engine", "rank1.engine"]),
     ],
 )
@@ -250,7 +240,7 @@ def test_scripts_are_cloned_at_the_releases_tag_or_taken_from_the_image() -> Non
     assert any("/app/examples" in action.argv for action in copies)
 
 
-@pytest.mark.parametrize(("version", "library"), [("0.8.0", "nvidia-ammo~=0.7.0"), ("0.9.0", "nvidia-ammo~=0.7.3")])
+@pytest.mark.parametrize(("version", "library"), [("0.9.0", "nvidia-ammo~=0.7.3")])
 def test_ammo_is_brought_where_quantize_imports_it(version: str, library: str) -> None:
     steps = planned(LLAMA, choice(version, "int4_awq"))
     assert any(library in argv for argv in inside(steps))
@@ -337,16 +327,22 @@ def test_an_image_that_nobody_knows() -> None:
     assert caught.value.code == "TW-L40"
 
 
+@pytest.mark.parametrize("tag", ["23.12", "24.01", "24.02", "24.03"])
+def test_an_image_without_the_build_tools_is_refused_with_the_nearest_that_has_them(tag: str) -> None:
+    with pytest.raises(InfeasibleError, match=tag) as caught:
+        planned(LLAMA, replace(choice("0.13.0"), release=f"{tag}-trtllm-python-py3"))
+    assert caught.value.code == "TW-L47"
+    assert "--release 24.04" in caught.value.todo
+
+
 def test_a_model_without_a_script() -> None:
     refused("TW-L41", model("DeepseekV3ForCausalLM"), "0.13.0")
     refused("TW-L41", replace(LLAMA, architecture=None), "0.13.0")
-    assert "0.10.0" in refused("TW-L41", model("Phi3ForCausalLM"), "0.8.0").todo
+    assert "0.10.0" in refused("TW-L41", model("Phi3ForCausalLM"), "0.9.0").todo
 
 
 def test_a_format_before_its_time_or_without_a_tool() -> None:
     refused("TW-L42", LLAMA, "0.17.0", "nvfp4")
-    refused("TW-L42", LLAMA, "0.7.0", "int4_awq")
-    refused("TW-L42", LLAMA, "0.7.0", kv="fp8")
     refused("TW-L42", LLAMA, "0.13.0", "int4_gptq")
     refused("TW-L42", model("Phi3ForCausalLM"), "0.10.0", "int8_wo")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.values import CHOICE
+from wizard.advise import engines
 from wizard.advise.advice import Choice, Memory
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import tools
@@ -21,8 +22,8 @@ from wizard.probe.shorthand import host
 WORKSPACE = Workspace(Path("/w"))
 IMAGE = "nvcr.io/nvidia/tritonserver"
 QUESTION = "What is Triton?"
-TAGS = {one.engine: one.tag for one in reversed(images("trtllm").releases)}
-"""TensorRT-LLM's version → newest image with it."""
+TAGS = {one.engine: one.tag for one in reversed(images("trtllm").releases) if not engines.obstacle(one)}
+"""TensorRT-LLM's version → newest image with it, of those that build engines."""
 ARCHITECTURES = tuple(name for family in tools().families for name in family.architectures)
 
 LLAMA = ModelFacts(

@@ -334,3 +334,21 @@ async def test_the_key_that_scrolls_is_shown_while_there_is_something_to_scroll(
         await wait_for(pilot, lambda: "pageup" in {one.key for one in shown_bindings(stage)})
         await pilot.resize_terminal(80, 60)
         await wait_for(pilot, lambda: "pageup" not in {one.key for one in shown_bindings(stage)})
+
+
+async def test_a_key_leads_from_an_engine_to_what_serves_the_same_model_today() -> None:
+    made = gpus()
+    async with StillApp(made, answers={"stack": "trtllm-engine", "release": "24.09"}).run_test(size=(120, 40)) as pilot:
+        advice = await to_advice(pilot)
+        assert advice.view.choice is not None
+        assert advice.view.choice.release == "24.09-trtllm-python-py3"
+        assert "removed engines in 2026-07" in " ".join(text_of(advice, "Notes").split())
+        assert "Without an engine" in {one.description for one in shown_bindings(advice)}
+        await pilot.press("s")
+        assert advice.view.choice.stack == "vllm"
+        assert advice.view.choice.release > "25"
+        assert (made.wished[-1].stack, made.wished[-1].release) == ("vllm", None)
+        assert "removed engines" not in text_of(advice, "Notes")
+        assert "Without an engine" not in {one.description for one in shown_bindings(advice)}
+        await pilot.press("r")
+        assert advice.view.choice.stack == "trtllm-engine"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, gpu, release, report, rules, untried
+from wizard.advise import cpu, engines, gpu, release, report, rules, untried
 from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.compatibility import OR, either
@@ -42,8 +42,10 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NO
     choices, rejections = _candidates(host, facts, wishes, past)
     if not choices:
         return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
+    notes = {stack: engines.notes(stack, facts) for stack in {one.stack for one in choices}}
     ranked = [
-        replace(one, warnings=(*one.warnings, *damaged(past))) for one in sorted(choices, key=_key(facts, wishes))
+        replace(one, warnings=(*one.warnings, *notes[one.stack], *damaged(past)))
+        for one in sorted(choices, key=_key(facts, wishes))
     ]
     return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
 
@@ -197,7 +199,17 @@ CAUSES = {
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),
-    "release": ("release", "runtime", "own-runtime", "driver", "image", "architecture", "format", "containers"),
+    "release": (
+        "release",
+        "engine",
+        "runtime",
+        "own-runtime",
+        "driver",
+        "image",
+        "architecture",
+        "format",
+        "containers",
+    ),
     "runtime": ("runtime", "own-runtime"),
     "engine_python": ("own-missing", "own-old", "own-cuda", "own-gpu", "own-stack", "architecture"),
     "stack": (

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wizard.advise import driver, own, rules
+from wizard.advise import engines as ended
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
@@ -199,13 +200,15 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
-    return _or_another(host, facts, device, setup, why) if wish else why
+    return _or_another(host, facts, device, setup, asked[0], why) if wish else why
 
 
-def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Obstacle) -> Obstacle:
-    """``why`` with the release that would do as its first remedy."""
-    other = _image(host, facts, device, setup, None)
-    if isinstance(other, Obstacle):
+def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
+    """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
+    nearest = ended.later(asked.tag) if why.code == ended.CODE else ()
+    found = (_image(host, facts, device, setup, one) for one in (*nearest, None))
+    other = next((one for one in found if isinstance(one, Resolved)), None)
+    if other is None:
         return why
     return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
 
@@ -215,6 +218,8 @@ def _broken(
 ) -> Iterator[Obstacle]:
     """Every link of ``release`` but the driver's that is broken; ``own`` is the environment that it gets."""
     yield from _gpu(device, release)
+    if setup.stack == ended.STACK and (why := ended.obstacle(release)):
+        yield why
     if setup.stack == "trtllm-llmapi" and not release.llm_api:
         text = tr(
             "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",

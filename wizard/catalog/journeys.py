@@ -72,7 +72,17 @@ def journey(name: str) -> Journey:
     return known[name]
 
 
+TIED = ("release", "quantization", "kv_dtype")
+"""Answers that mean something for one stack only: its images and its formats."""
+
+
 def answered(ref: str, given: Mapping[str, object], known: Iterable[Journey]) -> dict[str, object]:
-    """All answers for ``ref``: those of the journey of that name, beneath what was ``given``."""
+    """All answers for ``ref``: those of the journey of that name, beneath what was ``given``.
+
+    With another stack than the journey's, what it says of that stack's images and formats is left out: 24.09 has the
+    TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for.
+    """
     preset = next((one.answers for one in known if one.name == ref), {})
+    if given.get("stack", preset.get("stack")) != preset.get("stack"):
+        preset = {name: value for name, value in preset.items() if name not in TIED}
     return {**preset, **given}

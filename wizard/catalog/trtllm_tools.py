@@ -126,14 +126,31 @@ class Flags:
 
 
 @dataclass(frozen=True, slots=True)
+class Engines:
+    """Until when TensorRT-LLM has engines.
+
+    Attributes:
+        last: Last release with them.
+        preview: Last pre-release with them.
+        removed: Year and month in which the code was removed (``2026-07``).
+        source: Who says so.
+    """
+
+    last: str
+    preview: str
+    removed: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """The whole file.
 
     Attributes:
         about: What it holds.
         source: Where that is from, beside each row's own source.
-        batching: Switches of 0.7's ``build.py`` that in-flight batching needs.
         auto_plugins: First release whose plugins choose their dtype themselves.
+        engines: Until when there are any.
         sources: Where the scripts are from.
         families: Model families.
         formats: Quantisations that are made here.
@@ -144,8 +161,8 @@ class Tools:
 
     about: str
     source: str
-    batching: tuple[str, ...]
     auto_plugins: str
+    engines: Engines
     sources: tuple[Sources, ...]
     families: tuple[Family, ...]
     formats: tuple[Format, ...]

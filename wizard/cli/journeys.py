@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again
+from wizard.cli.again import again, fit
 from wizard.cli.stages import print_json
 from wizard.kernel.language import tr
 
@@ -36,6 +36,7 @@ def journeys(arguments: argparse.Namespace) -> int:
 
 
 def _whole(one: Journey, arguments: argparse.Namespace) -> str:
+    from wizard.advise import engines
     from wizard.prompts.show import wrapped
 
     answers = {**one.answers, **one.options}
@@ -47,7 +48,10 @@ def _whole(one: Journey, arguments: argparse.Namespace) -> str:
     for title, sentences in ((tr("Repaired:"), one.repaired), (tr("Not done yet:"), one.later)):
         if sentences:
             lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
-    where = ("--hardware", one.machines[0]) if one.machines else ()
+    hardware = one.machines[0] if one.machines else ""
+    if one.answers.get("stack") == engines.STACK:
+        lines.append(fit(arguments)(engines.ended(one.name, hardware, "vllm"), "  ", first=""))
+    where = ("--hardware", hardware) if hardware else ()
     lines.append(tr("See its steps: {command}", command=again(arguments, "plan", one.name, *where)))
     return "\n".join(lines)
 

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from wizard.advise import engines
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
 from wizard.advise.report import stack as stack_title
@@ -93,6 +94,9 @@ def build(
 def _plan(
     host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
 ) -> Plan:
+    where = "" if host.is_here else host.source
+    engine = choice.stack == engines.STACK
+    ended = (engines.ended(facts.ref, where, *engines.successors(facts)),) if engine else ()
     return Plan(
         name=runtime.server.name,
         workspace=str(runtime.workspace.root),
@@ -100,7 +104,10 @@ def _plan(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)) if host.is_here else steps,
-        notes=(*runtime.notes, *_there_already(host, choice), *notes, *_gate(facts), *remote_code.notes(facts, choice)),
+        notes=(
+            *(*runtime.notes, *_there_already(host, choice), *notes, *_gate(facts)),
+            *(*remote_code.notes(facts, choice), *ended),
+        ),
         host=host.source,
         machine=machine(host, choice),
     )

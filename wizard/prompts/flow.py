@@ -121,15 +121,14 @@ class _Flow:
         self.answers = given
         self.kept = load_answers(workspace)
         """Answers of an earlier time that was left before its end; they are what Enter means."""
-        self.preset: Answers = {}
-        """Answers of the chosen journey."""
         self.ask = Ask()
         self.offline = offline
 
     @property
     def known(self) -> Answers:
         """All answers: what was said goes before the journey's, and what a facilitator pinned before all."""
-        return {**self.preset, **self.answers, **self.workshop.pin}
+        given = {**self.answers, **self.workshop.pin}
+        return answered(str(given.get("model", "")), given, self.journey.journeys())
 
     def _passes(self, stage: str) -> bool:
         """Whether ``stage`` is left out this time; else what there is to know of it is said."""
@@ -221,7 +220,6 @@ class _Flow:
                     os.environ["HF_TOKEN"] = str(typed)  # for this process and its children only
                     self.answers["model"] = ref
         self.answers["model"] = ref
-        self.preset = answered(ref, {}, self.journey.journeys())
         return facts
 
     def _pick_model(self, host: Host, *, best: bool = False) -> str:

@@ -45,11 +45,11 @@ def steps(
         options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
 
     Raises:
-        InfeasibleError: TW-L40 to TW-L46 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
+        InfeasibleError: TW-L40 to TW-L47 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
             beside it cannot be served.
         HostError: TW-L01 if the driver is too old for the model beside it.
     """
-    version = feasible.version_in(choice)
+    version = feasible.builder(choice)
     get = fetch(facts, runtime.workspace)
     family = feasible.family_of(facts, version)
     job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)
@@ -79,21 +79,15 @@ def steps(
 
 def calls(job: Job, question: str) -> tuple[Call, ...]:
     """Every tool that the plan calls, as it calls it."""
-    checkpoint = (quantize.call(job) if job.calibrated else convert.call(job),) if build.from_checkpoint(job) else ()
+    checkpoint = quantize.call(job) if job.calibrated else convert.call(job)
     ranks = (launch.call(job),) if job.world > 1 else ()
-    return (*checkpoint, build.call(job), run.call(job, question), *ranks)
+    return (checkpoint, build.call(job), run.call(job, question), *ranks)
 
 
 def _engine(job: Job, host: Host, scripts: Step, model: Step) -> tuple[Step, ...]:
-    """The checkpoint, where the release has one, and the engine; made anew with what they are made from."""
-    checkpoint = tuple(after(step, scripts, model) for step in _checkpoint(job))
-    return (*checkpoint, after(build.step(job, host), scripts, model, *checkpoint))
-
-
-def _checkpoint(job: Job) -> tuple[Step, ...]:
-    if not build.from_checkpoint(job):
-        return ()
-    return (quantize.step(job) if job.calibrated else convert.step(job),)
+    """The checkpoint and the engine; made anew with what they are made from."""
+    checkpoint = after(quantize.step(job) if job.calibrated else convert.step(job), scripts, model)
+    return checkpoint, after(build.step(job, host), scripts, model, checkpoint)
 
 
 def _sources(job: Job) -> Step:

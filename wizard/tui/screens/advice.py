@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.advise import refusals, report
+from wizard.advise import engines, refusals, report
 from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.explain import Figure
 from wizard.kernel.errors import WizardError
@@ -82,7 +82,8 @@ class AdviceScreen(StageScreen[Choice]):
         "machine's memory and puts the best way on top, then the best of each program and format, then the rest.\n"
         "What if: ← and → choose a wish (format, tensor parallel size, KV cache, context, users), + and - change it, "
         "and everything is computed anew. A star marks what you fixed; it is never changed, only refused, and then "
-        "t takes the smallest remedy and r everything back."
+        "t takes the smallest remedy and r everything back.\n"
+        "TensorRT-LLM has no engines any more: where one is shown, s shows what serves the same model without."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Take this way"), priority=True, key_display="⏎", id="advice.accept"),
@@ -91,6 +92,7 @@ class AdviceScreen(StageScreen[Choice]):
         Binding("plus,equals_sign", "change(1)", mark("Change"), key_display="+-", id="advice.more"),
         Binding("minus", "change(-1)", mark("Change"), show=False, id="advice.less"),
         Binding("t", "remedy", mark("Take the remedy"), id="advice.remedy"),
+        Binding("s", "succeed", mark("Without an engine"), id="advice.succeed"),
         Binding("r", "reset", mark("Reset"), id="advice.reset"),
         Binding("e", "explain", mark("Why these numbers"), id="advice.explain"),
         Binding("x", "refused", mark("What does not work"), id="advice.refused"),
@@ -185,6 +187,7 @@ class AdviceScreen(StageScreen[Choice]):
             "field": view.last is not None,
             "change": view.last is not None,
             "remedy": bool(self._remedy()),
+            "succeed": view.choice is not None and view.choice.stack == engines.STACK,
             "reset": view.wishes != view.given,
             "scroll": self.hides_something,
             "refused": bool(view.choices and view.advice and view.advice.rejections),
@@ -213,6 +216,11 @@ class AdviceScreen(StageScreen[Choice]):
     def action_reset(self) -> None:
         """Take every "what if" back, and go to the first choice."""
         self._what_if(self.view.given, None)
+
+    def action_succeed(self) -> None:
+        """Serve the same model without an engine: by the first successor that can, or show why none can."""
+        ways = [engines.succeeded(self.view.wishes, stack) for stack in engines.successors(self._facts)]
+        self._what_if(next((one for one in ways if self._advise(one).feasible), ways[0]), None)
 
     def action_remedy(self) -> None:
         """Change the wishes as the first refusal's remedy says."""

@@ -1,27 +1,19 @@
-"""The engine: ``trtllm-build`` from a checkpoint (0.8 and later), or the example's own ``build.py`` (0.7)."""
+"""The engine: ``trtllm-build`` from a checkpoint."""
 
 from __future__ import annotations
 
 import json
 
-from wizard.catalog.trtllm_tools import version_of
 from wizard.kernel.language import ntr, tr
 from wizard.plan.plan import Command, Done, Estimate, Step, Write
 from wizard.plan.stacks.trtllm.job import Call, Job, partial, whole
 from wizard.probe.host import Host
 from wizard.repository.linting.trtllm import built_for
 
-UNIFIED = (0, 8)
-"""From this release on an engine is built from a checkpoint."""
 STEP_TOKENS = 8192
 """``--max_num_tokens`` unless said, from 0.11 on: a longer prompt would not fit into one step of the engine."""
 _STRONG = ("fp8", "w4a8_awq")
 """Formats whose network keeps the types that it is given (llama and mixtral READMEs, 0.8 to 0.10)."""
-
-
-def from_checkpoint(job: Job) -> bool:
-    """Whether the release builds from a checkpoint of its own."""
-    return version_of(job.version) >= UNIFIED
 
 
 def lengths(job: Job) -> tuple[int, int]:
@@ -40,10 +32,6 @@ def lengths(job: Job) -> tuple[int, int]:
 
 def call(job: Job) -> Call:
     """What builds the engine of ``job``."""
-    return _unified(job) if from_checkpoint(job) else _example(job)
-
-
-def _unified(job: Job) -> Call:
     plugin = job.tools.plugin(job.version, job.choice.dtype)
     prompt, answer = lengths(job)
     values = {
@@ -62,36 +50,8 @@ def _unified(job: Job) -> Call:
     return job.call("trtllm-build", ("trtllm-build",), values)
 
 
-def _example(job: Job) -> Call:
-    made = job.tools.format(job.quantization)
-    prompt, answer = lengths(job)
-    values = {
-        "model_dir": job.model,
-        "output_dir": partial(job.engine),
-        "dtype": job.choice.dtype,
-        "attention_plugin": job.choice.dtype,
-        "gemm_plugin": job.choice.dtype,
-        "weight_only": made is not None,
-        "precision": made.precision if made else None,
-        "max_batch_size": job.choice.max_batch_size,
-        "max_input_len": prompt,
-        "max_output_len": answer,
-        "tp": job.choice.tp,
-        "pp": job.choice.pp if job.choice.pp > 1 else None,
-        "world_size": job.world,
-        "parallel": job.world > 1,
-    }
-    found = job.call("build.py", (job.runtime.python, str(job.example / "build.py")), values)
-    return Call(found.tool, found.program, (*found.arguments, *((switch, None) for switch in job.tools.batching)))
-
-
 def step(job: Job, host: Host) -> Step:
     """Build the engine, and note which GPUs it is for: on others it is another step, done anew."""
-    how = (
-        tr("trtllm-build compiles the checkpoint")
-        if from_checkpoint(job)
-        else tr("build.py of the model's example reads the Hugging Face checkpoint and compiles it")
-    )
     prompt, answer = lengths(job)
     limits = (
         tr("prompt and answer of {max_seq_len:,} tokens together", max_seq_len=job.choice.max_seq_len)
@@ -105,13 +65,13 @@ def step(job: Job, host: Host) -> Step:
         title=tr("Build the engine"),
         why=(
             tr(
-                "{how} into TensorRT engines, one for each rank, for exactly this kind of GPU, "
-                "this version of TensorRT-LLM and these limits: {requests} at a time, {limits}. "
+                "trtllm-build compiles the checkpoint into TensorRT engines, one for each rank, "
+                "for exactly this kind of GPU, this version of TensorRT-LLM and these limits: "
+                "{requests} at a time, {limits}. "
                 "The plugins are TensorRT-LLM's own kernels: attention with a paged KV cache, "
                 "and matrix products. It is built in the very image that serves it, because an "
                 "engine loads only in the version that built it. The engine is moved to its "
                 "place when it is whole, so that half of one is never taken for an engine.",
-                how=how,
                 requests=requests,
                 limits=limits,
             )
@@ -127,12 +87,8 @@ def step(job: Job, host: Host) -> Step:
 
 
 def files(job: Job) -> tuple[str, ...]:
-    """What a whole engine consists of (0.7: ``get_engine_name`` of examples/llama/build.py)."""
-    if from_checkpoint(job):
-        names = [f"rank{rank}.engine" for rank in range(job.world)]
-    else:
-        split = f"tp{job.choice.tp}" + (f"_pp{job.choice.pp}" if job.choice.pp > 1 else "")
-        names = [f"{job.family.name}_{job.choice.dtype}_{split}_rank{rank}.engine" for rank in range(job.world)]
+    """What a whole engine consists of."""
+    names = (f"rank{rank}.engine" for rank in range(job.world))
     return tuple(str(job.engine / name) for name in ("config.json", *names))
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from wizard.advise import engines
 from wizard.advise.advice import Choice
-from wizard.catalog.releases import images
+from wizard.catalog.releases import Release, images
 from wizard.catalog.trtllm_tools import Family, folder, tools, version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.stacks.trtllm import convert
-from wizard.plan.stacks.trtllm.build import from_checkpoint
 from wizard.plan.stacks.trtllm.job import Job
 from wizard.probe.host import Host
+
+
+def builder(choice: Choice) -> str:
+    """TensorRT-LLM's version in the image of ``choice``, which must be able to build an engine.
+
+    Raises:
+        InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag, TW-L47 if it builds no engines.
+    """
+    release = _release(choice)
+    if why := engines.obstacle(release):
+        nearest = next(iter(engines.later(release.tag)), None)
+        remedy = tr("--release {tag}, or --stack vllm", tag=nearest) if nearest else "--stack vllm"
+        raise InfeasibleError("TW-L47", why.text, tr("Choose {remedy}.", remedy=remedy))
+    return release.engine
 
 
 def version_in(choice: Choice) -> str:
@@ -21,10 +35,14 @@ def version_in(choice: Choice) -> str:
     Raises:
         InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag.
     """
+    return _release(choice).engine
+
+
+def _release(choice: Choice) -> Release:
     known = images("trtllm")
     for one in known.releases:
         if choice.release == f"{one.tag}-{known.suffix}":
-            return one.engine
+            return one
     raise InfeasibleError(
         "TW-L40",
         tr("no image with TensorRT-LLM is known as {release!r}", release=choice.release),
@@ -113,15 +131,10 @@ def _format(job: Job) -> None:
             tr("TensorRT-LLM {version} makes no {name}", version=job.version, name=name),
             tr("choose {since} or later", since=made.since),
         )
-    if job.fp8_cache and not from_checkpoint(job):
-        raise _no_format(
-            job, tr("TensorRT-LLM {version} calibrates no FP8 KV cache", version=job.version), tr("choose 0.8 or later")
-        )
-    tool = convert.TOOL if from_checkpoint(job) else "build.py"
-    if made and made.precision and not job.calibrated and "precision" not in job.names(tool):
+    if made and made.precision and not job.calibrated and "precision" not in job.names(convert.TOOL):
         text = tr(
             "{tool} of {name} in TensorRT-LLM {version} makes no {format}",
-            tool=tool,
+            tool=convert.TOOL,
             name=job.family.name,
             version=job.version,
             format=name,
@@ -143,7 +156,7 @@ def _no_format(job: Job, text: str, remedy: str) -> InfeasibleError:
 
 def _split(job: Job) -> None:
     choice, layers = job.choice, job.facts.layers
-    tool = "quantize.py" if job.calibrated else convert.TOOL if from_checkpoint(job) else "build.py"
+    tool = "quantize.py" if job.calibrated else convert.TOOL
     names = job.names(tool)
     for meaning, wanted in (("tp", choice.tp), ("pp", choice.pp)):
         if wanted > 1 and meaning not in names:

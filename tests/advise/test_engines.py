@@ -1,0 +1,84 @@
+"""Engines have ended: what is said of it, and what takes their place."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from tests.advise.worlds import LLAMA_8B, facts_of, machine
+from wizard import journey
+from wizard.advise import engines
+from wizard.advise.advice import Wishes
+from wizard.advise.ranking import advise
+from wizard.catalog.journeys import answered
+from wizard.catalog.lessons import step
+from wizard.catalog.releases import images
+from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.paths import Workspace
+from wizard.plan.questions import wishes
+
+LLAMA = facts_of(LLAMA_8B)
+ENGINES = [one for one in journey.journeys() if one.answers.get("stack") == engines.STACK]
+
+
+def test_a_newer_release_has_no_engines() -> None:
+    newer = replace(images("trtllm").releases[0], tag="26.12", engine="1.4.0")
+    why = engines.obstacle(newer)
+    assert why is not None
+    assert "TensorRT-LLM 1.2.1 is the last" in why.text
+    assert why.remedy == "--stack vllm"
+
+
+def test_only_engines_are_said_to_have_ended() -> None:
+    for one in advise(machine("1xH100"), LLAMA, Wishes()).choices:
+        assert (engines.END in {note.code for note in one.warnings}) is (one.stack == engines.STACK)
+
+
+def test_the_successors_are_those_that_list_the_model() -> None:
+    assert engines.successors(LLAMA) == ("vllm", "trtllm-llmapi")
+    assert engines.successors(replace(LLAMA, architecture="PhiForCausalLM")) == ("vllm",)
+    assert engines.successors(replace(LLAMA, architecture=None)) == ("vllm",)
+
+
+def test_a_successor_keeps_everything_but_the_engines_image_and_formats() -> None:
+    given = Wishes(stack=engines.STACK, release="24.09", quantization="int4_awq", kv_dtype="fp8", tp=2, max_len=2560)
+    assert engines.succeeded(given, "vllm") == Wishes(stack="vllm", tp=2, max_len=2560)
+
+
+@pytest.mark.parametrize("one", ENGINES, ids=lambda one: one.name)
+@pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi"])
+def test_every_engine_journey_has_a_successor_by_one_flag(one: object, stack: str) -> None:
+    """The same model on the same machine, in an image of today."""
+    assert isinstance(one, type(ENGINES[0]))
+    host = replace(journey.probe(Workspace.at(None), hardware=one.machines[0]), driver_version="590.44.01")
+    facts = journey.model(one.name, offline=True)
+    found = advise(host, facts, wishes(answered(one.name, {"stack": stack}, journey.journeys())))
+    assert found.feasible
+    assert found.choices[0].stack == stack
+    assert found.choices[0].release >= "25"
+
+
+@pytest.mark.parametrize("one", ENGINES, ids=lambda one: one.name)
+def test_the_plan_says_it_in_a_sentence_with_the_command(one: object) -> None:
+    assert isinstance(one, type(ENGINES[0]))
+    host = journey.probe(Workspace.at(None), hardware=one.machines[0])
+    facts = journey.model(one.name, offline=True)
+    advice = journey.advise(host, facts, wishes(answered(one.name, {}, journey.journeys())))
+    plan = journey.plan(host, facts, advice.choices[0], Workspace.at(None))
+    (said,) = [note for note in plan.notes if "removed engines" in note]
+    found = re.search(r"`(.*?)`", said)
+    assert found
+    assert shlex.split(found[1])[1:] == ["plan", one.name, "--hardware", one.machines[0], "--stack", "vllm"]
+
+
+def test_without_engines_nothing_is_said() -> None:
+    assert engines.notes("vllm", LLAMA) == ()
+
+
+def test_the_lesson_names_the_last_release() -> None:
+    lesson = step(engines.STACK, "engine")
+    assert lesson
+    assert tools().engines.last in lesson.what

@@ -1,0 +1,95 @@
+"""TensorRT-LLM's engines: which images build one, which release is the last, what serves the same model today. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+from wizard.advise.advice import Note, Wishes
+from wizard.advise.compatibility import Obstacle
+from wizard.catalog.contents import TOOLS, contents
+from wizard.catalog.journeys import TIED
+from wizard.catalog.releases import NONE, Release, architectures, images, version
+from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.language import tr
+from wizard.model.facts import ModelFacts
+
+STACK = "trtllm-engine"
+CODE = "engine"
+"""Of the obstacle that an image builds no engine."""
+END = "engine-end"
+"""Of the note that there are no engines in newer releases."""
+
+
+def obstacle(release: Release) -> Obstacle | None:
+    """Why no engine can be built in the image ``release``; None where nothing is known against it."""
+    last, known = tools().engines, contents().of(release.tag, TOOLS)
+    if version(release.engine) > version(last.last):
+        text = tr(
+            "Release {release} (TensorRT-LLM {engine}) has no engines: TensorRT-LLM {last} is the last with them.",
+            release=release.tag,
+            engine=release.engine,
+            last=last.last,
+        )
+        return Obstacle(CODE, text, "--stack vllm")
+    if known is None or known.value:
+        return None
+    text = tr(
+        "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python package "
+        "and build tools.",
+        release=release.tag,
+    )
+    return Obstacle(CODE, text, "--stack vllm")
+
+
+def later(tag: str) -> tuple[str, ...]:
+    """Releases after ``tag`` whose images build engines, the nearest first."""
+    known = (one for one in reversed(images("trtllm").releases) if version(one.tag) > version(tag))
+    return tuple(one.tag for one in known if obstacle(one) is None)
+
+
+def successors(facts: ModelFacts) -> tuple[str, ...]:
+    """Stacks that serve the same model today without an engine, the one that serves the most models first."""
+    listed = next((one.llm_api for one in architectures().models if one.name == facts.architecture), None)
+    return ("vllm", "trtllm-llmapi") if listed not in (None, NONE) else ("vllm",)
+
+
+def succeeded(wishes: Wishes, stack: str) -> Wishes:
+    """``wishes`` for ``stack``, without what was said of another stack's images and formats."""
+    return replace(wishes, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
+
+
+def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:
+    """With engines: that they have ended, and the flags that serve ``facts`` without one."""
+    if stack != STACK:
+        return ()
+    first, *others = successors(facts)
+    return (Note(END, _ended(tr("--stack {stack}", stack=first), *others), tools().engines.source),)
+
+
+def ended(ref: str, hardware: str, first: str, *others: str) -> str:
+    """That engines have ended, and what serves ``ref`` today, in one sentence with a command.
+
+    Args:
+        ref: The model as the user named it, or a journey.
+        hardware: The machine as ``--hardware`` takes it; empty: this one.
+        first: The stack of the command.
+        others: Stacks that would do too.
+    """
+    named = {"ref": shlex.quote(ref), "hardware": shlex.quote(hardware), "stack": first}
+    if hardware:
+        return _ended(tr("`triton-wizard plan {ref} --hardware {hardware} --stack {stack}`", **named), *others)
+    return _ended(tr("`triton-wizard plan {ref} --stack {stack}`", **named), *others)
+
+
+def _ended(way: str, *others: str) -> str:
+    last = tools().engines
+    text = tr(
+        "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}); to serve the same model on the "
+        "same machine without one: {way}",
+        date=last.removed,
+        version=last.last,
+        tag=next(one.tag for one in images("trtllm").releases if obstacle(one) is None),
+        way=way,
+    )
+    return ", ".join((text, *(tr("or --stack {stack}", stack=one) for one in others))) + "."
