@@ -96,7 +96,7 @@ def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked()
     [("1xT4", "590.10", "26.03"), ("3xA100", "580.10", "25.11"), ("3xA100", "575.10", "25.08")],
 )
 def test_an_image_whose_vllm_does_not_unpack_yet_is_not_taken(gpus: str, driver: str, release: str) -> None:
-    host = replace(machine(gpus) if gpus not in HOSTS else HOSTS[gpus], driver_version=driver)
+    host = replace(machine(gpus) if gpus not in HOSTS else HOSTS[gpus], driver_version=driver, interpreters=())
     stored = facts_of(LLAMA_8B, quantization_config=FP8)
     assert {one.release.partition("-")[0] for one in choices(host, stored, stack="vllm")} == {release}
 
@@ -242,7 +242,7 @@ def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
     assert (one.code, one.remedy) == ("driver", "an NVIDIA driver of branch 580 or newer")
     (choice,) = choices(old, gpt_oss, stack="vllm")
     assert (choice.runtime, choice.environment) == ("native", "vllm-cuda12")
-    (choice,) = choices(replace(HOSTS["1xL4"], driver_version="580.10"), gpt_oss, stack="vllm")
+    (choice,) = choices(replace(HOSTS["1xL4"], driver_version="580.10", interpreters=()), gpt_oss, stack="vllm")
     assert choice.release == "25.11-vllm-python-py3"
 
 

@@ -35,11 +35,12 @@ def asked(
     *,
     driver: str | None = None,
     quantization: str = "none",
+    runtime: str | None = None,
 ) -> Resolved | Obstacle:
     found = machine(host) if isinstance(host, str) else host
     found = replace(found, driver_version=driver or found.driver_version)
     setup = Setup(stack, "float16", quantization)
-    return resolve(found, facts, devices(found)[0], setup, wish)
+    return resolve(found, facts, devices(found)[0], setup, wish, runtime)
 
 
 def taken(*arguments: Any, **more: Any) -> str:
@@ -124,10 +125,22 @@ def test_a_driver_runs_every_minor_version_of_its_cuda(gpu: str, driver: str, fa
 
 def test_a_newer_minor_version_of_cuda_is_used_no_further_than_the_model_needs() -> None:
     """FP8 on Turing takes vLLM 0.16, whose first image is for driver 595."""
-    found = asked("1xT4", driver="580.95.05", quantization="fp8")
+    found = asked(replace(machine("1xT4"), interpreters=()), driver="580.95.05", quantization="fp8")
     assert isinstance(found, Resolved)
     assert (found.release, found.warnings) == ("26.03-vllm-python-py3", ())
     assert "minor-version" in found.reason.text
+
+
+def test_a_model_that_no_image_with_cuda_12_serves_gets_the_newer_vllm() -> None:
+    """Drivers for CUDA 12 get it natively, so a newer driver may not get an older vLLM in an image."""
+    for driver, release in (("570.86.10", "triton 2.51.0, vLLM 0.19.1"), ("580.95.05", "triton 2.51.0, vLLM 0.31.0")):
+        found = asked("1xA6000", GPT_OSS, driver=driver)
+        assert isinstance(found, Resolved)
+        assert (found.runtime, found.release) == ("native", release)
+    assert "25.11-vllm-python-py3 has an older vLLM" in found.reason.text
+    by_hand = asked("1xA6000", GPT_OSS, driver="580.95.05", runtime="docker")
+    assert isinstance(by_hand, Resolved)
+    assert by_hand.release == "25.11-vllm-python-py3"
 
 
 def test_a_release_without_a_known_cuda_wants_its_own_driver() -> None:
@@ -175,7 +188,7 @@ def test_where_forward_compatibility_is_not_documented_the_driver_is_too_old(
 
 
 def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None:
-    assert taken("1xH100", GPT_OSS, driver="535.129.03") == "25.10"
+    assert taken(replace(machine("1xH100"), interpreters=()), GPT_OSS, driver="535.129.03") == "25.10"
     assert refused(replace(machine("1xT4"), interpreters=()), driver="535.129.03", quantization="fp8").code == "driver"
 
 
@@ -226,6 +239,13 @@ def test_a_newer_driver_never_gets_an_older_engine_in_containers(gpu: str, stack
 def test_a_newer_driver_never_gets_an_older_engine_natively(gpu: str, stack: str) -> None:
     for facts in MODELS:
         never_older(with_every_driver(replace(machine(gpu), engines=()), stack, facts))
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_a_newer_driver_never_gets_an_older_vllm_in_containers_or_natively(gpu: str) -> None:
+    """Where both are there, whichever of them it gets."""
+    for facts in MODELS:
+        never_older(with_every_driver(machine(gpu), "vllm", facts))
 
 
 @pytest.mark.parametrize("driver", ["525.60.13", "535.129.03", "550.54.15", "570.86.10", "580.95.05", "615.10"])
@@ -376,7 +396,7 @@ def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
     newer = replace(HERE.interpreters[0], version=(3, 12, 3))
     found = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
     assert isinstance(found, Resolved)
-    assert (found.runtime, found.release) == ("native", "triton 2.51.0")
+    assert (found.runtime, found.release) == ("native", "triton 2.51.0, TensorRT-LLM 1.2.1")
     assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in an environment of its own" in found.reason.text
     (note,) = found.warnings
     assert (note.code, "was not run on a GPU" in note.text) == ("untried", True)

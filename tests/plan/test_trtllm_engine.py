@@ -356,7 +356,7 @@ def test_a_split_that_a_script_does_not_know() -> None:
 
 
 @pytest.mark.parametrize("architecture", ["BloomForCausalLM", "ChatGLMModel", "GPTNeoXForCausalLM", "OPTForCausalLM"])
-@pytest.mark.parametrize("version", ["0.8.0", "0.13.0", "0.17.0"])
+@pytest.mark.parametrize("version", ["0.9.0", "0.13.0", "0.17.0"])
 def test_a_split_that_a_script_has_a_flag_for_and_refuses(architecture: str, version: str) -> None:
     """Their main() asserts that --pp_size is 1, in every release."""
     refused("TW-L43", model(architecture), version, pp=2)
@@ -368,7 +368,6 @@ def test_phi_2_of_09_is_converted_with_the_three_flags_that_its_script_has() -> 
     argv = command(steps, "convert_checkpoint.py")
     assert {word for word in argv if word.startswith("--")} == {"--model_dir", "--output_dir", "--dtype"}
     assert "--tp_size" not in named(steps, "checkpoint").why
-    assert "--tp_size" in command(planned(model("PhiForCausalLM"), choice("0.8.0")), "convert_checkpoint.py")
 
 
 def test_a_machine_with_too_little_memory_for_the_conversion() -> None:

@@ -50,10 +50,10 @@ def oldest(device: Device, release: Release, known: Drivers) -> int:
     """The oldest branch that runs ``release`` without forward compatibility."""
     if device.compute_capability >= known.minor_below:
         return release.driver
-    return min(release.driver, known.branches.get(_cuda(release), release.driver))
+    return min(release.driver, known.branches.get(cuda(release), release.driver))
 
 
-def _cuda(release: Release) -> str:
+def cuda(release: Release) -> str:
     """Major version of the CUDA in it; empty if that is not known."""
     return (release.cuda or "").partition(".")[0]
 
@@ -62,7 +62,7 @@ def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | 
     """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
     have, known = branch(host), drivers()
     ways = [(one, way(host, device, one, known)) for one in suiting]
-    first = [one for one, how in ways if how == "as-is" or (how == "minor" and _cuda(one) == EVERYWHERE)]
+    first = [one for one, how in ways if how == "as-is" or (how == "minor" and cuda(one) == EVERYWHERE)]
     if first:
         return first[0]
     if further := [one for one, how in ways if how == "minor"]:

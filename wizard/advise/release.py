@@ -28,8 +28,6 @@ NATIVE = ("vllm", "trtllm-llmapi", "transformers")
 """Stacks that are served without containers too."""
 TENSOR_CORES = (8, 0)
 """Oldest GPU whose tensor cores the compiler of vLLM's own attention kernel uses; see `wizard.plan.stacks.vllm`."""
-CUDA_12 = "575"
-"""The newest driver branch that is no branch of CUDA 13 (`Drivers.branches`)."""
 APART = "transformers"
 """The stack whose packages get an environment of their own in an image too."""
 
@@ -126,27 +124,32 @@ def _in_containers(
 ) -> Resolved | Obstacle:
     """An image, or the native engine where no image will do.
 
-    Where no image will do on a driver for CUDA 12 (`CUDA_12`), such drivers get vLLM natively, and then a newer driver
+    Where no image with CUDA 12 has a vLLM for the model, a driver for CUDA 12 gets it natively. A newer driver then
     must not get an image with an older vLLM.
     """
     found = _image(host, facts, device, setup, wish)
     if asked or wish or setup.stack not in NATIVE or not host.driver_version:
         return found
-    if isinstance(found, Resolved) and setup.stack != "vllm":
-        return found
-    if isinstance(_image(replace(host, driver_version=CUDA_12), facts, device, setup, wish), Resolved):
-        return found
     if isinstance(found, Obstacle):
         why = tr("no image will do. {problem}", problem=found.text.rstrip("."))
+    elif setup.stack != "vllm" or _in_cuda_12(facts, device, setup):
+        return found
     else:
-        why = tr("{release} has an older engine", release=found.release)
+        why = tr("{release} has an older vLLM", release=found.release)
     other = _native(host, facts, device, setup, why)
-    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found) >= _engine(other)):
+    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _vllm(found) >= _vllm(other)):
         return found
     return other
 
 
-def _engine(found: Resolved) -> tuple[int, ...]:
+def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
+    """Whether an image with CUDA 12, which every driver from 525 on runs, has a vLLM that serves the model."""
+    needs = needed(facts, device, setup)
+    old = (one for one in images("vllm").releases if driver.cuda(one) == driver.EVERYWHERE)
+    return any(next(_broken(needs, device, setup, one, None), None) is None for one in old)
+
+
+def _vllm(found: Resolved) -> tuple[int, ...]:
     """Version of the vLLM that serves."""
     if found.runtime == "native":
         return version(found.release.rpartition(" ")[2])
