@@ -22,7 +22,7 @@ from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
 from wizard.probe.host import ContainerEngine, EnginePython, Host
 from wizard.probe.shorthand import host as shorthand
 
@@ -312,15 +312,15 @@ def test_on_another_machine_the_recorded_one_counts() -> None:
     assert native(replace(NATIVE, engine_python=python.path), host).python == python.path
 
 
-def test_an_engine_in_the_users_python_keeps_the_paths_that_it_has_here(
+def test_an_engine_in_the_users_python_keeps_the_library_path_that_it_has_here(
     own: Choice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
-    monkeypatch.setenv("PATH", "/opt/mpi/bin:/usr/bin")
+    monkeypatch.setenv("PATH", "/usr/local/cuda/bin:/usr/bin")
     python = own.engine_python or ""
     env = of_its_own(python, own)
     assert env["LD_LIBRARY_PATH"] == "/opt/libraries"
-    assert env["PATH"] == f"{Path(python).parent}:/opt/mpi/bin:/usr/bin"
+    assert env["PATH"] == f"{Path(python).parent}:{SYSTEM_PATH}"  # with its compiler FlashInfer compiles at each start
     assert of_its_own(python, replace(own, engine_python=None))["LD_LIBRARY_PATH"] is None
 
 

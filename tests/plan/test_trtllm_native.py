@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine_environment import make
 from tests.plan.stack_values import FACTS, LLM_API, commands, engine, ids, machine, named, planned, start
 from tests.plan.trtllm_values import AWQ, model
 from tests.values import PYTHON
@@ -95,3 +96,11 @@ def test_what_the_environment_needs_is_looked_for_before_anything_is_fetched(tmp
     ).stderr
     assert found.startswith("TensorRT-LLM needs OpenMPI (`sudo apt install libopenmpi-dev openmpi-bin`)")
     assert ("cuda-toolkit-13-1" in found) == (not there)
+
+
+def test_a_python_of_the_users_keeps_its_path_for_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVIDIA's images have MPI outside the folders that every system has."""
+    python = make(tmp_path / "venv", {"tensorrt_llm": "1.2.1", "torch": "2.9.1+cu130"})
+    monkeypatch.setenv("PATH", "/usr/local/mpi/bin:/usr/bin")
+    _, _, env = engine(steps(devices=(0,), engine_python=python))
+    assert env["PATH"] == f"{Path(python).parent}:/usr/local/mpi/bin:/usr/bin"

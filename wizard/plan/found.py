@@ -53,7 +53,8 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
     values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
     new = tr("NVIDIA's image with an engine of its own")
     if no_containers(host):
-        new = tr("a new environment ({size} to download)", size=size(environment(stack).download_bytes))
+        download = environment(stack).download_bytes
+        new = tr("a new environment ({size} to download)", size=size(download)) if download else tr("a new environment")
     return Offer(
         tr("{engine} is in {prefix}. Should it serve?", **values),
         (

@@ -116,12 +116,14 @@ def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
     """What differs in the environment of the engine process of ``choice`` from that of the server that starts it.
 
     The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU
-    (`WITHOUT_GPUS`). A Python of the user's may need both as they are here (NVIDIA's images set them). None removes a
-    variable.
+    (`WITHOUT_GPUS`). A Python of the user's may need the library path that it has here (NVIDIA's images set one). None
+    removes a variable.
+
+    CUDA's compiler is not on the path: where it is, vLLM takes kernels of FlashInfer that are compiled at their first
+    use. On two H200s (vLLM 0.26.0, no NVLink multicast) that took 55 s, and then the all-reduce among them failed.
     """
-    own = os.environ if choice.engine_python else {}
-    libraries = own.get("LD_LIBRARY_PATH")
-    path = f"{Path(python).parent}:{own.get('PATH', SYSTEM_PATH)}"
+    libraries = os.environ.get("LD_LIBRARY_PATH") if choice.engine_python else None
+    path = f"{Path(python).parent}:{SYSTEM_PATH}"
     return {"LD_LIBRARY_PATH": libraries, "PYTHONPATH": None, "PATH": path, **visible(choice.devices)}
 
 

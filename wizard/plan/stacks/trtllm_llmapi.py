@@ -5,6 +5,9 @@ In an image the image's own model starts it; natively it has an environment of i
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from wizard.advise.advice import Choice
 from wizard.catalog.environments import environment
 from wizard.catalog.releases import images
@@ -17,7 +20,7 @@ from wizard.plan.fetch import Fetched, fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Ports, Step
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks.arguments import check_step
 from wizard.plan.stacks.trtllm import feasible, sources
@@ -107,7 +110,7 @@ def _native(
     made = front.repository(
         runtime.server.name,
         engine_argv=front.engine_argv("trtllm", runtime.python, settings),
-        engine_env={**of_its_own(runtime.python, choice), **NATIVELY},
+        engine_env={**of_its_own(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
     )
@@ -116,6 +119,13 @@ def _native(
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def _with_mpi(python: str, choice: Choice) -> dict[str, str | None]:
+    """Of a Python of the user's, the path that it has here: NVIDIA's images have MPI and CUDA's compiler on it."""
+    if choice.engine_python is None:
+        return {}
+    return {"PATH": f"{Path(python).parent}:{os.environ.get('PATH', SYSTEM_PATH)}"}
 
 
 def check(choice: Choice, facts: ModelFacts, version: str) -> None:
