@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests import field_marks
-from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine, sliced
+from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, VENV, busy, facts_of, machine, sliced
 from tests.probe.fake_driver import HOSTS
-from wizard.advise import calibration, compatibility, explain, providers, refusals, report, rules
+from wizard.advise import calibration, compatibility, explain, own, providers, refusals, report, rules
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
 from wizard.advise.formats import FORMATS
@@ -32,7 +33,7 @@ from wizard.model import checked, gguf, hub_errors, local, refs, safetensors, so
 from wizard.model import report as model_report
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.refs import HubRef
-from wizard.probe import engines, hardware, interpreters, nvml_library, ports, shorthand
+from wizard.probe import engine_python, engines, hardware, interpreters, nvml_library, ports, shorthand
 from wizard.probe import report as probe_report
 from wizard.probe.ask import Asked
 from wizard.probe.host import ContainerEngine, Host
@@ -45,7 +46,9 @@ STEMS = "fp block sq bf int awq gptq nvfp mxfp wo bfloat float auto none"
 STACKS = "llamacpp vllm trtllm-engine trtllm-llmapi transformers"
 FLAGS = "quantization stack tp pp max-len users max-gpus kv-dtype release gpu-memory-utilization gpu memory utilization"
 SHARES = "free_gpu_memory_fraction kv_cache_free_gpu_mem_fraction"
-KNOWN = (UNITS, NAMES, STEMS, STACKS, FLAGS, SHARES)
+OWN = f"--engine-python --runtime native docker podman {VENV.path} {' '.join(VENV.packages)} tensorrt_llm +cu130"
+ARM = "aarch64 docker manifest inspect nvcr.io/nvidia/tritonserver trtllm-python-py3 vllm-python-py3"
+KNOWN = (UNITS, NAMES, STEMS, STACKS, FLAGS, SHARES, OWN, ARM)
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +113,21 @@ WORLDS = {
     "gguf-refused": lambda: (machine("1xL4"), on_cpu(), Wishes(tp=2, max_len=10**6, quantization="q4_0")),
     "no-containers": lambda: (replace(machine("1xL4"), engines=()), facts_of(LLAMA_8B), Wishes()),
     "native": lambda: (here("1xL4"), facts_of(LLAMA_8B), Wishes()),
+    "runtime-refused": lambda: (here("1xL4"), facts_of(LLAMA_8B), Wishes(runtime="docker")),
+    "arm": lambda: (_on("aarch64", machine("1xL4")), facts_of(LLAMA_8B), Wishes()),
+    "own": lambda: (with_own("1xL4"), facts_of(LLAMA_8B), Wishes(engine_python=VENV.path)),
+    "own-refused": lambda: (with_own("1xL4", cuda=None), facts_of(LLAMA_8B), Wishes(engine_python=VENV.path)),
+    "own-and-image": lambda: (with_own("1xL4"), facts_of(LLAMA_8B), Wishes(engine_python=VENV.path, runtime="docker")),
 }
+
+
+def with_own(text: str, **changes: Any) -> Host:
+    """A machine with a Python that has engines."""
+    return replace(machine(text), engine_pythons=(replace(VENV, **changes),))
+
+
+def _on(architecture: str, host: Host) -> Host:
+    return replace(host, cpu=replace(host.cpu, architecture=architecture))
 
 
 def here(text: str) -> Host:
@@ -164,7 +181,8 @@ def test_an_estimate(users: int) -> None:
 def test_the_first_way_of_a_remedy_is_read_in_every_language() -> None:
     remedy = compatibility.either("--max-len 8192 --users 2", tr("without {flag}", flag="--release"), "--tp 8")
     assert refusals.remedy_wishes(remedy) == {"max_len": 8192, "users": 2}
-    assert refusals.remedy_wishes(tr("without {flag}", flag="--release")) == {}
+    assert refusals.remedy_wishes(tr("without {flag}", flag="--release")) == {"release": None}
+    assert refusals.remedy_wishes(tr("a newer GPU")) == {}
 
 
 @pytest.mark.parametrize("model", CONFIGS)
@@ -263,6 +281,20 @@ def _raised(work: Callable[[], object]) -> WizardError:
     return caught.value
 
 
+def _foreign(root: Path) -> None:
+    library = root / "usr/lib64/libnvidia-ml.so.1"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"\x7fELF\x01")
+    raise nvml_library.not_loaded(NO_LIBRARY, root)
+
+
+def _environment(folder: Path) -> Path:
+    python = folder / "bin/python"
+    python.parent.mkdir()
+    python.touch()
+    return folder
+
+
 def _locked(folder: Path) -> None:
     workspace = Workspace.at(folder)
     with writing(workspace), writing(workspace):
@@ -275,6 +307,10 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-A11": lambda _: providers.ask(
         machine("L4"), facts_of(LLAMA_8B), Setup("vllm", "", "none", "", 1, 1), Load(1, 10**6)
     ),
+    "TW-A20": lambda _: own.check(with_own("1xL4"), Wishes(engine_python=VENV.path, runtime="docker")),
+    "TW-A21": lambda _: own.check(with_own("1xL4", packages={}), Wishes(engine_python=VENV.path)),
+    "TW-A22": lambda _: own.check(with_own("1xL4", packages={"vllm": "0.1"}), Wishes(engine_python=VENV.path)),
+    "TW-A23": lambda _: own.check(with_own("1xL4", cuda=None), Wishes(engine_python=VENV.path)),
     "TW-D01": lambda _: profiles.find("nowhere.toml"),
     "TW-D02": profiles.load_toml,
     "TW-D03": lambda _: journeys.journey("nowhere"),
@@ -313,10 +349,16 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-P10": lambda _: shorthand.host("99xA6000"),
     "TW-P11": lambda _: _raise(nvml_library.failed("refused", crashed=False)),
     "TW-P12": lambda _: _raise(nvml_library.failed("refused", crashed=True)),
+    "TW-P12 foreign": _foreign,
     "TW-P14": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, tmp)),
+    "TW-P15": lambda tmp: engine_python.inspect(str(_environment(tmp))),
+    "TW-P15 silent": lambda _: engine_python.inspect("/bin/false"),
 }
 NO_LIBRARY = "libnvidia-ml.so.1: No such file"
-SYSTEM = "nowhere namespace value refused No such file or directory Is a directory Errno HubRef repo"
+SYSTEM = (
+    "nowhere namespace value refused No such file or directory Is a directory Errno HubRef repo Permission denied "
+    "/bin/false usr/lib64/libnvidia-ml.so.1"
+)
 
 
 def _with_gpu(root: Path) -> Path:
