@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.engine_environment import make
 from tests.plan.stack_values import FACTS, LLM_API, commands, engine, ids, machine, named, planned, start
 from tests.plan.trtllm_values import AWQ, model
 from tests.values import PYTHON
 from wizard.catalog.environments import environment
-from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Step
+from wizard.probe.host import EnginePython
 
 HOST = replace(machine(), interpreters=(replace(PYTHON, version=(3, 12, 3)),))
 FAKE = Path(__file__).parent.parent / "e2e" / "fake_tensorrt_llm"
@@ -98,9 +98,18 @@ def test_what_the_environment_needs_is_looked_for_before_anything_is_fetched(tmp
     assert ("cuda-toolkit-13-1" in found) == (not there)
 
 
-def test_a_python_of_the_users_keeps_its_path_for_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_of_the_users_keeps_its_path_for_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     """NVIDIA's images have MPI outside the folders that every system has."""
-    python = make(tmp_path / "venv", {"tensorrt_llm": "1.2.1", "torch": "2.9.1+cu130"})
+    packages = {"tensorrt_llm": "1.2.1", "torch": "2.9.1+cu130"}
+    python = EnginePython("/opt/venv/bin/python", (3, 12, 3), "/opt/venv", packages, "13.0")
     monkeypatch.setenv("PATH", "/usr/local/mpi/bin:/usr/bin")
-    _, _, env = engine(steps(devices=(0,), engine_python=python))
-    assert env["PATH"] == f"{Path(python).parent}:/usr/local/mpi/bin:/usr/bin"
+    chosen = replace(LLM_API, devices=(0,), engine_python=python.path)
+    argv, _, env = engine(planned(chosen, on=replace(HOST, engine_pythons=(python,))))
+    assert argv[0] == python.path
+    assert env["PATH"] == "/opt/venv/bin:/usr/local/mpi/bin:/usr/bin"
+
+
+def test_a_python_of_another_machine_that_is_not_described_is_refused() -> None:
+    with pytest.raises(HostError) as caught:
+        steps(devices=(0,), engine_python="/opt/venv/bin/python")
+    assert caught.value.code == "TW-A21"

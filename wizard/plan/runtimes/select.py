@@ -145,4 +145,6 @@ def _own(host: Host, choice: Choice) -> EnginePython | None:
     if host.is_here:
         host = with_python(replace(host, engine_pythons=()), path)
     own.check(host, Wishes(stack=choice.stack, runtime=choice.runtime, engine_python=path))
-    return known(host, path)
+    if (found := known(host, path)) is None:
+        raise HostError("TW-A21", own.unknown(path).text, tr("Plan on that machine, or leave --engine-python out."))
+    return found
