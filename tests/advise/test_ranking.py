@@ -111,9 +111,7 @@ def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
     assert stacks[0] == "vllm"
     assert stacks == sorted(stacks, key=lambda stack: stack == "trtllm-llmapi")
     untried = [one for one in advice.choices if one.stack == "trtllm-llmapi"]
-    assert all(
-        any(note.text.startswith("It was not tried with the real engine") for note in one.reasons) for one in untried
-    )
+    assert all(any(note.text.startswith("Not tested with the real engine") for note in one.reasons) for one in untried)
 
 
 NEAREST = {

@@ -83,7 +83,7 @@ def _other_python(host: Host, environment: Environment) -> tuple[str, str]:
     have = ", ".join(dict.fromkeys(short(one) for one in host.interpreters if one.usable))
     wanted = tr(" or ").join(environment.pythons)
     text = tr(
-        "{engine} has wheels for Python {wanted} only; here is {have}.",
+        "{engine} supports Python {wanted} only; here is {have}.",
         engine=environment.engine,
         wanted=wanted,
         have=have,

@@ -132,7 +132,7 @@ def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
     if why := own.against_wishes(wishes, STACK):
         found.append(why)
     elif wishes.runtime not in (None, "native"):
-        text = tr("{stack} is served natively, not by {runtime}.", stack=STACK, runtime=wishes.runtime)
+        text = tr("{stack} runs natively; --runtime {runtime} is not supported.", stack=STACK, runtime=wishes.runtime)
         found.append(Obstacle("runtime", text, "--runtime native"))
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):

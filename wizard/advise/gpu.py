@@ -265,7 +265,7 @@ def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle
 
 
 def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
-    return Note("speed", tr("Its speed is not known: {why}.", why=why_unknown(facts, device, setup)))
+    return Note("speed", tr("Speed unknown: {why}.", why=why_unknown(facts, device, setup)))
 
 
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:

@@ -58,7 +58,7 @@ def obstacle(host: Host, python: EnginePython, stack: str) -> Obstacle | None:
 
 
 def _install(package: str, oldest: str) -> str:
-    install = tr("install {what} there", what=f"`{package}>={oldest}`")
+    install = tr("install {what} in that environment", what=f"`{package}>={oldest}`")
     return either(tr("without {flag}", flag=WITHOUT), install)
 
 
@@ -67,7 +67,7 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
     if not host.gpus:
         return None
     if python.cuda is None:
-        text = tr("{torch} of {path} is built without CUDA.", torch=torch, path=python.path)
+        text = tr("{torch} in {path} was built without CUDA.", torch=torch, path=python.path)
         return Obstacle("own-cuda", text, either(tr("without {flag}", flag=WITHOUT), tr("install PyTorch with CUDA")))
     major = python.cuda.partition(".")[0]
     branch, here = drivers().branches.get(major), version(host.driver_version or "")[:1]
@@ -76,7 +76,7 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
     if not too_old:
         return None
     text = tr(
-        "{torch} of {path} is built for CUDA {cuda}, which driver {driver} does not run.",
+        "{torch} in {path} was built for CUDA {cuda}, which driver {driver} does not support.",
         torch=torch,
         path=python.path,
         cuda=python.cuda,
@@ -114,20 +114,20 @@ def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
     if wishes.engine_python is None:
         return None
     if wishes.runtime not in (None, "native"):
-        text = tr("--engine-python serves natively; {runtime} brings an engine of its own.", runtime=wishes.runtime)
+        text = tr("--engine-python runs natively; {runtime} uses the image's engine.", runtime=wishes.runtime)
         return Obstacle("own-runtime", text, either("--runtime native", tr("without {flag}", flag=WITHOUT)))
     if wishes.release:
-        text = tr("--engine-python serves natively; {release} is an image.", release=wishes.release)
+        text = tr("--engine-python runs natively; --release {release} selects an image.", release=wishes.release)
         return Obstacle("own-runtime", text, tr("without {flag}", flag="--release"))
     if stack not in STACKS:
-        text = tr("{stack} takes no engine of yours.", stack=rules.TITLES.get(stack, stack))
+        text = tr("{stack} does not support --engine-python.", stack=rules.TITLES.get(stack, stack))
         return Obstacle("own-stack", text, either(tr("without {flag}", flag=WITHOUT), "--stack vllm"))
     return None
 
 
 def unknown(path: str) -> Obstacle:
     """Of another machine nothing is known but what it says itself."""
-    text = tr("Which engine {path} has on that machine is not known.", path=path)
+    text = tr("The engine in {path} on that machine is unknown.", path=path)
     return Obstacle("own-missing", text, tr("without {flag}", flag=WITHOUT))
 
 

@@ -109,7 +109,7 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
         native = setup.stack in NATIVE and not wish
         ways += ["--runtime native"] if native else []
         ways.append(tr("`triton-wizard prerequisites` shows what to install"))
-        return Obstacle("runtime", tr("You asked for {runtime}, and {why}.", runtime=runtime, why=why), either(*ways))
+        return Obstacle("runtime", tr("{runtime} cannot be used: {why}.", runtime=runtime, why=why), either(*ways))
     if wish:
         text = tr("{release} is an image, and {why}.", release=wish, why=why)
         return Obstacle("runtime", text, either(tr("without {flag}", flag="--release"), *ways))
@@ -167,7 +167,7 @@ def no_containers(host: Host, name: str | None = None) -> str:
     if any(one.nvidia_runtime and (one.works or described) for one in engines):
         return ""
     if not engines:
-        return tr("{engine} is not here", engine=name) if name else tr("neither docker nor podman is here")
+        return tr("{engine} is not installed", engine=name) if name else tr("neither docker nor podman is here")
     one = next((each for each in engines if each.works), engines[0])
     if not one.server_version:
         text = tr("{engine} does not answer", engine=one.name)
@@ -292,7 +292,7 @@ def _resolved(
     if host.driver_version:
         runs = tr("Driver {driver} runs {what}", driver=host.driver_version, what=what)
         if way == "minor":
-            runs = tr("{runs} by CUDA's minor-version compatibility", runs=runs)
+            runs = tr("{runs} through CUDA minor-version compatibility", runs=runs)
     else:
         runs = tr("The driver is unknown and taken to run {what}", what=what)
     has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
@@ -360,7 +360,9 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
     if setup.stack == "trtllm-llmapi":
         warnings = (Note(UNTRIED_CODE, tr(UNTRIED)),)
     elif setup.stack == "vllm" and have < TENSOR_CORES:
-        slow = tr("Natively vLLM's attention uses no tensor cores on this GPU: long prompts take longer.")
+        slow = tr(
+            "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."
+        )
         warnings = (Note("attention", slow, "triton-lang/triton pull request 5066"),)
     release = f"triton {front.triton}, {engine.engine_name}"
     return Resolved("native", release, Note("release", text, "profiles/environments"), warnings, engine.name)
@@ -385,7 +387,7 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
         driver=runs,
         serves=_serves(facts, device, setup),
     )
-    note = Note("release", text, tr("what the packages in {prefix} say of themselves", prefix=python.prefix))
+    note = Note("release", text, tr("package metadata in {prefix}", prefix=python.prefix))
     return Resolved("native", f"triton {front.triton}, {engine}", note)
 
 

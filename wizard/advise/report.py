@@ -253,7 +253,7 @@ def _slower(one: Choice, first: Choice) -> str:
 
 
 WHY: dict[str, Callable[[Choice, Choice], str]] = {
-    "tried": lambda _one, _first: tr("It was not tried with the real engine"),
+    "tried": lambda _one, _first: tr("Not tested with the real engine"),
     "room": lambda one, _: tr("It has room for {room} only", room=choice_room(one)),
     "pace": _slower,
     "speed": _slower,

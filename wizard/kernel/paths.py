@@ -59,7 +59,9 @@ def _elsewhere() -> Path:
     except OSError:
         return folder
     if owner != os.getuid():  # what is noted there is run: how a server is stopped
-        what = tr("the workspace {folder} cannot be written: {error}", folder=folder, error=tr("it is another user's"))
+        what = tr(
+            "the workspace {folder} cannot be written: {error}", folder=folder, error=tr("it belongs to another user")
+        )
         raise WorkspaceError("TW-K03", what, tr("Choose another folder with --workspace DIR."))
     return folder
 

@@ -46,7 +46,7 @@ def silent(why: str) -> NetworkError:
 
 def offline_error(ref: HubRef, variable: str | None) -> ModelError:
     """Offline was asked for, by ``variable`` or else by ``--offline``, and the model is not here."""
-    todo = tr("Unset {name} once to fetch it.", name=variable) if variable else tr("Leave --offline out to fetch it.")
+    todo = tr("Unset {name} to download it.", name=variable) if variable else tr("Remove --offline to download it.")
     return ModelError(
         "TW-M15",
         tr("{ref} is not on this disk, and the hub may not be asked ({why})", ref=ref, why=variable or "--offline"),

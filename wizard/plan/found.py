@@ -51,14 +51,14 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
         return None
     python, stack = found
     values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
-    new = tr("NVIDIA's image with an engine of its own")
+    new = tr("NVIDIA's image, with its own engine")
     if no_containers(host):
         download = environment(stack).download_bytes
         new = tr("a new environment ({size} to download)", size=size(download)) if download else tr("a new environment")
     return Offer(
-        tr("{engine} is in {prefix}. Should it serve?", **values),
+        tr("Found {engine} in {prefix}. Use it?", **values),
         (
-            (python.path, tr("{engine} in {prefix} (nothing to download for it)", **values)),
+            (python.path, tr("{engine} in {prefix} (no download)", **values)),
             (NO_PYTHON, new[:1].upper() + new[1:]),
         ),
     )

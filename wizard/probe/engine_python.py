@@ -96,7 +96,9 @@ def inspect(path: str) -> EnginePython:
         if inside.exists():
             todo = tr("It is a folder; give its interpreter: --engine-python {path}.", path=inside)
         raise UsageError(
-            "TW-P15", tr("--engine-python {path} is no Python: {why}", path=path[:200], why=_why(answer)), todo
+            "TW-P15",
+            tr("--engine-python {path} is not a Python interpreter: {why}", path=path[:200], why=_why(answer)),
+            todo,
         )
     return found
 
@@ -142,4 +144,4 @@ def _why(answer: Answer) -> str:
     if answer.status is None:
         return answer.err
     said = [one_line(line) for line in answer.err.splitlines() if line.strip()]
-    return said[-1][:200] if said else tr("it does not answer as one (exit status {status})", status=answer.status)
+    return said[-1][:200] if said else tr("it does not respond as Python (exit status {status})", status=answer.status)

@@ -152,7 +152,7 @@ def _podman(client: str | None, info: Answer, root: Path) -> ContainerEngine:
     if info.status != 0 or not isinstance(version, dict) or not version.get("Version"):
         return ContainerEngine("podman", client, None, None, _last_line(info.err))
     lacking = (
-        None if _has_init(root) else tr("{program} is missing, and without it podman starts no server", program=INIT)
+        None if _has_init(root) else tr("{program} is missing; podman cannot start a server without it", program=INIT)
     )
     return ContainerEngine("podman", client, str(version["Version"]), _has_nvidia_cdi(root), lacking)
 

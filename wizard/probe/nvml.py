@@ -100,7 +100,7 @@ class Nvml:
         """
         count = self.query("nvmlDeviceGetCount")
         if not isinstance(count, Unknown) and count > MOST_DEVICES:
-            count = Unknown(tr("it counts {count} GPUs", count=count))
+            count = Unknown(tr("it reports {count} GPUs", count=count))
         if isinstance(count, Unknown):
             what = tr("NVIDIA's driver library does not say which GPUs there are: {error}", error=count.because)
             raise HostError("TW-P04", what, tr("`nvidia-smi` should say the same."))

@@ -71,7 +71,7 @@ def not_loaded(said: str, root: Path = Path("/")) -> HostError:
     if NAME not in said or "No such file" not in said:
         return _damaged(said)
     if foreign := _foreign(root):
-        return _damaged(tr("{path} is not for this processor", path=foreign))
+        return _damaged(tr("{path} is built for another processor", path=foreign))
     if nvidia_on_pci(root):
         return HostError(
             "TW-P01",

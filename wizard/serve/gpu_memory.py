@@ -63,7 +63,11 @@ async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
             ]
             raise ServerError(
                 "TW-S10",
-                tr("{server} is stopped, but the driver still counts: {parts}", server=server, parts=", ".join(parts)),
-                tr("Run `nvidia-smi` in a minute; memory that stays held is freed by a GPU reset or a reboot."),
+                tr(
+                    "{server} stopped, but the driver still reports GPU memory in use: {parts}",
+                    server=server,
+                    parts=", ".join(parts),
+                ),
+                tr("Check `nvidia-smi` in a minute. If the memory is still in use, reset the GPU or reboot."),
             )
         await asyncio.sleep(POLL_SECONDS)

@@ -90,7 +90,7 @@ class Native:
     def _about_own(self) -> tuple[str, ...]:
         if self.own is None:
             return ()
-        return (tr("The engine is the one of {path}; nothing is installed there.", path=self.own.path),)
+        return (tr("Uses the engine in {path}; nothing is installed there.", path=self.own.path),)
 
     def prepare(self) -> tuple[Step, ...]:
         """Make the environments, see `Runtime.prepare`."""
