@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ KEEP = {
 KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_", "GRPC_")
 AGAIN = {"e2e", "prompts", "tui"}
 """Folders of tests that wait for what is not ours: servers, container engines, browsers, terminals, screens at rest."""
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: the programs of the tests inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times
 
 

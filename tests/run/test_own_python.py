@@ -17,7 +17,7 @@ from wizard.probe.engine_python import inspect
 def checked(tmp_path: Path) -> Step:
     python = inspect(str(tmp_path / "venv" / "bin" / "python"))
     engine = replace(environment("vllm"), before="")  # whether there is a C compiler is not the question here
-    return check_step(tmp_path / "w" / "environments", engine, python)
+    return check_step(tmp_path / "w" / "environments", engine, python, gpus={})
 
 
 def importable(venv: Path) -> None:

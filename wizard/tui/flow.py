@@ -13,7 +13,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.kernel.text import one_line, plain
-from wizard.tui import background, own_engine
+from wizard.tui import background
 from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -231,6 +231,7 @@ class Flow:
         """Stage 3, with the cursor on the way that was ``chosen``; ``own`` is for the review."""
         from wizard.advise.advice import Wishes
         from wizard.advise.explain import figures
+        from wizard.tui import own_engine
         from wizard.tui.screens.advice import AdviceScreen
 
         past = await background.call(partial(self._journey.calibration, self._workspace))
