@@ -99,12 +99,12 @@ class Journey:
     def up(self, name: str, model: str, stack: str, *more: str) -> dict[str, Any]:
         """The way to a served model; seconds until it was ready, and of every step."""
         began = time.time()
-        said = self.wizard(
-            *("up", model, "--stack", stack, "--name", name, "--offline", "--yes", "--json"),
-            *self.engine,
-            *more,
-            name=f"{name}-up",
-        )
+        words = ("up", model, "--stack", stack, "--name", name, "--offline", "--yes", "--json", *self.engine, *more)
+        try:
+            said = self.wizard(*words, name=f"{name}-up")
+        except RuntimeError:
+            self.wizard("down", name, name=f"{name}-failed-down")  # what still loads would be in the way of the rest
+            raise
         events = [json.loads(line) for line in said.splitlines()]
         ended = {one["step"]: one for one in events if one["event"] == "StepFinished"}
         ready = next(one for one in events if one["event"] == "Ready")
