@@ -64,15 +64,15 @@ def test_one_that_nobody_named_is_not_taken() -> None:
         (having(transformers="5.17.0"), {}, {"stack": "transformers"}, "TW-A21", "has no PyTorch"),
         (having(vllm="0.8.5.post1", torch="2.6.0"), {}, {}, "TW-A22", "has vLLM 0.8.5.post1; the wizard needs 0.9"),
         (having(transformers="5.10.4", torch="2.9"), {}, {}, "TW-A22", "needs 5.11 or newer"),
-        (VENV, {"driver_version": "570.86.15"}, {}, "TW-A23", "CUDA 13.0, which driver 570.86.15 does not run"),
+        (VENV, {"driver_version": "570.86.15"}, {}, "TW-A23", "CUDA 13.0, which driver 570.86.15 does not support"),
         (replace(VENV, cuda="12.8"), {"driver_version": "515.43"}, {}, "TW-A23", "CUDA 12.8"),
         (replace(VENV, cuda="14.0"), {"cuda_driver_version": "13.0"}, {}, "TW-A23", "CUDA 14.0"),
         (replace(VENV, cuda=None), {}, {}, "TW-A23", "built without CUDA"),
-        (VENV, {}, {"runtime": "docker"}, "TW-A20", "docker brings an engine of its own"),
+        (VENV, {}, {"runtime": "docker"}, "TW-A20", "docker uses the image's engine"),
         (VENV, {}, {"runtime": "podman", "stack": "vllm"}, "TW-A20", "podman"),
-        (VENV, {}, {"release": "24.09"}, "TW-A20", "24.09 is an image"),
-        (VENV, {}, {"stack": "llamacpp"}, "TW-A20", "llama.cpp takes no engine of yours"),
-        (VENV, {}, {"stack": "trtllm-engine"}, "TW-A20", "takes no engine of yours"),
+        (VENV, {}, {"release": "24.09"}, "TW-A20", "--release 24.09 selects an image"),
+        (VENV, {}, {"stack": "llamacpp"}, "TW-A20", "llama.cpp does not support --engine-python"),
+        (VENV, {}, {"stack": "trtllm-engine"}, "TW-A20", "does not support --engine-python"),
     ],
 )
 def test_what_cannot_serve_has_a_code_and_a_remedy(
@@ -138,7 +138,7 @@ def test_an_engine_older_than_the_model_is_refused() -> None:
 def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None:
     elsewhere = replace(BARE, engine_pythons=(), source="host.json")
     refused = advised(elsewhere, engine_python=VENV.path)
-    assert "is not known" in refused.rejections[0].text
+    assert "is unknown" in refused.rejections[0].text
     assert advised(replace(BARE, source="host.json"), engine_python=VENV.path).feasible
 
 
@@ -160,10 +160,10 @@ def test_podman_is_taken_though_docker_is_there() -> None:
 @pytest.mark.parametrize(
     ("wishes", "text", "remedy"),
     [
-        ({"runtime": "podman", "stack": "vllm"}, "You asked for podman, and podman is not here.", "--runtime docker"),
+        ({"runtime": "podman", "stack": "vllm"}, "podman cannot be used: podman is not installed.", "--runtime docker"),
         ({"runtime": "native", "stack": "trtllm-engine"}, "NVIDIA's images only", "--runtime docker"),
         ({"runtime": "native", "stack": "vllm", "release": "25.11"}, "25.11 is an image", "without --release"),
-        ({"runtime": "docker", "stack": "llamacpp"}, "served natively, not by docker", "--runtime native"),
+        ({"runtime": "docker", "stack": "llamacpp"}, "--runtime docker is not supported", "--runtime native"),
     ],
 )
 def test_a_runtime_that_cannot_be_is_refused_with_another(wishes: dict[str, Any], text: str, remedy: str) -> None:
@@ -177,5 +177,5 @@ def test_a_runtime_that_cannot_be_is_refused_with_another(wishes: dict[str, Any]
 def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
     plain = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=False)
     refused = advised(replace(machine("2xH200"), engines=(plain,)), stack="vllm", runtime="docker")
-    assert "You asked for docker, and docker knows no NVIDIA runtime." in refused.rejections[0].text
+    assert "docker cannot be used: docker knows no NVIDIA runtime." in refused.rejections[0].text
     assert remedy_wishes(refused.rejections[0].remedy) == {"runtime": "native"}

@@ -302,7 +302,7 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
     assert {one.speed for one in advice.choices} == {None}
     for one in advice.choices:
         assert [note.text for note in one.warnings if note.code == "speed"] == [
-            "Its speed is not known: 12 GiB of its 15 GiB of weights have names."
+            "Speed unknown: 12 GiB of its 15 GiB of weights have names."
         ]
     said = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))
     assert said == "12 GiB of its 15 GiB of weights have names"

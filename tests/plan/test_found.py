@@ -29,10 +29,10 @@ HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_python
 def test_it_is_offered_first_with_what_the_other_way_costs() -> None:
     found = offer(HERE, FACTS, {"model": "m", "users": 2})
     assert found is not None
-    assert found.question == "vLLM 0.26.0 is in /opt/venv. Should it serve?"
+    assert found.question == "Found vLLM 0.26.0 in /opt/venv. Use it?"
     (path, use), (none, new) = found.ways
     assert (path, none) == (VENV.path, "none")
-    assert use == "vLLM 0.26.0 in /opt/venv (nothing to download for it)"
+    assert use == "vLLM 0.26.0 in /opt/venv (no download)"
     assert new == "A new environment (3.7 GiB to download)"
     with_docker = offer(replace(host("1xH200"), engine_pythons=(VENV,)), FACTS, {})
     assert with_docker is not None
@@ -115,4 +115,4 @@ def test_in_a_plain_terminal_enter_takes_it(
     journey.asked = []
     assert run_prompts(workspace, journey=journey, answers={"model": "demo"}) == 130  # it is left at the advice
     assert journey.asked == [taken]
-    assert "vLLM 0.26.0 is in /opt/venv. Should it serve?" in capsys.readouterr().out
+    assert "Found vLLM 0.26.0 in /opt/venv. Use it?" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from wizard.probe.host import NO_GPU, ContainerEngine, Problem, System
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 
 WITHOUT_INIT = ContainerEngine(
-    "podman", "5", "5.4", True, "catatonit is missing, and without it podman starts no server"
+    "podman", "5", "5.4", True, "catatonit is missing; podman cannot start a server without it"
 )
 
 

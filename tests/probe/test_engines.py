@@ -150,7 +150,7 @@ def test_podman_needs_catatonit_for_init(programs: Path, tmp_path: Path, place: 
     """Its package only recommends it; a setting may name another program."""
     script(programs / "podman", PODMAN_VERSION + """echo '{"version": {"Version": "4.3.1"}}'""")
     (lacking,) = described(tmp_path)
-    assert lacking.problem == "catatonit is missing, and without it podman starts no server"
+    assert lacking.problem == "catatonit is missing; podman cannot start a server without it"
     assert (lacking.server_version, lacking.works) == ("4.3.1", False)
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     script(tmp_path / place, "")

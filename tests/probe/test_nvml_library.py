@@ -60,7 +60,7 @@ def test_a_library_for_another_processor(driver: FakeDriver) -> None:
     driver.library.write_bytes(data)
     found = gpus.find((None, None))
     if found.problem and found.problem.code == "TW-P12":
-        assert f"{driver.library} is not for this processor" in found.problem.what
+        assert f"{driver.library} is built for another processor" in found.problem.what
     else:  # the loader passed over it and found this machine's own
         assert nvml_library.nvidia_on_pci()
 

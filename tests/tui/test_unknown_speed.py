@@ -15,7 +15,7 @@ from wizard.probe.shorthand import host
 from wizard.prompts.show import choice_text
 
 FACTS = replace(LLAMA, unknown={"speed": "its names are odd"})
-SAID = "Its speed is not known: its names are odd."
+SAID = "Speed unknown: its names are odd."
 
 
 def best() -> Choice:

@@ -345,15 +345,12 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
         return _no_environment(host, device, setup)
     if broken := next(too_old(needed(facts, device, setup), setup, _version(engine), None), None):
         return broken
-    runs = tr("the driver is unknown")
-    if host.driver_version:
-        runs = tr("driver {driver} runs its CUDA", driver=host.driver_version)
     text = tr(
         "{why}, so {engine} runs in an environment of its own behind Triton {version}: {driver}, and it {serves}.",
         why=f"{why[0].upper()}{why[1:]}",
         engine=engine.engine,
         version=front.triton,
-        driver=runs,
+        driver=_runs(host),
         serves=_serves(facts, device, setup),
     )
     warnings: tuple[Note, ...] = ()
@@ -376,19 +373,22 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
     needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
     if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
         return broken
-    runs = tr("the driver is unknown")
-    if host.driver_version:
-        runs = tr("driver {driver} runs its CUDA", driver=host.driver_version)
     text = tr(
         "You asked for the engine of {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.",
         path=python.path,
         engine=own.whole_title(python, setup.stack),
         version=front.triton,
-        driver=runs,
+        driver=_runs(host),
         serves=_serves(facts, device, setup),
     )
     note = Note("release", text, tr("package metadata in {prefix}", prefix=python.prefix))
     return Resolved("native", f"triton {front.triton}, {engine}", note)
+
+
+def _runs(host: Host) -> str:
+    if host.driver_version:
+        return tr("driver {driver} runs its CUDA", driver=host.driver_version)
+    return tr("the driver is unknown")
 
 
 def _short(cuda: str) -> str:
