@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pynvml
@@ -191,3 +192,23 @@ def test_constants_are_those_of_the_binding() -> None:
     assert nvml.NVLINK_TO_NPU == pynvml.NVML_NVLINK_DEVICE_TYPE_IBMNPU
     assert nvml.P2P_NVLINK == pynvml.NVML_P2P_CAPS_INDEX_NVLINK
     assert nvml.P2P_OK == pynvml.NVML_P2P_STATUS_OK
+
+
+def test_what_is_printed_while_its_python_starts_is_no_answer(
+    driver: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sitecustomize, or a .pth file of some package, may print anything."""
+    (tmp_path / "sitecustomize.py").write_text("print('hello')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    driver.says(readings("nvml-h200-x1"))
+    with contextlib.closing(Nvml()) as session:
+        assert len(session.devices()) == 1
+
+
+def test_the_process_of_the_library_gets_no_secret(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    driver.says(readings("nvml-h200-x1"))
+    with contextlib.closing(Nvml()) as session:
+        session.devices()
+        (process,) = driver.starts
+        assert b"hf_secret" not in Path(f"/proc/{process}/environ").read_bytes()

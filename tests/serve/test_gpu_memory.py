@@ -30,14 +30,14 @@ def holding(driver: FakeDriver, *pids: int) -> None:
 
 async def test_what_others_hold_is_not_waited_for(driver: FakeDriver) -> None:
     holding(driver, 4711, 4712)
-    with gpu_memory.held({4713}) as found:
+    async with gpu_memory.held({4713}) as found:
         assert found.gpus == {}
         await gpu_memory.freed("demo", found, 0.0)
 
 
 async def test_it_is_waited_for_until_the_driver_has_freed_it(driver: FakeDriver) -> None:
     holding(driver, 4711, 4712)
-    with gpu_memory.held({4711}) as found:
+    async with gpu_memory.held({4711}) as found:
         waiting = asyncio.create_task(gpu_memory.freed("demo", found, 60.0))
         done, _ = await asyncio.wait({waiting}, timeout=3 * gpu_memory.POLL_SECONDS)
         assert not done
@@ -47,14 +47,15 @@ async def test_it_is_waited_for_until_the_driver_has_freed_it(driver: FakeDriver
 
 async def test_what_is_never_freed_is_named(driver: FakeDriver) -> None:
     holding(driver, 4711)
-    with gpu_memory.held({4711}) as found, pytest.raises(ServerError) as caught:
-        await gpu_memory.freed("demo", found, 0.0)
+    async with gpu_memory.held({4711}) as found:
+        with pytest.raises(ServerError) as caught:
+            await gpu_memory.freed("demo", found, 0.0)
     assert caught.value.code == "TW-S10"
     assert "process 4711 2.0 GiB on GPU 0" in caught.value.what
 
 
 async def test_without_a_driver_there_is_nothing_to_wait_for() -> None:
-    with gpu_memory.held({os.getpid()}) as found:
+    async with gpu_memory.held({os.getpid()}) as found:
         await gpu_memory.freed("demo", found, 0.0)
 
 

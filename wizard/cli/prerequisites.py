@@ -47,7 +47,7 @@ def _text(one: Prerequisite, *, here: bool) -> str:
 
     words = {"what": one.title, "found": one_line(one.found)}
     if not one.needed and not one.met:
-        return wrapped(tr("{what}: not needed. {found}", **words), "  ", first="")
+        return wrapped(tr("{what}: not needed on a machine without an NVIDIA GPU", **words), "  ", first="")
     said = tr("{what}: {found}", **words) if one.met else tr("{what}: missing. {found}", **words)
     lines = [wrapped(said, "  ", first="")]
     if not one.met:

@@ -42,9 +42,7 @@ _MOST_FAILURES = 3
 _LARGEST_NUMBER = 1 << 60
 
 _NOT_SUPPORTED = 3
-_DRIVER_NOT_LOADED = 9
-_VERSION_MISMATCH = 18
-_FATAL = (_DRIVER_NOT_LOADED, _VERSION_MISMATCH)
+_FATAL = (nvml_library.DRIVER_NOT_LOADED, nvml_library.VERSION_MISMATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,7 @@ class Nvml:
 
     def _refused(self, answer: dict[str, Any]) -> HostError:
         self._started = False
-        if answer["code"] == _VERSION_MISMATCH:  # another library may lie there the next time
+        if answer["code"] == nvml_library.VERSION_MISMATCH:  # another library may lie there the next time
             self._process.end()
         return nvml_library.unusable(answer["code"], answer["said"])
 

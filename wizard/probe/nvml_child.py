@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.kernel.language import tr
+from wizard.kernel.secrets import environment_for
 
 _PROGRAM = Path(__file__).with_name("nvml_process.py")
 _LONGEST_ANSWER = 16 << 20
@@ -52,6 +53,8 @@ class Process:
             failure = FailedError(what, crashed=True)
         except EOFError:
             failure = FailedError(self._last_words(), crashed=True)
+        except ValueError:
+            failure = FailedError(tr("its answer is not JSON"), crashed=True)
         else:
             return answer
         self.end()
@@ -78,11 +81,13 @@ class Process:
         self._ours = ours
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(_PROGRAM)],
+                [sys.executable, str(_PROGRAM), str(theirs.fileno())],
                 stdin=theirs.fileno(),
-                stdout=theirs.fileno(),
+                stdout=subprocess.DEVNULL,  # anything may print to it while Python starts (sitecustomize, a .pth file)
                 stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
                 start_new_session=True,
+                env=environment_for(),
             )
         return ours
 

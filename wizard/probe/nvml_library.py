@@ -16,8 +16,8 @@ _FOLDERS = (
     *("usr/lib/wsl/lib", "usr/local/nvidia/lib64"),
 )
 """Where drivers, WSL and NVIDIA's container images put it."""
-_DRIVER_NOT_LOADED = 9
-_VERSION_MISMATCH = 18
+DRIVER_NOT_LOADED = 9
+VERSION_MISMATCH = 18
 
 
 def nvidia_on_pci(root: Path = Path("/")) -> bool:
@@ -31,7 +31,7 @@ def nvidia_on_pci(root: Path = Path("/")) -> bool:
 
 def unusable(code: int | None, said: str) -> HostError:
     """The error for what NVML answered to its start (``code``, of nvml.h) or what else kept it from starting."""
-    if code == _DRIVER_NOT_LOADED:
+    if code == DRIVER_NOT_LOADED:
         return HostError(
             "TW-P02",
             tr("NVIDIA's driver is installed but not loaded"),
@@ -39,7 +39,7 @@ def unusable(code: int | None, said: str) -> HostError:
                 "Run `sudo modprobe nvidia`; if that fails, `dmesg` says why (Secure Boot, a new kernel); reinstall it."
             ),
         )
-    if code == _VERSION_MISMATCH:
+    if code == VERSION_MISMATCH:
         return HostError(
             "TW-P03",
             tr("NVIDIA's driver library and the loaded kernel module have different versions"),
@@ -81,7 +81,7 @@ def not_loaded(said: str, root: Path = Path("/")) -> HostError:
     return HostError(
         "TW-P14",
         tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
-        tr("Nothing, if this machine has no NVIDIA GPU: models can be served on the CPU."),
+        tr("No action needed: models can be served on the CPU."),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Set
@@ -250,7 +251,8 @@ class _Run:
                 async for lines in batches:
                     yield Output(step.id, tuple(redact(plain(line)) for line in lines), time.time())
         except ServerError:
-            await stop(self.server)  # a server that will never be ready helps nobody
+            with contextlib.suppress(ServerError):  # why it is not ready matters more than what it leaves behind
+                await stop(self.server)
             raise
         if self.started:
             said = await asyncio.to_thread(self._measure, endpoint)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 
 from wizard.kernel.errors import ServerError
@@ -38,12 +38,16 @@ class Held:
         return bool(self.gpus)
 
 
-@contextmanager
-def held(pids: Collection[int]) -> Iterator[Held]:
-    """What the processes ``pids`` hold now. In a container NVML counts processes as the host does and finds none."""
+@asynccontextmanager
+async def held(pids: Collection[int]) -> AsyncIterator[Held]:
+    """What the processes ``pids`` hold now.
+
+    NVML numbers processes as the host does: in a container with numbers of its own none of them is found, and nothing
+    is waited for.
+    """
     with closing(Monitor()) as monitor:
         found = Held(monitor, frozenset(pids))
-        found.look()
+        await asyncio.to_thread(found.look)
         yield found
 
 
@@ -54,7 +58,7 @@ async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
         ServerError: TW-S10 if it has not after ``seconds``.
     """
     until = time.monotonic() + seconds
-    while found.gpus and found.look():
+    while found.gpus and await asyncio.to_thread(found.look):
         if time.monotonic() > until:
             parts = [
                 tr("process {pid} {bytes} on GPU {index}", pid=one.pid, bytes=size(one.used_bytes or 0), index=index)

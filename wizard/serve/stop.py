@@ -26,7 +26,8 @@ FORCE = ((signal.SIGKILL, 5.0),)
 async def stop(server: ServerFolder) -> bool:
     """Stop every process of the server; True if any ran.
 
-    Found by their mark too, so that a server whose note was lost or never written is not forgotten.
+    Found by their mark too, so that a server whose note was lost or never written is not forgotten. The processes of a
+    container are not among them: its engine waits for their end when it removes the container.
 
     Raises:
         ServerError: TW-S07 if a process outlives SIGKILL, TW-S10 if the driver does not free its GPU memory.
@@ -34,7 +35,7 @@ async def stop(server: ServerFolder) -> bool:
     groups = _groups(server)
     if not groups:
         return await _stopped(server, groups)
-    with held({row.pid for group in groups for row in proctable.group_members(group)}) as memory:
+    async with held({row.pid for group in groups for row in proctable.group_members(group)}) as memory:
         ended = await _stopped(server, groups)
         await freed(server.name, memory)
     return ended
