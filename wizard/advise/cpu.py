@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, own
+from wizard.advise import calibration, own, rules
 from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes, gated, no_template
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.catalog.environments import Environment, environment
@@ -132,7 +132,8 @@ def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
     if why := own.against_wishes(wishes, STACK):
         found.append(why)
     elif wishes.runtime not in (None, "native"):
-        text = tr("{stack} runs natively; --runtime {runtime} is not supported.", stack=STACK, runtime=wishes.runtime)
+        title = rules.TITLES[STACK]
+        text = tr("{stack} runs natively; --runtime {runtime} is not supported.", stack=title, runtime=wishes.runtime)
         found.append(Obstacle("runtime", text, "--runtime native"))
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):

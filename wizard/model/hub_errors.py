@@ -49,7 +49,7 @@ def offline_error(ref: HubRef, variable: str | None) -> ModelError:
     todo = tr("Unset {name} to download it.", name=variable) if variable else tr("Remove --offline to download it.")
     return ModelError(
         "TW-M15",
-        tr("{ref} is not on this disk, and the hub may not be asked ({why})", ref=ref, why=variable or "--offline"),
+        tr("{ref} was not found locally, and offline mode is on ({why})", ref=ref, why=variable or "--offline"),
         _or_offline(todo),
     )
 
