@@ -63,7 +63,7 @@ def test_a_workspace_that_another_user_has_made_is_not_used(monkeypatch: pytest.
     mine = os.getuid()
     (tmp_path / f"triton-wizard-{mine + 1}").mkdir()
     monkeypatch.setattr(os, "getuid", lambda: mine + 1)
-    with pytest.raises(WorkspaceError, match="another user's") as caught:
+    with pytest.raises(WorkspaceError, match="belongs to another user") as caught:
         Workspace.at(None)
     assert caught.value.code == "TW-K03"
 

@@ -131,6 +131,17 @@ def unknown(path: str) -> Obstacle:
     return Obstacle("own-missing", text, tr("without {flag}", flag=WITHOUT))
 
 
+def described(host: Host, path: str) -> EnginePython:
+    """What ``host`` says of the Python at ``path``.
+
+    Raises:
+        HostError: TW-A21 if it says nothing: the machine was described without it.
+    """
+    if (found := known(host, path)) is None:
+        raise HostError("TW-A21", unknown(path).text, tr("Plan on that machine, or leave --engine-python out."))
+    return found
+
+
 def check(host: Host, wishes: Wishes) -> None:
     """Refuse a Python that can serve none of the stacks that are asked for.
 

@@ -19,7 +19,7 @@ from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.venv import check_driver
-from wizard.probe.engine_python import known, with_python
+from wizard.probe.engine_python import with_python
 from wizard.probe.engines import elsewhere, has_image, is_rootless, lifts_limits
 from wizard.probe.host import EnginePython, Host
 from wizard.probe.interpreters import usable_interpreter
@@ -145,6 +145,4 @@ def _own(host: Host, choice: Choice) -> EnginePython | None:
     if host.is_here:
         host = with_python(replace(host, engine_pythons=()), path)
     own.check(host, Wishes(stack=choice.stack, runtime=choice.runtime, engine_python=path))
-    if (found := known(host, path)) is None:
-        raise HostError("TW-A21", own.unknown(path).text, tr("Plan on that machine, or leave --engine-python out."))
-    return found
+    return own.described(host, path)
