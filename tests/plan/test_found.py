@@ -60,7 +60,10 @@ def test_only_what_can_serve_is_offered() -> None:
     assert not offered(replace(HERE, engine_pythons=(only,)))  # nobody asked for the slow baseline
     assert offered(replace(HERE, engine_pythons=(only,)), stack="transformers")
     assert not offered(replace(HERE, engine_pythons=(replace(VENV, packages={"vllm": "0.8.5", "torch": "2.6"}),)))
-    assert not offered(replace(HERE, driver_version="570.1"))
+    assert not offered(replace(HERE, driver_version="570.1", cuda_driver_version="12.8"))
+    blackwell = replace(host("1xB200"), engines=(), interpreters=(PYTHON,))
+    assert not offered(replace(blackwell, engine_pythons=(replace(VENV, cuda="12.6"),)))
+    assert offered(replace(blackwell, engine_pythons=(VENV,)))
     assert not offered(replace(HERE, gpus=()))
     assert not offered(replace(HERE, engine_pythons=()))
 
