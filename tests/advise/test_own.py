@@ -64,8 +64,14 @@ def test_one_that_nobody_named_is_not_taken() -> None:
         (having(transformers="5.17.0"), {}, {"stack": "transformers"}, "TW-A21", "has no PyTorch"),
         (having(vllm="0.8.5.post1", torch="2.6.0"), {}, {}, "TW-A22", "has vLLM 0.8.5.post1; the wizard needs 0.9"),
         (having(transformers="5.10.4", torch="2.9"), {}, {}, "TW-A22", "needs 5.11 or newer"),
-        (VENV, {"driver_version": "570.86.15"}, {}, "TW-A23", "CUDA 13.0, which driver 570.86.15 does not support"),
-        (replace(VENV, cuda="12.8"), {"driver_version": "515.43"}, {}, "TW-A23", "CUDA 12.8"),
+        (
+            VENV,
+            {"driver_version": "570.86.15", "cuda_driver_version": "12.8"},
+            {},
+            "TW-A23",
+            "CUDA 13.0, which driver 570.86.15 does not support",
+        ),
+        (replace(VENV, cuda="12.8"), {"driver_version": "515.43", "cuda_driver_version": None}, {}, "TW-A23", "12.8"),
         (replace(VENV, cuda="14.0"), {"cuda_driver_version": "13.0"}, {}, "TW-A23", "CUDA 14.0"),
         (replace(VENV, cuda=None), {}, {}, "TW-A23", "built without CUDA"),
         (VENV, {}, {"runtime": "docker"}, "TW-A20", "docker uses the image's engine"),
@@ -107,8 +113,38 @@ def test_what_cannot_serve_has_a_code_and_a_remedy(
     ],
 )
 def test_minor_versions_of_cuda_need_the_same_driver(cuda: str, driver: str | None, runs: bool) -> None:
-    host = replace(BARE, driver_version=driver)
+    host = replace(BARE, driver_version=driver, cuda_driver_version=None)
     assert (obstacle(host, replace(VENV, cuda=cuda), "vllm") is None) == runs
+
+
+@pytest.mark.parametrize(("newest", "runs"), [("13.0", True), ("13.2", True), ("12.8", False)])
+def test_what_the_driver_says_it_runs_goes_before_its_branch(newest: str, runs: bool) -> None:
+    """In NVIDIA's containers an older driver runs newer CUDA by the forward-compatibility package."""
+    for driver in ("570.86.15", "580.95.05"):
+        host = replace(BARE, driver_version=driver, cuda_driver_version=newest)
+        why = obstacle(host, VENV, "vllm")
+        assert (why is None) == runs
+        assert why is None or "PyTorch for CUDA 12.8" in why.remedy
+
+
+def test_by_its_branch_alone_no_older_pytorch_is_named() -> None:
+    why = obstacle(replace(BARE, driver_version="570.86.15", cuda_driver_version=None), VENV, "vllm")
+    assert why is not None
+    assert "580" in why.remedy
+    assert "PyTorch for CUDA" not in why.remedy
+
+
+def test_a_stack_that_takes_no_python_is_said_before_the_release_of_its_recipe() -> None:
+    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught:
+        check(BARE, Wishes(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
+    assert "--stack vllm" in caught.value.todo
+
+
+def test_a_stack_of_images_only_is_said_before_the_release_of_its_recipe() -> None:
+    refused = advised(machine("2xH200"), stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
+    assert "NVIDIA's images only" in refused.text
+    bare = advised(BARE, stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
+    assert "--stack vllm" in bare.remedy
 
 
 def test_nightly_and_local_versions_are_as_new_as_their_numbers() -> None:

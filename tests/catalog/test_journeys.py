@@ -76,6 +76,24 @@ def test_a_journeys_answers_are_beneath_what_was_given() -> None:
     assert answered("org/name", {"users": 4}, journeys()) == {"users": 4}
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "release"),
+    [
+        ("tutorial-004", {}, "24.05"),
+        ("tutorial-004", {"engine_python": "none"}, "24.05"),
+        ("tutorial-004", {"runtime": "docker"}, "24.05"),
+        ("tutorial-004", {"engine_python": "/opt/venv/bin/python"}, None),
+        ("tutorial-004", {"runtime": "native"}, None),
+        ("tutorial-004", {"runtime": "native", "release": "25.11"}, "25.11"),
+        ("tutorial-000", {"runtime": "native"}, "24.09"),
+    ],
+)
+def test_a_journeys_image_is_left_out_where_no_image_serves(
+    name: str, given: dict[str, object], release: str | None
+) -> None:
+    assert answered(name, given, journeys()).get("release") == release
+
+
 def test_what_journeys_settle_is_what_can_be_settled() -> None:
     for one in journeys():
         assert wishes(one.answers) is not None

@@ -12,17 +12,21 @@ from tests.advise.worlds import VENV
 from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
 from tests.prompts.fake_journey import FakeJourney
 from tests.values import GGUF, PYTHON
+from wizard.advise.advice import Rejection, Wishes
+from wizard.catalog.workshops import Workshop
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_data, to_json
 from wizard.model.facts import ModelFacts
+from wizard.plan.answers import load_answers
 from wizard.plan.build import build
 from wizard.plan.found import offer
 from wizard.plan.plan import Plan
 from wizard.plan.questions import wishes
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
-from wizard.prompts.flow import run_prompts
+from wizard.prompts.flow import _Flow, run_prompts
 
+REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", "It cannot.", "without --engine-python")
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
 
 
@@ -60,7 +64,10 @@ def test_only_what_can_serve_is_offered() -> None:
     assert not offered(replace(HERE, engine_pythons=(only,)))  # nobody asked for the slow baseline
     assert offered(replace(HERE, engine_pythons=(only,)), stack="transformers")
     assert not offered(replace(HERE, engine_pythons=(replace(VENV, packages={"vllm": "0.8.5", "torch": "2.6"}),)))
-    assert not offered(replace(HERE, driver_version="570.1"))
+    assert not offered(replace(HERE, driver_version="570.1", cuda_driver_version="12.8"))
+    blackwell = replace(host("1xB200"), engines=(), interpreters=(PYTHON,))
+    assert not offered(replace(blackwell, engine_pythons=(replace(VENV, cuda="12.6"),)))
+    assert offered(replace(blackwell, engine_pythons=(VENV,)))
     assert not offered(replace(HERE, gpus=()))
     assert not offered(replace(HERE, engine_pythons=()))
 
@@ -116,3 +123,36 @@ def test_in_a_plain_terminal_enter_takes_it(
     assert run_prompts(workspace, journey=journey, answers={"model": "demo"}) == 130  # it is left at the advice
     assert journey.asked == [taken]
     assert "Found vLLM 0.26.0 in /opt/venv. Use it?" in capsys.readouterr().out
+    assert load_answers(workspace) == {"model": "demo"}  # nobody typed the other
+
+
+def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    journey = Finding(tmp_path / "w")
+    journey.asked = []
+    flow = _Flow(journey, Workspace(tmp_path / "w"), {"model": "demo"}, Workshop(), offline=True, explain=False)
+
+    def choose(text: str, options: Any, *_: Any, **__: Any) -> Any:
+        return options[0][1] if text.startswith("Found") else "model"
+
+    monkeypatch.setattr(flow.ask, "choose", choose)
+    assert flow._choice(HERE, FACTS) is None
+    assert flow._choice(HERE, GGUF) is None
+    assert journey.asked == [VENV.path, None]
+
+
+def test_a_remedy_without_it_takes_the_answer_back(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    journey = Finding(tmp_path / "w")
+    journey.asked = []
+    flow = _Flow(journey, Workspace(tmp_path / "w"), {"model": "demo"}, Workshop(), offline=True, explain=False)
+    refused = replace(journey.advise(HERE, FACTS, Wishes()), choices=(), rejections=(REFUSED,))
+    monkeypatch.setattr(
+        journey, "advise", lambda host, facts, asked, past: journey.asked.append(asked.engine_python) or refused
+    )
+    said = iter(["nearest", "model"])
+
+    def choose(text: str, options: Any, *_: Any, **__: Any) -> Any:
+        return options[0][1] if text.startswith("Found") else next(said)
+
+    monkeypatch.setattr(flow.ask, "choose", choose)
+    assert flow._choice(HERE, FACTS) is None
+    assert journey.asked == [None, VENV.path, None]

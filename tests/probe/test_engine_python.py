@@ -73,6 +73,8 @@ def test_no_secret_is_in_its_environment(tmp_path: Path, monkeypatch: pytest.Mon
         ("echo '[]'", "exit status 0"),
         ("echo '{\"version\": [3, 12]}'", "exit status 0"),
         ("echo oh dear >&2; exit 3", "oh dear"),
+        ("printf '\\nunknown option -I\\nusage: it [-h]\\n' >&2; exit 2", "unknown option -I"),
+        ("printf 'Traceback (most recent call last):\\n  File x\\nOSError: broken\\n' >&2; exit 1", "OSError: broken"),
     ],
 )
 def test_what_is_no_python_is_tw_p15(tmp_path: Path, body: str, why: str) -> None:
@@ -89,6 +91,32 @@ def test_a_missing_file_and_a_folder_are_tw_p15_and_the_folders_interpreter_is_n
     with pytest.raises(UsageError) as caught:
         inspect(str(tmp_path / "venv"))
     assert f"--engine-python {path}" in caught.value.todo
+
+
+def test_a_folder_without_an_interpreter_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="This is a folder without bin/python") as caught:
+        inspect(str(tmp_path))
+    assert caught.value.code == "TW-P15"
+
+
+def test_a_path_that_is_too_long_is_tw_p15_and_is_cut() -> None:
+    with pytest.raises(UsageError, match="File name too long") as caught:
+        inspect("/" + "a/" * 3000)
+    assert caught.value.code == "TW-P15"
+    assert len(caught.value.what) < 600
+
+
+def test_a_folder_that_others_may_not_enter_is_tw_p15(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may enter all, so the refusal is the operating system's, given in its place."""
+
+    def refused(path: object, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refused)
+    monkeypatch.setattr(os, "stat", refused)
+    with pytest.raises(UsageError) as caught:
+        inspect(str(tmp_path / "venv"))
+    assert caught.value.code == "TW-P15"
 
 
 def test_one_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,6 +159,28 @@ def test_one_without_an_engine_is_not_listed(tmp_path: Path, monkeypatch: pytest
     make(tmp_path / "venv", {"torch": "2.11.0"})
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     assert described() == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("packages", "listed"),
+    [({"transformers": "5.17.0"}, False), ({"transformers": "5.17.0", "torch": "2.11.0"}, True), (VLLM, True)],
+)
+def test_transformers_is_an_engine_with_torch_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: dict[str, str], listed: bool
+) -> None:
+    make(tmp_path / "venv", packages)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    assert bool(described()[0]) == listed
+
+
+@pytest.mark.parametrize(("packages", "listed"), [({"transformers": "5.17.0", "torch": "2.11.0"}, False), (VLLM, True)])
+def test_the_wizards_own_environment_counts_with_a_server_for_models_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: dict[str, str], listed: bool
+) -> None:
+    make(tmp_path / "venv", packages)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    assert bool(described()[0]) == listed
 
 
 def test_in_a_container_the_python_on_path_is_found_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

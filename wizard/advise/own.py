@@ -72,8 +72,9 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
     major = python.cuda.partition(".")[0]
     branch, here = drivers().branches.get(major), version(host.driver_version or "")[:1]
     newest = version(host.cuda_driver_version or "")[:1]
-    too_old = bool(here) and here < (branch,) if branch else bool(newest) and newest < version(major)
-    if not too_old:
+    # What the driver says counts forward compatibility in: in NVIDIA's containers an older branch runs newer CUDA.
+    behind = bool(branch and here and here < (branch,))
+    if not (newest < version(major) if newest else behind):
         return None
     text = tr(
         "{torch} in {path} was built for CUDA {cuda}, which driver {driver} does not support.",
@@ -82,7 +83,7 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
         cuda=python.cuda,
         driver=host.driver_version,
     )
-    newer = tr("an NVIDIA driver of branch {branch} or newer", branch=branch) if branch else tr("a newer driver")
+    newer = tr("an NVIDIA driver of branch {branch} or newer", branch=branch) if behind else tr("a newer driver")
     older = tr("PyTorch for CUDA {cuda}", cuda=host.cuda_driver_version) if host.cuda_driver_version else ""
     return Obstacle("own-cuda", text, either(*filter(None, (tr("without {flag}", flag=WITHOUT), newer, older))))
 
@@ -116,12 +117,12 @@ def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
     if wishes.runtime not in (None, "native"):
         text = tr("--engine-python runs natively; {runtime} uses the image's engine.", runtime=wishes.runtime)
         return Obstacle("own-runtime", text, either("--runtime native", tr("without {flag}", flag=WITHOUT)))
-    if wishes.release:
-        text = tr("--engine-python runs natively; --release {release} selects an image.", release=wishes.release)
-        return Obstacle("own-runtime", text, tr("without {flag}", flag="--release"))
     if stack not in STACKS:
         text = tr("{stack} does not support --engine-python.", stack=rules.TITLES.get(stack, stack))
         return Obstacle("own-stack", text, either(tr("without {flag}", flag=WITHOUT), "--stack vllm"))
+    if wishes.release:
+        text = tr("--engine-python runs natively; --release {release} selects an image.", release=wishes.release)
+        return Obstacle("own-runtime", text, tr("without {flag}", flag="--release"))
     return None
 
 

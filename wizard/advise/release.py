@@ -16,7 +16,7 @@ from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import Environment, engines, environment
+from wizard.catalog.environments import NATIVE, Environment, engines, environment
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
@@ -24,8 +24,6 @@ from wizard.probe.host import EnginePython, Host
 
 IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
-NATIVE = ("vllm", "trtllm-llmapi", "transformers")
-"""Stacks that are served without containers too."""
 TENSOR_CORES = (8, 0)
 """Oldest GPU whose tensor cores the compiler of vLLM's own attention kernel uses; see `wizard.plan.stacks.vllm`."""
 APART = "transformers"
@@ -110,13 +108,13 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
         ways += ["--runtime native"] if native else []
         ways.append(tr("`triton-wizard prerequisites` shows what to install"))
         return Obstacle("runtime", tr("{runtime} cannot be used: {why}.", runtime=runtime, why=why), either(*ways))
-    if wish:
-        text = tr("{release} is an image, and {why}.", release=wish, why=why)
-        return Obstacle("runtime", text, either(tr("without {flag}", flag="--release"), *ways))
-    if setup.stack in NATIVE:
+    if setup.stack not in NATIVE:
+        text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=rules.TITLES[setup.stack], why=why)
+        return Obstacle("runtime", text, either(*ways, "--stack vllm"))
+    if not wish:
         return None
-    text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=rules.TITLES[setup.stack], why=why)
-    return Obstacle("runtime", text, either(*ways, "--stack vllm"))
+    text = tr("{release} is an image, and {why}.", release=wish, why=why)
+    return Obstacle("runtime", text, either(tr("without {flag}", flag="--release"), *ways))
 
 
 def _in_containers(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from wizard.catalog.environments import NATIVE
 from wizard.catalog.profiles import files, load_toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -80,9 +81,14 @@ def answered(ref: str, given: Mapping[str, object], known: Iterable[Journey]) ->
     """All answers for ``ref``: those of the journey of that name, beneath what was ``given``.
 
     With another stack than the journey's, what it says of that stack's images and formats is left out: 24.09 has the
-    TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for.
+    TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for. Its image is left out too where the stack is
+    to be served without one.
     """
     preset = next((one.answers for one in known if one.name == ref), {})
-    if given.get("stack", preset.get("stack")) != preset.get("stack"):
+    stack = given.get("stack", preset.get("stack"))
+    if stack != preset.get("stack"):
         preset = {name: value for name, value in preset.items() if name not in TIED}
+    without_image = given.get("runtime") == "native" or given.get("engine_python") not in (None, "none")
+    if without_image and stack in NATIVE:
+        preset = {name: value for name, value in preset.items() if name != "release"}
     return {**preset, **given}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wizard.advise import own
 from wizard.advise.advice import Wishes
+from wizard.advise.devices import devices
 from wizard.advise.release import no_containers
 from wizard.catalog.environments import environment
 from wizard.kernel.language import tr
@@ -81,7 +82,9 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
 def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
     """Pythons with an engine that could serve on the GPUs here, and its stack."""
     stacks = [one for one in own.STACKS if one == asked.stack or (asked.stack is None and one in UNASKED)]
-    for python in host.engine_pythons if host.gpus and not asked.release else ():
-        for stack in stacks:
-            if asked.runtime in (None, "native") and own.obstacle(host, python, stack) is None:
-                yield python, stack
+    if asked.release or asked.runtime not in (None, "native"):
+        return
+    gpus = devices(host)
+    for python in host.engine_pythons:
+        if any(own.gpu_obstacle(gpu, python) is None for gpu in gpus):
+            yield from ((python, stack) for stack in stacks if own.obstacle(host, python, stack) is None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -75,9 +76,17 @@ def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str |
         one = _read(path, answer)
         if one is None:
             silent.append(f"{path}: {_why(answer)}")
-        elif any(name in one.packages for name in ("vllm", "tensorrt_llm", "transformers")):
+        elif _has_engine(one):
             found.setdefault(one.prefix, one)
     return tuple(found.values()), "; ".join(silent) or None
+
+
+def _has_engine(one: EnginePython) -> bool:
+    """Transformers computes with PyTorch; the wizard's own environment may have both for the wizard's sake."""
+    if "vllm" in one.packages or "tensorrt_llm" in one.packages:
+        return True
+    its_own = os.path.realpath(one.prefix) == os.path.realpath(sys.prefix)
+    return not its_own and "transformers" in one.packages and "torch" in one.packages
 
 
 def inspect(path: str) -> EnginePython:
@@ -91,13 +100,15 @@ def inspect(path: str) -> EnginePython:
         answer = asked[path].answer()
     found = _read(whole, answer)
     if found is None:
-        inside = Path(whole, "bin", "python")
+        inside, why = Path(whole, "bin", "python"), _why(answer).replace(whole, whole[:200])
         todo = tr("Give the interpreter of the environment that has the engine, such as /opt/venv/bin/python.")
-        if inside.exists():
+        if os.path.exists(inside):  # noqa: PTH110  # which raises nothing where nobody may look, or the name is too long
             todo = tr("It is a folder; give its interpreter: --engine-python {path}.", path=inside)
+        elif os.path.isdir(whole):  # noqa: PTH112
+            why = tr("This is a folder without bin/python")
         raise UsageError(
             "TW-P15",
-            tr("--engine-python {path} is not a Python interpreter: {why}", path=path[:200], why=_why(answer)),
+            tr("--engine-python {path} is not a Python interpreter: {why}", path=path[:200], why=why),
             todo,
         )
     return found
@@ -144,4 +155,6 @@ def _why(answer: Answer) -> str:
     if answer.status is None:
         return answer.err
     said = [one_line(line) for line in answer.err.splitlines() if line.strip()]
-    return said[-1][:200] if said else tr("it does not respond as Python (exit status {status})", status=answer.status)
+    if not said:
+        return tr("it does not respond as Python (exit status {status})", status=answer.status)
+    return said[-1 if any(line.startswith("Traceback") for line in said) else 0][:200]

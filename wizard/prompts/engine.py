@@ -29,10 +29,10 @@ def advised(
     host: Host,
     facts: ModelFacts,
     known: Callable[[], Answers],
-    answers: Answers,
+    given: tuple[Answers, ...],
     past: Calibration,
 ) -> Advice:
-    """The advice; a Python that cannot serve is said and taken out of ``answers``.
+    """The advice; a Python that cannot serve is said and taken out of all that was ``given``.
 
     Raises:
         WizardError: As `wizard.journey.advise`, where that is not about an answer that was given here.
@@ -42,6 +42,6 @@ def advised(
             found: Advice = journey.advise(host, facts, wishes(known()), past)
             return found
         except WizardError as error:
-            if answers.pop(ENGINE_PYTHON.name, None) is None:
+            if not any([one.pop(ENGINE_PYTHON.name, None) for one in given]):
                 raise
             say(f"\n{error}\n")

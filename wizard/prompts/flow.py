@@ -25,17 +25,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.lesson import of_stage
 from wizard.plan.plan import Plan
-from wizard.plan.questions import (
-    CHAT,
-    HF_TOKEN,
-    MODEL,
-    SERVER,
-    SETUP,
-    WISHES,
-    Answers,
-    Question,
-    wishes,
-)
+from wizard.plan.questions import CHAT, HF_TOKEN, MODEL, SERVER, SETUP, WISHES, Answers, Question, wishes
 from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
 from wizard.prompts import engine
@@ -119,6 +109,8 @@ class _Flow:
         self.journey = journey
         self.workspace = workspace
         self.answers = given
+        self.offered: Answers = {}
+        """What was said to the offer of an engine that is there: for this model, and never kept."""
         self.kept = load_answers(workspace)
         """Answers of an earlier time that was left before its end; they are what Enter means."""
         self.ask = Ask()
@@ -127,7 +119,7 @@ class _Flow:
     @property
     def known(self) -> Answers:
         """All answers: what was said goes before the journey's, and what a facilitator pinned before all."""
-        given = {**self.answers, **self.workshop.pin}
+        given = {**self.offered, **self.answers, **self.workshop.pin}
         return answered(str(given.get("model", "")), given, self.journey.journeys())
 
     def _passes(self, stage: str) -> bool:
@@ -256,9 +248,9 @@ class _Flow:
         top, past = TOP, self.journey.calibration(self.workspace)
         hidden = self._passes("advice")
         if not hidden:
-            self.answers.update(engine.offered(self.ask, host, facts, self.known))
+            self.offered.update(engine.offered(self.ask, host, facts, self.known))
         while True:
-            advice = engine.advised(self.journey, host, facts, lambda: self.known, self.answers, past)
+            advice = engine.advised(self.journey, host, facts, lambda: self.known, (self.answers, self.offered), past)
             if hidden and advice.choices:
                 return recommended(advice)
             self._say(advice_text(advice, facts, top=top, fit=aloud))
@@ -268,15 +260,15 @@ class _Flow:
                 return picked
             if picked == "model":
                 self.answers.pop("model", None)
+                self.offered.clear()
                 return None
             if picked == "why":
                 say(f"\n{figures_text(figures(host, facts, advice.choices[0]), aloud)}")
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
-                changed = refusals.remedy_wishes(advice.rejections[0].remedy)
-                self.answers = {**self.answers, **changed}
-                self.answers = {name: value for name, value in self.answers.items() if value is not None}
+                for name, value in refusals.remedy_wishes(advice.rejections[0].remedy).items():
+                    self._answer(name, value)
             else:
                 self._change()
 
@@ -288,16 +280,21 @@ class _Flow:
             for one in (*WISHES, *SETUP)
             if one.name not in self.workshop.pin
         ]
-        if wishes(self.answers) != Wishes():
+        if wishes({**self.offered, **self.answers}) != Wishes():
             options.append((tr("Let the wizard choose everything again"), "nothing"))
         picked = self.ask.choose(tr("What should be different?"), [*options, (tr("Nothing"), "back")])
         if picked == "nothing":
             for one in (*WISHES, *SETUP):
-                self.answers.pop(one.name, None)
+                self._answer(one.name, None)
         elif picked != "back":
-            answer = ask_question(self.ask, picked, as_value(known.get(picked.name)))
-            self.answers.pop(picked.name, None)
-            self.answers.update({} if answer is None else {picked.name: answer})
+            self._answer(picked.name, ask_question(self.ask, picked, as_value(known.get(picked.name))))
+
+    def _answer(self, name: str, value: object) -> None:
+        """Change an answer, or take it back with None."""
+        for one in (self.answers, self.offered):
+            one.pop(name, None)
+        if value is not None:
+            self.answers[name] = value
 
     def _ask_all(self, questions: tuple[Question, ...]) -> None:
         for question in questions:

@@ -111,6 +111,8 @@ class WizardApp(App[int]):
         self._told = False
         """Whether a signal told the wizard to leave: nothing is asked any more."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
+        self.offered: tuple[str, str] | None = None
+        """A model, and what was said to the offer of an engine that is there: that is for this model only."""
         self._tmux = asyncio.Lock()
         self._damaged: WizardError | None = None
         self.settings = Settings()

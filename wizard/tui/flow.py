@@ -242,8 +242,7 @@ class Flow:
         wished = await own_engine.asked(self._app, host, facts, self._settings, self._wishes or Wishes())
         if passed := await self._passed("advice", lambda: next(iter(advise(wished).choices), None)):
             return partial(self.review, host, facts, passed, back=back, own=own)
-        explain = partial(figures, host, facts)
-        screen = AdviceScreen(facts, advise, explain, wished, chosen)
+        screen = AdviceScreen(facts, advise, partial(figures, host, facts), wished, chosen)
         choice = await self._show(screen)
         self._wishes = screen.view.wishes
         if choice is None:
