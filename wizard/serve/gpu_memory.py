@@ -30,12 +30,11 @@ class Held:
     pids: frozenset[int]
     gpus: dict[int, list[GpuProcess]] = field(default_factory=dict)
 
-    def look(self) -> bool:
-        """Ask NVML again; True while one of the processes holds GPU memory."""
+    def look(self) -> None:
+        """Ask NVML which of the processes hold GPU memory now."""
         reading = self.monitor.read()
         mine = ((gpu.index, [one for one in gpu.processes if one.pid in self.pids]) for gpu in reading.gpus)
         self.gpus = {index: processes for index, processes in mine if processes}
-        return bool(self.gpus)
 
 
 @asynccontextmanager
@@ -58,8 +57,9 @@ async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
         ServerError: TW-S10 if it has not after ``seconds``.
     """
     until = time.monotonic() + seconds
-    while found.gpus and await asyncio.to_thread(found.look):
-        if time.monotonic() > until:
+    while found.gpus:
+        await asyncio.to_thread(found.look)
+        if found.gpus and time.monotonic() > until:
             parts = [
                 tr("process {pid} {bytes} on GPU {index}", pid=one.pid, bytes=size(one.used_bytes or 0), index=index)
                 for index, processes in found.gpus.items()
