@@ -282,21 +282,21 @@ def test_the_check_is_one_for_all_servers_and_another_when_a_package_changes(own
 
 
 @pytest.mark.parametrize(
-    ("packages", "driver", "code"),
+    ("packages", "driver", "cuda", "code"),
     [
-        ({"torch": "2.11.0"}, "580.95.05", "TW-A21"),
-        ({"vllm": "0.8.5", "torch": "2.6.0"}, "580.95.05", "TW-A22"),
-        (VLLM, "570.86.15", "TW-A23"),
+        ({"torch": "2.11.0"}, "580.95.05", "13.0", "TW-A21"),
+        ({"vllm": "0.8.5", "torch": "2.6.0"}, "580.95.05", "13.0", "TW-A22"),
+        (VLLM, "570.86.15", "12.8", "TW-A23"),
     ],
 )
 def test_what_changed_since_the_advice_is_refused_while_planning(
-    packages: dict[str, str], driver: str, code: str, tmp_path: Path
+    packages: dict[str, str], driver: str, cuda: str, code: str, tmp_path: Path
 ) -> None:
     choice = replace(NATIVE, engine_python=make(tmp_path / "venv", packages))
     # What the machine's description says of it is old.
     said = EnginePython(choice.engine_python or "", (3, 11, 7), str(tmp_path / "venv"), VLLM, "12.8")
     with pytest.raises(HostError) as caught:
-        native(choice, replace(GPU_HOST, driver_version=driver, engine_pythons=(said,)))
+        native(choice, replace(GPU_HOST, driver_version=driver, cuda_driver_version=cuda, engine_pythons=(said,)))
     assert caught.value.code == code
 
 
