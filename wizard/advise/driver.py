@@ -14,14 +14,14 @@ never gets an older engine:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from wizard.advise.compatibility import Obstacle
+from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
 from wizard.catalog.environments import Environment, engines
-from wizard.catalog.releases import Drivers, Release, architectures, drivers
+from wizard.catalog.releases import Drivers, GpuFloors, Release, architectures, drivers, version
 from wizard.kernel.language import tr
 from wizard.probe.host import Host
 
@@ -113,3 +113,27 @@ def too_old(what: str, wanted: int, host: Host) -> Obstacle:
         driver=host.driver_version,
     )
     return Obstacle("driver", text, tr("an NVIDIA driver of branch {branch} or newer", branch=wanted))
+
+
+def gpu_obstacles(device: Device, release: Release, first: GpuFloors | None) -> Iterator[Obstacle]:
+    """What keeps the GPU from running ``release``; ``first`` is the row of its compute capability."""
+    have = dots(device.compute_capability)
+    if release.compute_capability > device.compute_capability:
+        text = tr(
+            "Release {release} needs compute capability {wanted}; the {gpu} has {capability}.",
+            release=release.tag,
+            wanted=dots(release.compute_capability),
+            gpu=device.name,
+            capability=have,
+        )
+        yield Obstacle("image", text, either(tr("an older release"), tr("a newer GPU")))
+    if first and release.cuda and version(release.cuda)[:2] < version(first.cuda):
+        text = tr(
+            "Compute capability {capability} ({gpu}) needs CUDA {cuda}; release {release} has {has}.",
+            capability=have,
+            gpu=device.name,
+            cuda=first.cuda,
+            release=release.tag,
+            has=dots(version(release.cuda)[:2]),
+        )
+        yield Obstacle("image", text, tr("a newer release"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 
 from wizard.advise.advice import Note, Wishes
@@ -21,31 +22,42 @@ END = "engine-end"
 """Of the note that there are no engines in newer releases."""
 
 
-def obstacle(release: Release) -> Obstacle | None:
-    """Why no engine can be built in the image ``release``; None where nothing is known against it."""
-    last, known = tools().engines, contents().of(release.tag, TOOLS)
-    if version(release.engine) > version(last.last):
+def judge() -> Callable[[Release], Obstacle | None]:
+    """Says of an image why no engine can be built in it; None where nothing is known against it."""
+    last, held = tools().engines, contents()
+
+    def obstacle(release: Release) -> Obstacle | None:
+        known = held.of(release.tag, TOOLS)
+        if version(release.engine) > version(last.last):
+            text = tr(
+                "Release {release} (TensorRT-LLM {engine}) has no engines: TensorRT-LLM {last} is the last with them.",
+                release=release.tag,
+                engine=release.engine,
+                last=last.last,
+            )
+            return Obstacle(CODE, text, "--stack vllm")
+        if known is None or known.value:
+            return None
         text = tr(
-            "Release {release} (TensorRT-LLM {engine}) has no engines: TensorRT-LLM {last} is the last with them.",
+            "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python "
+            "package and build tools.",
             release=release.tag,
-            engine=release.engine,
-            last=last.last,
         )
         return Obstacle(CODE, text, "--stack vllm")
-    if known is None or known.value:
-        return None
-    text = tr(
-        "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python package "
-        "and build tools.",
-        release=release.tag,
-    )
-    return Obstacle(CODE, text, "--stack vllm")
+
+    return obstacle
+
+
+def obstacle(release: Release) -> Obstacle | None:
+    """What `judge` says of one image."""
+    return judge()(release)
 
 
 def later(tag: str) -> tuple[str, ...]:
     """Releases after ``tag`` whose images build engines, the nearest first."""
     known = (one for one in reversed(images("trtllm").releases) if version(one.tag) > version(tag))
-    return tuple(one.tag for one in known if obstacle(one) is None)
+    why = judge()
+    return tuple(one.tag for one in known if why(one) is None)
 
 
 def successors(facts: ModelFacts) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ will do, the engine runs in an environment of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from wizard.advise import driver, own, rules
@@ -142,9 +142,9 @@ def _in_containers(
 
 def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     """Whether an image with CUDA 12, which every driver from 525 on runs, has a vLLM that serves the model."""
-    needs = needed(facts, device, setup)
+    broken = _judge(needed(facts, device, setup), device, setup, None)
     old = (one for one in images("vllm").releases if driver.cuda(one) == driver.EVERYWHERE)
-    return any(next(_broken(needs, device, setup, one, None), None) is None for one in old)
+    return any(broken(one) is None for one in old)
 
 
 def _vllm(found: Resolved) -> tuple[int, ...]:
@@ -187,9 +187,10 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
     own = driver.engine_environment(host, setup.stack, device.compute_capability) if setup.stack == APART else None
     if setup.stack == APART and own is None:
         return _no_environment(host, device, setup)
-    needs, broken, suiting = needed(facts, device, setup), list[Obstacle](), list[Release]()
+    judge = _judge(needed(facts, device, setup), device, setup, own)
+    broken, suiting = list[Obstacle](), list[Release]()
     for one in asked:
-        if why := next(_broken(needs, device, setup, one, own), None):
+        if why := judge(one):
             broken.append(why)
         else:
             suiting.append(one)
@@ -214,45 +215,31 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, ask
     return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
 
 
-def _broken(
-    needs: tuple[Need, ...], device: Device, setup: Setup, release: Release, own: Environment | None
-) -> Iterator[Obstacle]:
-    """Every link of ``release`` but the driver's that is broken; ``own`` is the environment that it gets."""
-    yield from _gpu(device, release)
-    if setup.stack == ended.STACK and (why := ended.obstacle(release)):
-        yield why
-    if setup.stack == "trtllm-llmapi" and not release.llm_api:
-        text = tr(
-            "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",
-            release=release.tag,
-            engine=release.engine,
-        )
-        yield Obstacle("image", text, "--stack trtllm-engine")
-    yield from too_old(needs, setup, _version(own) if own else release.engine, release)
+def _judge(
+    needs: tuple[Need, ...], device: Device, setup: Setup, own: Environment | None
+) -> Callable[[Release], Obstacle | None]:
+    """Says of a release which link but the driver's is broken, the first; ``own`` is the environment that it gets.
 
-
-def _gpu(device: Device, release: Release) -> Iterator[Obstacle]:
+    What is the same for all releases is looked up once: reading a profile asks the disk whether it has changed.
+    """
     have = dots(device.compute_capability)
-    if release.compute_capability > device.compute_capability:
-        text = tr(
-            "Release {release} needs compute capability {wanted}; the {gpu} has {capability}.",
-            release=release.tag,
-            wanted=dots(release.compute_capability),
-            gpu=device.name,
-            capability=have,
-        )
-        yield Obstacle("image", text, either(tr("an older release"), tr("a newer GPU")))
     first = next((one for one in architectures().gpus if one.name == have), None)
-    if first and release.cuda and version(release.cuda)[:2] < version(first.cuda):
-        text = tr(
-            "Compute capability {capability} ({gpu}) needs CUDA {cuda}; release {release} has {has}.",
-            capability=have,
-            gpu=device.name,
-            cuda=first.cuda,
-            release=release.tag,
-            has=_short(release.cuda),
-        )
-        yield Obstacle("image", text, tr("a newer release"))
+    builds = ended.judge() if setup.stack == ended.STACK else None
+
+    def broken(release: Release) -> Iterator[Obstacle]:
+        yield from driver.gpu_obstacles(device, release, first)
+        if builds and (why := builds(release)):
+            yield why
+        if setup.stack == "trtllm-llmapi" and not release.llm_api:
+            text = tr(
+                "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",
+                release=release.tag,
+                engine=release.engine,
+            )
+            yield Obstacle("image", text, "--stack trtllm-engine")
+        yield from too_old(needs, setup, _version(own) if own else release.engine, release)
+
+    return lambda release: next(broken(release), None)
 
 
 def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
