@@ -9,7 +9,8 @@ import pytest
 
 from tests.advise.worlds import LLAMA_8B, VENV, facts_of, machine
 from wizard.advise.advice import Advice, Wishes
-from wizard.advise.own import check, obstacle
+from wizard.advise.devices import devices
+from wizard.advise.own import check, gpu_obstacle, obstacle
 from wizard.advise.ranking import advise
 from wizard.advise.refusals import remedy_wishes, remedy_words
 from wizard.kernel.errors import WizardError
@@ -215,3 +216,11 @@ def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
     refused = advised(replace(machine("2xH200"), engines=(plain,)), stack="vllm", runtime="docker")
     assert "docker cannot be used: docker knows no NVIDIA runtime." in refused.rejections[0].text
     assert remedy_wishes(refused.rejections[0].remedy) == {"runtime": "native"}
+
+
+@pytest.mark.parametrize(("cuda", "refused"), [("13.0", True), ("12.8", False)])
+def test_volta_is_refused_from_cuda_13_on(cuda: str, refused: bool) -> None:
+    """PyTorch 2.10 for CUDA 12.8 has its code (`vllm-cuda12`)."""
+    (volta,) = devices(machine("1xV100"))
+    found = gpu_obstacle(volta, replace(VENV, cuda=cuda))
+    assert (found is not None) is refused

@@ -18,8 +18,9 @@ STACKS = ("vllm", "trtllm-llmapi", "transformers")
 """Stacks that take a Python of the user's."""
 TITLES = {"vllm": "vLLM", "transformers": "transformers", "torch": "PyTorch", "tensorrt_llm": "TensorRT-LLM"}
 WITHOUT = "--engine-python"
-TURING_CUDA, TURING = (12, 8), (7, 5)
-"""PyTorch's builds for this CUDA and later begin at this compute capability, as `release.NATIVE_GPU` says."""
+TURING_CUDA, TURING = (13, 0), (7, 5)
+"""CUDA 13 and later have no code for older GPUs, see ``compute_capability`` in ``profiles/environments``. Builds for
+CUDA 12 differ: PyTorch 2.10 for 12.8 still has Volta's code, so the plan asks that PyTorch itself."""
 
 
 def engine_version(python: EnginePython, stack: str) -> str:
