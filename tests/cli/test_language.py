@@ -87,9 +87,11 @@ def test_what_was_made_is_listed_in_korean(capsys: pytest.CaptureFixture[str], t
 
 @pytest.mark.parametrize("arguments", [["chat", "--max-tokens", "many"], ["nonsense"], ["model"], ["chat", "--seed"]])
 def test_what_is_wrong_with_a_flag_is_said_in_the_language(arguments: list[str]) -> None:
-    with pseudo.spoken(), pytest.raises(UsageError) as raised:
-        parser().parse_args(arguments)
-    assert pseudo.escaped(str(raised.value), {"triton-wizard", "help", *filter(None, COMMANDS)}) == []
+    with pseudo.spoken():
+        with pytest.raises(UsageError) as raised:
+            parser().parse_args(arguments)
+        shown = str(raised.value)
+    assert pseudo.escaped(shown, {"triton-wizard", "help", *filter(None, COMMANDS)}) == []
 
 
 def test_the_words_of_argparse_are_its_own() -> None:
@@ -113,3 +115,35 @@ def test_all_lines_of_the_usage_begin_below_the_first_argument(code: str, words:
     assert rest
     column = width(first.partition("[-h]")[0])
     assert {len(line) - len(line.lstrip()) for line in rest} == {column}
+
+
+HOST = str(Path(__file__).parents[1] / "cases" / "hosts" / "host-h200-x1.json")
+JSON = (
+    "probe",
+    "model demo --offline",
+    "advise demo --offline",
+    "advise demo --offline --tp 3",
+    "speed demo --offline",
+    "plan demo --offline",
+    "plan tutorial-004 --offline",
+    "model nothing --offline",
+    "journeys",
+    "status",
+    "lint nothing",
+    "prerequisites",
+)
+
+
+@pytest.mark.parametrize("command", JSON)
+def test_data_are_the_same_in_every_language(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes_hardware = command.split(maxsplit=1)[0] in ("probe", "advise", "speed", "plan")
+    words = [*command.split(), "--json", *(["--hardware", HOST] if takes_hardware else [])]
+
+    def printed(code: str) -> str:
+        with pytest.raises(SystemExit):
+            main(["--language", code, "--workspace", str(tmp_path), *words])
+        return capsys.readouterr().out
+
+    assert printed("en") == printed("ko") != ""

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
+from tests import pseudo
 from wizard.kernel import language
+from wizard.kernel.language import english, join, localized, ntr, tr
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value with texts."""
+
+    title: str
+    lines: tuple[Any, ...]
 
 
 @pytest.mark.parametrize(
@@ -40,3 +55,29 @@ def test_a_language_can_be_chosen_and_given_back() -> None:
     assert language.tr("") == ""
     language.use("en")
     assert language.used() == "en"
+
+
+def test_a_message_is_rendered_again_with_the_messages_in_it() -> None:
+    with pseudo.spoken():
+        text = tr(
+            "{ways} with {split}", ways=join(tr(" or "), "a", tr("none")), split=ntr("{n} GPU", "{n} GPUs", 2, n=2)
+        )
+    assert text == "⟦a ⟦or⟧ ⟦none⟧ with ⟦2 GPUs⟧⟧"
+    assert english(text) == localized(text) == "a or none with 2 GPUs"
+    with pseudo.spoken():
+        assert localized(english(text)) == text
+
+
+def test_only_the_messages_in_a_value_are_rendered_again() -> None:
+    with pseudo.spoken():
+        title, note = tr("none"), tr("Stop it") + "."
+    value = (Named(title, (note, "none")), {"why": title}, 3)
+    assert localized(value) == (Named("none", ("Stop it.", "none")), {"why": "none"}, 3)
+    plain = Named("none", ("a",))
+    assert localized(plain) is plain
+
+
+def test_a_message_survives_copying_and_pickling() -> None:
+    text = tr("{count} of {total}", count=1, total=tr("none"))
+    with pseudo.spoken():
+        assert localized(copy.deepcopy(text)) == localized(pickle.loads(pickle.dumps(text))) == "⟦1 of ⟦none⟧⟧"

@@ -37,6 +37,7 @@ from wizard.chat.meter import Meter
 from wizard.chat.template import ServedModel
 from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
+from wizard.kernel.language import localized
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.model.here import Entry
@@ -192,7 +193,7 @@ class FakeJourney:
         name: str | None = None,
         http_port: int | None = None,
     ) -> Plan:
-        made = _or_raise(self.planned)
+        made = localized(_or_raise(self.planned))
         return replace(made, name=name or made.name, facts=facts, choice=choice, host=host.source)
 
     def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:

@@ -146,6 +146,16 @@ async def test_the_cursor_of_the_plan_stays() -> None:
             assert review.view.at == steps.highlighted == 2
 
 
+async def test_the_plan_that_is_carried_out_speaks_too() -> None:
+    app = StillApp(FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model")))
+    async with app.run_test(size=ROOMY) as pilot:
+        await to_a_step(pilot)
+        with pseudo.spoken():
+            app.change_settings(language="ko")
+            await wait_for(pilot, lambda: all(pseudo.OPEN in step.title for step in app.screen.view.steps))
+            assert not any(pseudo.escaped(step.title) for step in app.screen.view.steps)
+
+
 async def test_a_search_in_the_output_goes_on() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=ROOMY) as pilot:

@@ -10,6 +10,7 @@ from tests.values import CHOICE, GIB
 from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
 from wizard.advise.calibration import FORMULAS, Measured, Measurement
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.units import size
 from wizard.model.config import describe
@@ -240,7 +241,7 @@ def plan(host: str = "this machine") -> Plan:
     steps = (
         Step(
             "environment",
-            "Create the server environment",
+            tr("Create the server environment"),
             "Triton and its engine get a virtual environment of their own, so that their versions never meet yours.",
             (
                 Command(("uv", "venv", "--python", "/usr/bin/python3.11", f"{HOME}/environments/llamacpp-1f2e")),
@@ -254,7 +255,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "model",
-            "Get the model",
+            tr("Get the model"),
             "The weights are here already.",
             (Command(("ln", "-sfn", "a", "b")),),
             Done(),
@@ -262,7 +263,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "repository",
-            "Write the model repository",
+            tr("Write the model repository"),
             "Triton serves what it finds in a folder: [bold]config.pbtxt[/] and a numbered version.",
             (
                 Write(
@@ -275,7 +276,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "start",
-            "Start Triton",
+            tr("Start Triton"),
             "It listens on 127.0.0.1 only and keeps running when you close the wizard.",
             (Start(("tritonserver", f"--model-repository={server}/repository"), (), ENDPOINT.ports, "demo"),),
             Done(server=True),
@@ -283,7 +284,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "ready",
-            "Wait until it is ready",
+            tr("Wait until it is ready"),
             "Loading takes a moment.",
             (Wait("demo", ENDPOINT.ports, 60),),
             Done(),
@@ -291,7 +292,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "question",
-            "Ask a first question",
+            tr("Ask a first question"),
             "Only an answer proves it.",
             (Command(("triton-wizard", "chat")),),
             Done(),

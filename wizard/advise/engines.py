@@ -12,7 +12,7 @@ from wizard.catalog.contents import TOOLS, contents
 from wizard.catalog.journeys import TIED
 from wizard.catalog.releases import NONE, Release, architectures, images, version
 from wizard.catalog.trtllm_tools import tools
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.model.facts import ModelFacts
 
 STACK = "trtllm-engine"
@@ -104,4 +104,4 @@ def _ended(way: str, *others: str) -> str:
         tag=next(one.tag for one in images("trtllm").releases if obstacle(one) is None),
         way=way,
     )
-    return ", ".join((text, *(tr("or --stack {stack}", stack=one) for one in others))) + "."
+    return join(", ", text, *(tr("or --stack {stack}", stack=one) for one in others)) + "."

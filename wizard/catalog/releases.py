@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from wizard.catalog import profiles
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 
 ENGINES = ("vllm", "trtllm")
 """Engines that there are images with."""
@@ -181,4 +181,4 @@ def unknown(wish: str) -> str:
     near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
     if not near:
         return tr("there is no such release")
-    return tr("there is no such release; did you mean {names}?", names=tr(" or ").join(near))
+    return tr("there is no such release; did you mean {names}?", names=join(tr(" or "), *near))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wizard.catalog import lessons, profiles
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import LANGUAGES, tr
+from wizard.kernel.language import LANGUAGES, join, tr
 from wizard.kernel.values import from_data
 
 HIDEABLE = ("machine", "model", "advice", "review")
@@ -129,4 +129,4 @@ def _instead(name: str, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     near = difflib.get_close_matches(name, allowed, 1)
     known = tr("Known: {known}.", known=", ".join(allowed))
-    return f"{tr('Did you mean {near}?', near=near[0])} {known}" if near else known
+    return join(" ", tr("Did you mean {near}?", near=near[0]), known) if near else known

@@ -14,7 +14,7 @@ from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.history import History, Kept
 from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.kernel.values import from_data, to_data
 from wizard.plan.questions import CHAT, Question
@@ -90,7 +90,7 @@ def setting(name: str) -> Question:
         raise UsageError(
             "TW-U24",
             tr("there is no setting {name}", name=plain(name)[:40]),
-            f"{tr('Did you mean {name}?', name=near[0])} {there}" if near else there,
+            join(" ", tr("Did you mean {name}?", name=near[0]), there) if near else there,
         )
     return known[name]
 

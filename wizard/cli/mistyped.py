@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.text import plain
 
 
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
     def _refuse(self, what: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
         near = difflib.get_close_matches(typed, known, 1)
         todo = tr("`{command} --help` shows what can be typed.", command=self.prog)
-        raise UsageError("TW-U09", what, f"{tr('Did you mean {name}?', name=near[0])} {todo}" if near else todo)
+        raise UsageError("TW-U09", what, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
 
 
 def _unknown(words: str) -> str:

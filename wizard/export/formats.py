@@ -10,7 +10,7 @@ from wizard.export.answers import answers
 from wizard.export.shell import script
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.values import to_json
+from wizard.kernel.values import to_document
 from wizard.plan.plan import Plan
 
 
@@ -38,7 +38,7 @@ class Format:
 
 
 def _json(plan: Plan) -> str:
-    return to_json(plan, indent=2) + "\n"
+    return to_document(plan)
 
 
 FORMATS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 
-from wizard.kernel.language import mark
+from wizard.kernel.language import localized, mark
 
 
 class WizardError(Exception):
@@ -26,15 +26,25 @@ class WizardError(Exception):
     def __init__(self, code: str, what: str, todo: str) -> None:
         super().__init__(what)
         self.code = code
-        self.what = what
-        self.todo = todo
+        self._what = what
+        self._todo = todo
+
+    @property
+    def what(self) -> str:
+        """What happened, in the present language."""
+        return localized(self._what)
+
+    @property
+    def todo(self) -> str:
+        """What the user can do next, in the present language."""
+        return localized(self._todo)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.what}\n  → {self.todo}"
 
     def as_json(self) -> dict[str, str]:
-        """The error as the object that every ``--json`` command prints under ``error``."""
-        return {"code": self.code, "what": self.what, "todo": self.todo}
+        """The error as every ``--json`` command prints it under ``error``; `to_json` writes it in English."""
+        return {"code": self.code, "what": self._what, "todo": self._todo}
 
 
 class UsageError(WizardError):

@@ -9,20 +9,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import Message, english, localized, mapped, tr
 from wizard.kernel.reasons import misfit, unreadable
 
 T = TypeVar("T")
 
 
 def to_data(value: Any) -> Any:
-    """Return ``value`` (dataclasses, mappings, sequences, paths, scalars) as plain JSON data."""
+    """Return ``value`` (dataclasses, mappings, sequences, paths, scalars) as plain JSON data, messages in English."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
@@ -31,12 +31,62 @@ def to_data(value: Any) -> Any:
         return [to_data(item) for item in value]
     if isinstance(value, Path):
         return str(value)
-    return value
+    return english(value) if isinstance(value, str) else value
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """Return ``value`` as JSON text; ``indent=None`` gives one line, fit for JSON lines."""
     return json.dumps(to_data(value), indent=indent, ensure_ascii=False)
+
+
+def messages(value: Any) -> dict[str, Any]:
+    """How each `Message` in ``value`` was made, by its English text.
+
+    A file that has them under ``messages``, beside the data, is read in the reader's language: see `from_data`.
+    """
+    table: dict[str, Any] = {}
+
+    def keep(text: str) -> str:
+        if isinstance(text, Message):
+            table[english(text)] = _parts(text)
+        return text
+
+    mapped(value, keep)
+    return table
+
+
+def to_document(value: Any) -> str:
+    """The text of a file that holds ``value``, a dataclass, for readers of every language; see `messages`."""
+    return to_json({**to_data(value), "messages": messages(value)}, indent=2) + "\n"
+
+
+def _parts(text: object) -> Any:
+    """A value in a message as JSON; a message as its parts, values and number."""
+    if isinstance(text, Message):
+        values = {name: _parts(value) for name, value in text.values.items()}
+        return [list(text.parts), values, text.number]
+    return text if isinstance(text, (str, int, float, bool)) or text is None else str(text)
+
+
+def _message(data: Any) -> Any:
+    """The reverse of `_parts`."""
+    if not isinstance(data, list):
+        return data
+    parts, values, number = data
+    return localized(Message("", tuple(parts), {name: _message(value) for name, value in values.items()}, number))
+
+
+def _localized(value: T, table: Mapping[str, Any]) -> T:
+    """``value`` with the texts that stand in ``table`` in the present language; what does not fit stays in English."""
+
+    def read(text: str) -> str:
+        try:
+            message = _message(table[text])
+        except (KeyError, ValueError, TypeError, LookupError, AttributeError):
+            return text
+        return message if isinstance(message, Message) and english(message) == text else text
+
+    return mapped(value, read)
 
 
 @cache
@@ -52,7 +102,8 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
 
     Args:
         kind: A frozen dataclass (or any type that pydantic understands).
-        data: What ``json.loads`` or a TOML parser gave.
+        data: What ``json.loads`` or a TOML parser gave. Texts that it explains under ``messages`` are read in the
+            present language.
         where: Named in the error: a file name or the like.
 
     Raises:
@@ -62,7 +113,6 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
 
     try:
         value: T = _adapter(cast("Hashable", kind)).validate_python(data)
-        return value
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
@@ -71,6 +121,8 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
             tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=misfit(first)),
             tr("Mend that field. A file that the wizard wrote can be written anew."),
         ) from error
+    table = data.get("messages") if isinstance(data, dict) else None
+    return _localized(value, table) if isinstance(table, dict) else value
 
 
 def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.model.cache import endpoint, hub_cache
@@ -55,7 +55,7 @@ def offline_error(ref: HubRef, variable: str | None) -> ModelError:
 
 
 def _or_offline(todo: str) -> str:
-    return " ".join((todo, tr(_OFFLINE)))
+    return join(" ", todo, tr(_OFFLINE))
 
 
 def _no_cache(error: OSError) -> WorkspaceError:

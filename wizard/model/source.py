@@ -9,7 +9,7 @@ from pathlib import Path
 from wizard.catalog import profiles
 from wizard.catalog.journeys import journeys
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.model import hub, local
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import FORMS, parse_ref
@@ -46,7 +46,9 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         near = difflib.get_close_matches(ref, [known.name for known in journeys()], 1)
         if error.code != "TW-M01" or not near:
             raise
-        raise UsageError(error.code, error.what, f"{tr('Did you mean {name}?', name=near[0])} {error.todo}") from error
+        raise UsageError(
+            error.code, error.what, join(" ", tr("Did you mean {name}?", name=near[0]), error.todo)
+        ) from error
 
 
 def _outside(ref: str, offline: bool) -> ModelFacts:

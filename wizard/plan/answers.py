@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wizard.catalog.profiles import load_toml
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.toml import scalar
 from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
@@ -49,7 +49,7 @@ def checked(given: Mapping[str, object], where: str) -> Answers:
         try:
             answers[name] = question.check(value)
         except UsageError as error:
-            raise UsageError(error.code, f"{where}: {error.what}", error.todo) from error
+            raise UsageError(error.code, join(": ", where, error.what), error.todo) from error
     return answers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wizard.catalog import lessons
 from wizard.catalog.lessons import Part
 from wizard.catalog.workshops import Workshop
+from wizard.kernel.language import localized
 from wizard.plan.plan import Plan, Step
 
 
@@ -25,7 +26,7 @@ def of_step(plan: Plan, step: Step, workshop: Workshop, *, why: bool = True) -> 
     """
     return lessons.parts(
         lessons.step(plan.choice.stack, step.id),
-        why=step.why if why else "",
+        why=localized(step.why) if why else "",
         model=plan.facts.ref,
         added=workshop.say.steps.get(step.id, ""),
     )

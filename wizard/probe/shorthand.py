@@ -8,7 +8,7 @@ from itertools import combinations
 
 from wizard.catalog.gpus import GpuProfile, gpus, plain_name
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.units import GIB, MIB
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, System
 
@@ -51,7 +51,7 @@ def _parse(text: str) -> tuple[int, GpuProfile]:
     near = [shown[key] for key in difflib.get_close_matches(plain_name(name), shown, n=4, cutoff=0.4)]
     todo = tr("Write a number, an x and a GPU (4xA6000), `cpu`, or the path of a recorded host (host.json).")
     if near:
-        todo = " ".join((tr("Did you mean {names}?", names=", ".join(near)), todo))
+        todo = join(" ", tr("Did you mean {names}?", names=", ".join(near)), todo)
     raise UsageError("TW-P05", tr("no GPU is known as {name!r}", name=name[:60]), todo)
 
 

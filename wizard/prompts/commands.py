@@ -9,7 +9,7 @@ from wizard.chat import saving
 from wizard.chat.history import Kept
 from wizard.chat.settings import SETTINGS, answers_of, setting, with_answers
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
 from wizard.prompts import look, past
@@ -34,7 +34,7 @@ def command(talk: Talk, line: str) -> Outcome:
         raise UsageError(
             "TW-U23",
             tr("there is no command {name}", name=plain(name)[:40]),
-            f"{tr('Did you mean {name}?', name=near[0])} {todo}" if near else todo,
+            join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo,
         )
     return COMMANDS[name][1](talk, argument.strip())
 

@@ -21,7 +21,7 @@ from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import Child, Line, finish, stop_group
 from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
-from wizard.kernel.values import to_json
+from wizard.kernel.values import to_document
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
 from wizard.run.again import check, followers
 from wizard.run.diagnose import MEND, Cause, CommandError, Failure, diagnose
@@ -95,7 +95,7 @@ class _Run:
     """The server, if this run started it; its process may have ended since."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        self._write(self.server.plan, to_json(self.plan, indent=2) + "\n")
+        self._write(self.server.plan, to_document(self.plan))
         for step in self.plan.steps:
             if step.id in self.redo:
                 self._end(step, "cancelled", time.monotonic(), "to be done again")

@@ -13,6 +13,7 @@ from pathlib import Path
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.secrets import redact
+from wizard.kernel.values import messages, to_json
 from wizard.plan.plan import Step
 from wizard.run.events import Event, Output, Progress, StepFinished, event_data, read_event
 
@@ -31,7 +32,7 @@ class Journal:
         """
         if isinstance(event, (Output, Progress)):
             return
-        line = redact(json.dumps({"server": server, **event_data(event)}, ensure_ascii=False)) + "\n"
+        line = redact(to_json({"server": server, **event_data(event), "messages": messages(event)})) + "\n"
         try:
             with self._path.open("a+b") as file:
                 if file.tell() and not _ends_with_newline(file.fileno(), file.tell()):

@@ -178,6 +178,8 @@ class WizardApp(App[int]):
 
     def _relabel(self) -> None:
         """Say in the present language what is on the screen, and on the stage below a window."""
+        for run in self.runs.values():
+            run.relabel()
         for screen in self.screen_stack:
             for node in screen.walk_children(with_self=True):
                 if isinstance(node, Speaks):

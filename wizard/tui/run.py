@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from textual.message import Message
 
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import localized
 from wizard.tui.bridge import MAX_LINES, Begun, Ended, Happened, LogLines, Moved, relay
 from wizard.tui.views.build import BuildView, Phase, begun, ended, folded, share
 
@@ -102,6 +103,11 @@ class Run:
             self.view = replace(self.view, phase=Phase.STOPPING)
             self._tell(Moved())
             self._worker.cancel()
+
+    def relabel(self) -> None:
+        """Render titles and errors in the present language."""
+        self.view = localized(self.view)
+        self._tell(Moved())
 
     async def over(self) -> None:
         """Wait until nothing of it runs any more."""

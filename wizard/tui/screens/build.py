@@ -291,8 +291,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             self.refresh_bindings()
 
     def relabel(self) -> None:
-        """Say everything in the present language but the plan that is being carried out."""
+        """Show everything in the present language; the run has rendered its own texts."""
         super().relabel()
+        self.view = self.run.view
         self.mutate_reactive(BuildScreen.view)
 
     # -- leaving -------------------------------------------------------------------------------------------------------

@@ -129,8 +129,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def relabel(self) -> None:
         """Say everything in the present language and lose nothing that was typed, chosen or streamed.
 
-        Each part of the screen says its own words anew (`Speaks`). What was said elsewhere before stays as it is: an
-        error, the output of tools, the titles of a plan that is being carried out.
+        Each part of the screen renders its own texts again (`Speaks`). The output of tools stays as it is.
         """
         for pinned in self.query(Pinned):
             pinned.update(Content(self._pinned()))
