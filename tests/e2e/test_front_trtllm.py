@@ -30,7 +30,7 @@ from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.kernel import proctable
 from wizard.repository.front import engine_argv, repository
-from wizard.repository.trtllm_llmapi import llm_args
+from wizard.stacks.trtllm_llmapi.repository import llm_args
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
 

@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from tests.plan.trtllm_values import LLAMA
+from tests.stacks.trtllm_values import LLAMA
 from tests.values import CHOICE, PYTHON
 from wizard.advise.advice import Choice
 from wizard.kernel.paths import Workspace

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.repository import broken, test_vllm
-from tests.repository.test_llamacpp import CHOICE, FACTS
 from tests.server_environment import write as write_repository
+from tests.stacks.llamacpp.test_repository import CHOICE, FACTS
 from wizard.kernel.errors import UsageError
-from wizard.repository import llamacpp
 from wizard.repository.lint import Report, lint, report_text, server
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import LARGEST
-from wizard.repository.linting.trtllm import built_for
+from wizard.stacks.llamacpp import repository as llamacpp
+from wizard.stacks.trtllm_engine.lint import built_for
 
 WHEEL = Server(frozenset({"python"}), gpus=0)
 

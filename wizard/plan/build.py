@@ -25,9 +25,13 @@ from wizard.plan.published import as_chosen
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
-from wizard.plan.stacks import llamacpp, transformers, trtllm_engine, trtllm_llmapi, vllm
 from wizard.probe.engines import images_folder
 from wizard.probe.host import Host
+from wizard.stacks.llamacpp import plan as llamacpp
+from wizard.stacks.transformers import plan as transformers
+from wizard.stacks.trtllm_engine import plan as trtllm_engine
+from wizard.stacks.trtllm_llmapi import plan as trtllm_llmapi
+from wizard.stacks.vllm import plan as vllm
 
 FIRST_QUESTION = "What is Triton?"
 STACKS = {

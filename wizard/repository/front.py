@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
+from wizard.stacks.llamacpp.repository import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 
 EngineName: TypeAlias = Literal["vllm", "transformers", "trtllm"]
 
