@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from wizard.advise.advice import Choice
 from wizard.advise.report import stack as stack_title
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 
-WHILE_LOADING = {"vllm": ("fp8",)}
-"""Formats that a stack makes of 16-bit weights while it loads them."""
 
-
-def check(choice: Choice, facts: ModelFacts) -> None:
+def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ()) -> None:
     """Refuse what cannot end well.
+
+    Args:
+        choice: What was chosen.
+        facts: The model.
+        while_loading: Formats that the stack makes of 16-bit weights while it loads them.
 
     Raises:
         InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L32 for a split that
@@ -21,7 +25,7 @@ def check(choice: Choice, facts: ModelFacts) -> None:
     """
     stored = facts.quantization.format or facts.quantization.method if facts.quantization else "none"
     wanted = choice.quantization or "none"
-    if wanted != stored and not (stored == "none" and wanted in WHILE_LOADING.get(choice.stack, ())):
+    if wanted != stored and not (stored == "none" and wanted in while_loading):
         raise InfeasibleError(
             "TW-L30",
             tr(

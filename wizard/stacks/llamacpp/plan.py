@@ -11,6 +11,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Ports, Step
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
 from wizard.stacks.llamacpp import repository
 
@@ -46,3 +47,11 @@ def steps(
     prepared = (*runtime.prepare(), get.step, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
     return (*prepared, *serve_steps(start, READY_SECONDS, Estimate(2)), question_step(runtime, question))
+
+
+def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
+    """A GGUF file has no code in it."""
+    return ()
+
+
+PORT = StackPlan(steps, notes=notes)

@@ -23,9 +23,11 @@ from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, S
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import check_driver, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import Second, StackPlan
 from wizard.probe.host import Host
 from wizard.repository import front
 from wizard.repository.repository import Repository
+from wizard.stacks.transformers.repository import ENGINE, settings
 
 READY_SECONDS = 900.0
 """Large weights on a slow disk take minutes."""
@@ -49,21 +51,6 @@ class Engine:
     python: str
     env: dict[str, str | None]
     reads: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A second model for another stack's repository.
-
-    Attributes:
-        steps: Before the repository is written.
-        repository: To be written beside the other's models.
-        reads: For `Runtime.start`.
-    """
-
-    steps: tuple[Step, ...]
-    repository: Repository
-    reads: tuple[Path, ...]
 
 
 def steps(
@@ -107,10 +94,8 @@ WHY = mark(
 )
 
 
-def beside(
-    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, options: Options, model: Path
-) -> Beside | None:
-    """The model that ``options.beside`` asks for in another stack's repository, or None if it asks for none.
+def beside(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, options: Options, model: Path) -> Second:
+    """A model for another stack's repository, to compare with.
 
     Args:
         choice: The other stack's.
@@ -124,13 +109,11 @@ def beside(
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L35 if the GPU cannot hold both.
         HostError: TW-L01 if the driver is too old.
     """
-    if options.beside != BESIDE:
-        return None
     second = replace(choice, stack="transformers", quantization="none", environment=_environment(choice, host))
     checkpoint.check(second, facts)
     _check_room(choice, host, facts, options)
     engine = _engine(second, host, runtime)
-    return Beside(engine.steps, _repository(BESIDE, second, facts, engine, model, options), engine.reads)
+    return Second(engine.steps, _repository(BESIDE, second, facts, engine, model, options), engine.reads)
 
 
 def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options) -> None:
@@ -166,11 +149,12 @@ def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options)
 def _repository(
     name: str, choice: Choice, facts: ModelFacts, engine: Engine, model: Path, options: Options
 ) -> Repository:
-    settings = front.transformers_settings(str(model), choice, unbatched=options.batching == "none")
     return front.repository(
         name,
-        engine_argv=front.engine_argv("transformers", engine.python, settings),
-        engine_env=engine.env,
+        engine=ENGINE,
+        python=engine.python,
+        settings=settings(str(model), choice, unbatched=options.batching == "none"),
+        env=engine.env,
         facts=facts,
         choice=choice,
     )
@@ -225,3 +209,6 @@ def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
     own = {"LD_LIBRARY_PATH": None, "CUDA_VISIBLE_DEVICES": None}  # the container's GPUs are the choice's
     changes: dict[str, str | None] = {**own, **dict(path), "LOGNAME": "triton-wizard", **OFFLINE}
     return Engine((step,), runtime.python, changes, (folder,))
+
+
+PORT = StackPlan(steps, options=frozenset({"batching"}), beside=beside)

@@ -6,11 +6,12 @@ They are brought to one folder of the server, so that every later command names 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from dataclasses import replace
 from pathlib import Path
 
 from wizard.catalog.trtllm_tools import Sources, tools, version_of
 from wizard.kernel.language import tr
+from wizard.kernel.values import fingerprint
 from wizard.plan.plan import Action, Command, Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 
@@ -57,9 +58,17 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
     )
 
 
-def ours(runtime: Runtime, name: str) -> Write:
-    """Bring our own script ``name``, which runs in the image with nothing but Python."""
-    return Write(str(folder(runtime) / name), (files("wizard.stacks.trtllm_engine") / name).read_text(encoding="utf-8"))
+def after(step: Step, *before: Step) -> Step:
+    """``step``, done anew when what it is made from was made in another way.
+
+    Its own commands may be the same: trtllm-build says the same of a checkpoint in FP8 and of one in INT8.
+    """
+    return replace(step, identity=fingerprint([[one.fingerprint for one in before], step.actions]))
+
+
+def ours(runtime: Runtime, script: Path) -> Write:
+    """Bring our own ``script``, which runs in the image with nothing but Python."""
+    return Write(str(folder(runtime) / script.name), script.read_text(encoding="utf-8"))
 
 
 def _cloned(found: Sources, root: Path, version: str, parts: Sequence[str]) -> list[Command]:

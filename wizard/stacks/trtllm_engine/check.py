@@ -44,4 +44,4 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
 
 def script(runtime: Runtime) -> Write:
     """Bring the script that checks."""
-    return sources.ours(runtime, SCRIPT)
+    return sources.ours(runtime, Path(__file__).with_name(SCRIPT))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from wizard.advise import engines
 from wizard.advise.advice import Choice
-from wizard.catalog.releases import Release, images
+from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import Family, folder, tools, version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Host
+from wizard.stacks.trtllm.images import image
 from wizard.stacks.trtllm_engine import convert
 from wizard.stacks.trtllm_engine.job import Job
 
@@ -21,37 +22,12 @@ def builder(choice: Choice) -> str:
     Raises:
         InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag, TW-L47 if it builds no engines.
     """
-    release = _release(choice)
+    release = image(choice)
     if why := engines.obstacle(release):
         nearest = next(iter(engines.later(release.tag)), None)
         remedy = tr("--release {tag}, or --stack vllm", tag=nearest) if nearest else "--stack vllm"
         raise InfeasibleError("TW-L47", why.text, tr("Choose {remedy}.", remedy=remedy))
     return release.engine
-
-
-def version_in(choice: Choice) -> str:
-    """TensorRT-LLM's version in the image of ``choice``.
-
-    Raises:
-        InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag.
-    """
-    return _release(choice).engine
-
-
-def _release(choice: Choice) -> Release:
-    known = images("trtllm")
-    for one in known.releases:
-        if choice.release == f"{one.tag}-{known.suffix}":
-            return one
-    raise InfeasibleError(
-        "TW-L40",
-        tr("no image with TensorRT-LLM is known as {release!r}", release=choice.release),
-        tr(
-            "Choose one from {oldest} to {newest} with --release.",
-            oldest=known.releases[-1].tag,
-            newest=known.releases[0].tag,
-        ),
-    )
 
 
 def family_of(facts: ModelFacts, version: str) -> Family:

@@ -30,4 +30,4 @@ def argv(job: Job) -> tuple[str, ...] | None:
 
 def script(job: Job) -> tuple[Write, ...]:
     """Bring the script that starts and waits, where there are ranks."""
-    return (sources.ours(job.runtime, SCRIPT),) if job.world > 1 else ()
+    return (sources.ours(job.runtime, Path(__file__).with_name(SCRIPT)),) if job.world > 1 else ()

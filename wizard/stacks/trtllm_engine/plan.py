@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from wizard.advise import engines
 from wizard.advise.advice import Choice
 from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
@@ -15,13 +17,14 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Action, Command, Ports, Step
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import Second, StackPlan, stack_plan
 from wizard.probe.host import Host
 from wizard.repository.repository import Repository
-from wizard.stacks.transformers import plan as transformers
 from wizard.stacks.trtllm import sources
 from wizard.stacks.trtllm_engine import build, check, convert, feasible, launch, quantize, run
 from wizard.stacks.trtllm_engine import repository as trtllm
-from wizard.stacks.trtllm_engine.job import Call, Job, after
+from wizard.stacks.trtllm.sources import after
+from wizard.stacks.trtllm_engine.job import Call, Job
 
 READY_SECONDS = 900.0
 """All ranks read their engine, and the tokenizers start; large engines on slow disks take minutes."""
@@ -46,6 +49,7 @@ def steps(
         options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
 
     Raises:
+        UsageError: TW-L09 if the stack of ``beside`` serves nothing beside another.
         InfeasibleError: TW-L40 to TW-L47 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
             beside it cannot be served.
         HostError: TW-L01 if the driver is too old for the model beside it.
@@ -55,7 +59,7 @@ def steps(
     family = feasible.family_of(facts, version)
     job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)
     feasible.check(job, host)
-    second = transformers.beside(choice, host, facts, runtime, options, get.path)
+    second = _beside(job, host)
     scripts = _sources(job)
     prepared = (
         *runtime.prepare(),
@@ -76,6 +80,20 @@ def steps(
         reads=(*get.reads, *(second.reads if second else ())),
     )
     return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def _beside(job: Job, host: Host) -> Second | None:
+    """The model of another stack that the options ask for, in the same repository."""
+    if job.options.beside is None:
+        return None
+    stack = stack_plan(job.options.beside)
+    if stack is None or stack.beside is None:
+        raise UsageError(
+            "TW-L09",
+            tr("the stack {stack} serves no model beside another stack's", stack=job.options.beside),
+            tr("Leave the option beside out."),
+        )
+    return stack.beside(job.choice, host, job.facts, job.runtime, job.options, job.model)
 
 
 def calls(job: Job, question: str) -> tuple[Call, ...]:
@@ -152,3 +170,24 @@ def _copy(job: Job, target: Path, folder: str) -> tuple[Command, ...]:
         Command(("mkdir", "-p", str((target / folder).parent))),
         Command(("cp", "-rT", str(source), str(target / folder))),
     )
+
+
+def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
+    """The model's own code, and that newer images build no engines any more.
+
+    The preprocessing model of TensorRT-LLM's Triton backend tells the tokenizer's loader to run such code (``model.py``
+    of ``all_models/inflight_batcher_llm/preprocessing``, triton-inference-server/tensorrtllm_backend).
+    """
+    ended = engines.ended(facts.ref, "" if host.is_here else host.source, *engines.successors(facts))
+    if not facts.needs_remote_code:
+        return (ended,)
+    where = facts.location if facts.local else f"https://huggingface.co/{facts.location}/tree/main"
+    code = tr(
+        "The model brings Python code of its own, which TensorRT-LLM's scripts may run "
+        "in the container: read the .py files in {where} first.",
+        where=where,
+    )
+    return (code, ended)
+
+
+PORT = StackPlan(steps, options=frozenset({"max_input_len", "bls", "beside"}), notes=notes)

@@ -23,11 +23,12 @@ from wizard.plan.plan import Command, Estimate, Ports, Step
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
 from wizard.repository import front
 from wizard.stacks.trtllm import sources
-from wizard.stacks.trtllm_engine import feasible
-from wizard.stacks.trtllm_engine.job import after
+from wizard.stacks.trtllm.images import image
+from wizard.stacks.trtllm.sources import after
 from wizard.stacks.trtllm_llmapi import repository
 
 READY_SECONDS = 1200.0
@@ -70,7 +71,7 @@ def steps(
     get = fetch(facts, runtime.workspace)
     if choice.runtime == "native":
         return _native(choice, facts, runtime, ports, question, get)
-    version = feasible.version_in(choice)
+    version = image(choice).engine
     check(choice, facts, version)
     model = runtime.server.name
     made = repository.repository(
@@ -110,8 +111,10 @@ def _native(
     settings = repository.llm_args(str(get.path), choice)
     made = front.repository(
         runtime.server.name,
-        engine_argv=front.engine_argv("trtllm", runtime.python, settings),
-        engine_env={**of_its_own(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
+        engine=repository.ENGINE,
+        python=runtime.python,
+        settings=settings,
+        env={**of_its_own(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
     )
@@ -173,3 +176,6 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
             ),
             tr("Give a repository that is, or use --quantization none; --stack trtllm-engine quantises."),
         )
+
+
+PORT = StackPlan(steps)

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import Tensor, config_pbtxt
+from wizard.repository.front import Engine
+from wizard.repository.python_models import described
 from wizard.repository.repository import Repository, RepositoryFile
-from wizard.stacks.llamacpp.repository import described
+
+ENGINE = Engine(Path(__file__).parent / "engine" / "trtllm_engine.py")
+"""Natively: the LLM API behind our front."""
 
 Value: TypeAlias = "str | int | float | bool | Values"
 Values: TypeAlias = Mapping[str, Value]

@@ -24,6 +24,7 @@ from wizard.plan.plan import Command, Done, Estimate, Ports, Step
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
 from wizard.repository import front
 from wizard.repository.repository import Repository
@@ -52,6 +53,8 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - known):
     sys.exit("this vLLM does not know: " + ", ".join(wrong))
 print("this vLLM knows all arguments")
 """
+WHILE_LOADING = ("fp8",)
+"""Formats that vLLM makes of 16-bit weights while it loads them."""
 RANKS = (16, 32, 64, 128, 256, 512)
 """Ranks of LoRA adapters that vLLM knows (``vllm/config/lora.py``; older ones stop at 64 or 256). The first is what it
 takes for the largest unless it is told another."""
@@ -75,7 +78,7 @@ def steps(
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L34 for an adapter.
     """
-    checkpoint.check(choice, facts)
+    checkpoint.check(choice, facts, WHILE_LOADING)
     native = choice.runtime == "native"
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
@@ -144,8 +147,10 @@ def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, mod
         settings["attention_backend"] = READY_MADE
     made = front.repository(
         runtime.server.name,
-        engine_argv=front.engine_argv("vllm", runtime.python, settings),
-        engine_env={**of_its_own(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
+        engine=repository.ENGINE,
+        python=runtime.python,
+        settings=settings,
+        env={**of_its_own(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
     )
@@ -256,3 +261,6 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
         done=Done(files=(str(folder / "adapter_config.json"),)),
         estimate=Estimate(10),
     )
+
+
+PORT = StackPlan(steps, options=frozenset({"lora", "max_num_seqs"}))

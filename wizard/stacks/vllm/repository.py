@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
+from wizard.repository.front import Engine
+from wizard.repository.python_models import described
 from wizard.repository.repository import Repository, RepositoryFile
-from wizard.stacks.llamacpp.repository import described
 
 Release: TypeAlias = tuple[int, int]
 """Year and month of an image: ``(26, 7)``."""
@@ -32,6 +34,9 @@ FIRST_INPUTS = (
     Tensor("sampling_parameters", "STRING", optional=True),
 )
 FIRST_OUTPUTS = (Tensor("text_output", "STRING", (-1,)),)
+
+ENGINE = Engine(Path(__file__).parent / "engine" / "vllm_engine.py", every_setting=True)
+"""Natively: vLLM behind our front."""
 
 HALF = ("awq", "gptq")
 """Formats whose kernels compute in float16."""
