@@ -12,10 +12,10 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.chain_model import CHAT
 from tests.server_environment import write
 from tests.values import CHOICE, GGUF
-from wizard.repository.front import ENGINES, engine_argv, repository, transformers_settings
+from wizard.repository.front import ENGINE_PROCESS, Engine, repository
 from wizard.repository.lint import Server, lint
 from wizard.repository.repository import Repository
-from wizard.stacks.llamacpp.repository import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
 
 FACTS = replace(GGUF, chat=CHAT)
 ARGV = engine_argv("vllm", "/env/bin/python", {"model": '/a "b"/${x}'})

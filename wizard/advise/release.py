@@ -16,12 +16,14 @@ from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import NATIVE, Environment, engines, environment
+from wizard.catalog.environments import Environment, engines, environment
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
 
+NATIVE = ("vllm", "trtllm-llmapi", "transformers")
+"""Stacks with images that are served without containers too."""
 IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
 """Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
 TENSOR_CORES = (8, 0)

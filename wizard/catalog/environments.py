@@ -7,9 +7,6 @@ from pathlib import Path
 
 from wizard.catalog import profiles
 
-NATIVE = ("vllm", "trtllm-llmapi", "transformers")
-"""Stacks with images that are served without containers too."""
-
 
 @dataclass(frozen=True, slots=True)
 class Ptx:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TypeVar
 
 from wizard.kernel.errors import UsageError
@@ -66,13 +65,6 @@ def ports(stage: str, kind: type[T]) -> dict[str, T]:
     """`port` of every stack that has one for ``stage``, by the stack's name."""
     found = {stack: port(stack, stage, kind) for stack in packages()}
     return {stack: value for stack, value in found.items() if value is not None}
-
-
-def profiles(stack: str) -> Path | None:
-    """The folder ``profiles`` in the package of a stack of somebody else's; None if it has none."""
-    spec = find_spec(packages()[stack]) if stack in packages() else None
-    folders = [Path(folder) / "profiles" for folder in (spec.submodule_search_locations or ()) if spec]
-    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def _damaged(stack: str, module: str, why: str) -> UsageError:

@@ -2,12 +2,14 @@
 
 Searched in this order, the first that has the file wins: ``$TRITON_WIZARD_PROFILES`` (which ``--profiles DIR`` sets),
 ``$XDG_CONFIG_HOME/triton-wizard/profiles``, the wheel's own (``wizard/_profiles``), the checkout's (``profiles`` beside
-the package; an editable install has no ``_profiles``).
+the package; an editable install has no ``_profiles``), and what other packages bring: their wheels' data files in
+``share/triton-wizard/profiles`` of the Python's prefix.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,6 +39,7 @@ def folders() -> list[Path]:
         user_folder(),
         PACKAGE / "_profiles",
         PACKAGE.parent / "profiles",
+        Path(sys.prefix) / "share" / "triton-wizard" / "profiles",
     ]
     return [folder for folder in wanted if folder.is_dir()]
 

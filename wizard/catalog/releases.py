@@ -6,11 +6,9 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from wizard.catalog import profiles
+from wizard.catalog import profiles, stacks
 from wizard.kernel.language import tr
 
-ENGINES = ("vllm", "trtllm")
-"""Engines that there are images with."""
 NONE = "none"
 """Said of a version where the engine's maker does not list a model at all."""
 
@@ -42,10 +40,15 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """All images with one engine, newest first, and where the facts are from."""
+    """All images with one engine, newest first, and where the facts are from.
+
+    Attributes:
+        backends: Names of Triton's backends in them.
+    """
 
     about: str
     suffix: str
+    backends: tuple[str, ...]
     source: str
     gpu_source: str
     releases: tuple[Release, ...]
@@ -136,8 +139,18 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", text)))
 
 
+def families() -> tuple[str, ...]:
+    """The families of images that serve a stack, in the order of the stacks.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if a stack's facts are damaged.
+    """
+    found = (stacks.facts(name).image for name in stacks.names())
+    return tuple(dict.fromkeys(image.family for image in found if image))
+
+
 def images(engine: str) -> Images:
-    """The images with ``engine``: ``vllm`` or ``trtllm``.
+    """The images of one of the `families`.
 
     Raises:
         UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
@@ -147,7 +160,7 @@ def images(engine: str) -> Images:
 
 def image_bytes(tag: str) -> int | None:
     """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
-    every = (images(engine) for engine in ENGINES)
+    every = map(images, families())
     known = {f"{one.tag}-{each.suffix}": one.image_bytes for each in every for one in each.releases}
     return known.get(tag)
 
@@ -172,7 +185,7 @@ def drivers() -> Drivers:
 
 def unknown(wish: str) -> str:
     """What is wrong with ``wish`` as a release: nothing if an image has that tag or engine, else with near ones."""
-    every = [images(engine) for engine in ENGINES]
+    every = [*map(images, families())]
     if any(one.named(wish) for one in every):
         return ""
     names = list(

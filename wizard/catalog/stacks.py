@@ -60,6 +60,7 @@ class Native:
         untried: It was never run on a GPU.
         attention: Oldest GPU whose tensor cores its attention uses; None: the oldest that it serves on.
         packages: Packages of a user's Python that can serve it → their titles; without any it takes none.
+        offered: Such a Python is offered though nobody asked for the stack.
     """
 
     environment: str
@@ -67,6 +68,7 @@ class Native:
     untried: bool = False
     attention: Oldest | None = None
     packages: dict[str, str] = field(default_factory=dict)
+    offered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +330,15 @@ def cpu_stacks() -> tuple[str, ...]:
         UsageError: As `facts`.
     """
     return tuple(name for name in names() if facts(name).cpu)
+
+
+def native_stacks() -> tuple[str, ...]:
+    """The stacks that a Python of the user's can serve, in order.
+
+    Raises:
+        UsageError: As `facts`.
+    """
+    return tuple(name for name in names() if (native := facts(name).native) and native.packages)
 
 
 def title(name: str) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
+from wizard.catalog.stacks import names
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
@@ -67,7 +68,7 @@ class Question:
     default: Value | None = None
     otherwise: str = ""
     required: bool = False
-    choices: tuple[str, ...] = ()
+    choices: Callable[[], tuple[str, ...]] = tuple
     when: Callable[[Mapping[str, object]], bool] = _always
     validate: Callable[[Any], str] = _anything
     help: str = ""
@@ -93,8 +94,8 @@ class Question:
                 tr(self.help),
             )
         wrong = self.validate(value)
-        if self.choices and value not in self.choices:
-            wrong = tr("it is none of {choices}", choices=", ".join(self.choices))
+        if (choices := self.choices()) and value not in choices:
+            wrong = tr("it is none of {choices}", choices=", ".join(choices))
         if wrong:
             raise UsageError(
                 "TW-U32",
@@ -145,7 +146,7 @@ GOAL = Question(
     mark("What matters most?"),
     "--goal",
     default="chat",
-    choices=("chat", "throughput", "quality", "smallest"),
+    choices=lambda: ("chat", "throughput", "quality", "smallest"),
     help=mark("chat answers each user quickly, throughput serves the most tokens, quality keeps the most precision."),
 )
 USERS = Question(
@@ -199,7 +200,7 @@ KV_DTYPE = Question(
     mark("Type of the KV cache"),
     "--kv-dtype",
     otherwise=CHOSEN,
-    choices=("auto", "fp8", "f16", "float16", "bfloat16"),
+    choices=lambda: ("auto", "fp8", "f16", "float16", "bfloat16"),
     help=mark("auto is the model's own; fp8 holds twice as many tokens."),
 )
 STACK = Question(
@@ -208,7 +209,7 @@ STACK = Question(
     mark("Serving stack"),
     "--stack",
     otherwise=CHOSEN,
-    choices=("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp"),
+    choices=names,
     help=mark("The program that computes behind Triton."),
 )
 MAX_GPUS = Question(
@@ -252,7 +253,7 @@ RUNTIME = Question(
     mark("Runtime"),
     "--runtime",
     otherwise=CHOSEN,
-    choices=("native", "docker", "podman"),
+    choices=lambda: ("native", "docker", "podman"),
     help=mark("native runs the server as a process of this machine; docker and podman run NVIDIA's image."),
 )
 ENGINE_PYTHON = Question(

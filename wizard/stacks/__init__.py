@@ -1,1 +1,1 @@
-"""One file for each serving stack: ``steps(choice, host, facts, runtime)`` and ``repository(choice, facts)``."""
+"""All code of each serving stack, one package for each; stages find it by entry points (`wizard.catalog.plugins`)."""

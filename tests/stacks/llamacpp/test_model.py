@@ -171,7 +171,11 @@ CPU = "processor : 0\nflags\t\t: fpu sse2 avx avx2 fma f16c bmi1 bmi2\n"
 def model(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """The shipped file as a module; outside of Triton its ``triton_python_backend_utils`` does not exist."""
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", types.ModuleType("FakeBackendUtils"))
-    return importlib.import_module("wizard.stacks.llamacpp.llamacpp_model")
+    name = "wizard.stacks.llamacpp.engine"  # in the repository the other file lies beside it
+    monkeypatch.setitem(
+        sys.modules, f"{name}.text_requests", importlib.import_module("wizard.repository.text_requests")
+    )
+    return importlib.import_module(f"{name}.llamacpp_model")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from wizard.repository.config_pbtxt import config_pbtxt
 from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
-MODEL = Path(__file__).with_name("llamacpp_model.py")
+MODEL = Path(__file__).parent / "engine" / "llamacpp_model.py"
 
 
 def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> Repository:

@@ -1,1 +1,1 @@
-"""TensorRT-LLM engines, a file for each thing done: sources, check, convert, quantize, build, run, launch."""
+"""What both of TensorRT-LLM's stacks share."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from wizard.kernel.language import tr
 from wizard.plan.plan import Done, Estimate, Step, Write

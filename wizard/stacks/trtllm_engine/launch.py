@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from wizard.plan.plan import Write
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.stacks.trtllm import sources

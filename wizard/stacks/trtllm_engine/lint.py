@@ -11,8 +11,12 @@ from typing import Any
 from wizard.kernel.language import mark, tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model, contents
+from wizard.repository.linting.rules import StackRules
 from wizard.repository.linting.text import unreadable
+from wizard.stacks.trtllm_engine import templates
 
+FAMILY = "trtllm"
+"""Of the images with this engine."""
 STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
 """Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
 
@@ -111,12 +115,13 @@ def _files(model: Model, path: str, folder: Path, split: tuple[int, int]) -> Ite
 
 
 def _version(model: Model, path: str, version: str | None, server: Server) -> Iterator[Finding]:
-    if server.tensorrt_llm and version and version != server.tensorrt_llm:
+    own = server.engines.get(FAMILY)
+    if own and version and version != own:
         what = tr(
             "the engine was built with TensorRT-LLM {version} and {name} has {own}",
             version=version,
             name=tr(server.name),
-            own=server.tensorrt_llm,
+            own=own,
         )
         yield model.finding("R705", what, tr("Build it in the image that serves it."), at=path)
 
@@ -184,3 +189,16 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
             )
             return [model.finding("R901", what, fix, severity="warning")]
     return []
+
+
+def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
+    """Everything about one model."""
+    return [*templates.unfilled(model), *paths(model, server), *streaming(model, models)]
+
+
+def of_all(models: Mapping[str, Model]) -> list[Finding]:
+    """Everything about all models together."""
+    return templates.defaults(models.values())
+
+
+PORT = StackRules(findings, of_all)

@@ -21,9 +21,9 @@ from wizard.plan.stack import Second, StackPlan, stack_plan
 from wizard.probe.host import Host
 from wizard.repository.repository import Repository
 from wizard.stacks.trtllm import sources
+from wizard.stacks.trtllm.sources import after
 from wizard.stacks.trtllm_engine import build, check, convert, feasible, launch, quantize, run
 from wizard.stacks.trtllm_engine import repository as trtllm
-from wizard.stacks.trtllm.sources import after
 from wizard.stacks.trtllm_engine.job import Call, Job
 
 READY_SECONDS = 900.0

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from wizard.kernel.language import tr
-from wizard.repository.linting.finding import Finding
+from wizard.repository.linting import folders
+from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.folders import loaded
-from wizard.repository.linting.instances import several_gpus
+from wizard.repository.linting.instances import GPU
 from wizard.repository.linting.model import Model, contents
+from wizard.repository.linting.rules import StackRules
 
+BACKEND = "vllm"
 FILE = "model.json"
 
 KNOWN = frozenset(
@@ -33,11 +38,11 @@ KNOWN = frozenset(
 """Arguments of vLLM's engine in some release (docs.vllm.ai, "Engine Arguments"); each release takes only its own."""
 
 
-def vllm(model: Model) -> list[Finding]:
+def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
     """The engine's arguments, and what the backend asks of config.pbtxt."""
-    if model.backend != "vllm":
+    if model.backend != BACKEND:
         return []
-    found = []
+    found = folders.files(model, model.config.default_model_filename or FILE)
     for version in loaded(model):
         path = model.file(version, FILE)
         if path.is_file():
@@ -62,7 +67,7 @@ def _arguments(model: Model, version: int) -> list[Finding]:
     if not isinstance(engine, dict):
         what = tr("the engine's arguments are not one JSON object")
         return [model.finding("R801", what, tr('Write {"model": "…"}.'), file=where)]
-    found = several_gpus(model, engine)
+    found = _several_gpus(model, engine)
     if not isinstance(engine.get("model"), str):
         what = tr("no model is named; vLLM would take its default")
         found.append(model.finding("R803", what, tr('Say "model".'), file=where, severity="warning"))
@@ -74,3 +79,23 @@ def _arguments(model: Model, version: int) -> list[Finding]:
         fix = tr("Compare with `vllm serve --help` of the server's release.")
         found.append(model.finding("R802", what, fix, file=where, severity="warning"))
     return found
+
+
+def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
+    """vLLM over several GPUs must choose them itself."""
+    world = 1
+    for key in ("tensor_parallel_size", "pipeline_parallel_size"):
+        value = engine.get(key, 1)
+        world *= value if isinstance(value, int) and value > 0 else 1
+    # Triton's default where there are GPUs is KIND_GPU, but the backend's own is completed before.
+    if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
+        return []
+    what = tr(
+        "vLLM runs on {world} GPUs (tensor × pipeline parallel) and the instance group is of KIND_GPU, one GPU each",
+        world=world,
+    )
+    at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None
+    return [model.finding("R404", what, tr("Say KIND_MODEL: vLLM takes the GPUs itself."), at=at)]
+
+
+PORT = StackRules(findings)
