@@ -60,7 +60,7 @@ def speaking(isolated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def data() -> list[str]:
     """Names and sources that stay as they are in every language."""
     table = profiles.load(CheckpointTable, profiles.find("checkpoints.toml"))
-    images = [releases.images(engine) for engine in releases.ENGINES]
+    images = [releases.images(engine) for engine in releases.families()]
     return [
         *KNOWN,
         *CONFIGS,

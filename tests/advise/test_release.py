@@ -17,7 +17,7 @@ from wizard.advise.ranking import advise
 from wizard.advise.release import IMAGES, Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
 from wizard.catalog import profiles
-from wizard.catalog.releases import ENGINES, architectures, drivers, images, version
+from wizard.catalog.releases import architectures, drivers, families, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import ContainerEngine, Host
 
@@ -193,7 +193,7 @@ def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None
 
 
 DRIVERS = sorted(
-    {one.driver for engine in ENGINES for one in images(engine).releases}
+    {one.driver for engine in families() for one in images(engine).releases}
     | {int(one.partition(".")[0]) for row in drivers().forward for one in row.drivers}
     | {460, 510, 515, 520, 525, 530, 550, 565}
 )
@@ -211,7 +211,7 @@ MODELS = [LLAMA_2, *FLOORS.values()]
 def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
     """Branch → version of the engine that it gets; None if it gets none."""
     found = []
-    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, ENGINES) for one in each.releases}
+    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, families()) for one in each.releases}
     for branch in DRIVERS:
         made = asked(replace(host, driver_version=f"{branch}.99"), facts, stack)
         text = None if isinstance(made, Obstacle) else known.get(made.release) or made.release.rpartition(" ")[2]
@@ -346,7 +346,7 @@ def test_what_tensorrt_llm_cannot_quantise_yet() -> None:
     assert taken("1xB200", LLAMA_2, "trtllm-engine", "25.05", quantization="nvfp4") == "25.05"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", families())
 def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
     """An H100, an A100 or a V100 with any driver: no row of the tables is dead, but those that build no engine."""
     stacks = [stack for stack, each in IMAGES.items() if each == engine]

@@ -9,10 +9,10 @@ import pytest
 
 from wizard.catalog.environments import engines, pins
 from wizard.catalog.releases import (
-    ENGINES,
     NONE,
     architectures,
     drivers,
+    families,
     image_bytes,
     images,
     unknown,
@@ -21,7 +21,7 @@ from wizard.catalog.releases import (
 from wizard.catalog.trtllm_tools import tools
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", families())
 def test_releases_are_newest_first_and_never_go_back(engine: str) -> None:
     found = images(engine).releases
     assert [one.tag for one in found] == sorted((one.tag for one in found), reverse=True)
@@ -58,7 +58,7 @@ def test_every_floor_has_a_source_and_can_be_met() -> None:
 
 
 def test_forward_compatibility_is_about_releases_that_there_are() -> None:
-    tags = {one.tag for engine in ENGINES for one in images(engine).releases}
+    tags = {one.tag for engine in families() for one in images(engine).releases}
     assert {tag for row in drivers().forward for tag in row.releases} <= tags
 
 

@@ -23,7 +23,7 @@ from wizard.plan.published import as_chosen
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
-from wizard.plan.stack import StackPlan, built, stack_plan
+from wizard.plan.stack import StackPlan, built, options_read, stack_plan
 from wizard.probe.engines import images_folder
 from wizard.probe.host import Host
 
@@ -107,9 +107,7 @@ def _checked(facts: ModelFacts, choice: Choice, workspace: Workspace, options: O
     stack = stack_plan(choice.stack)
     if stack is None:
         raise _not_built(choice)
-    second = stack_plan(options.beside) if options.beside else None
-    reads = stack.options | (second.options if second else frozenset())
-    check_options(options, choice.stack, reads, facts.max_context)
+    check_options(options, choice.stack, options_read(choice.stack, options), facts.max_context)
     _check_weights(facts)
     _check_path(workspace)
     return stack

@@ -120,6 +120,16 @@ def stack_plan(stack: str) -> StackPlan | None:
     return plugins.port(stack, "plan", StackPlan)
 
 
+def options_read(stack: str, options: Options) -> frozenset[str]:
+    """Names of the options that ``stack`` reads, with those that the stack beside it does.
+
+    Raises:
+        UsageError: TW-D30 if the code of one cannot be loaded.
+    """
+    ports = (stack_plan(name) for name in (stack, options.beside) if name)
+    return frozenset(name for port in ports if port for name in port.options)
+
+
 def built() -> tuple[str, ...]:
     """Names of all stacks that the wizard sets up.
 

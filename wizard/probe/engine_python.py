@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.catalog import stacks
-from wizard.catalog.environments import environment
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
@@ -56,9 +55,8 @@ def _argv(path: str) -> tuple[str, ...]:
 
 
 def packages() -> tuple[str, ...]:
-    """Distributions that are asked for: those that the stacks' engines need, and PyTorch, which tells its CUDA."""
-    environments = (environment(native.environment) for native in _natives())
-    return tuple(dict.fromkeys([*(package for each in environments for package in each.needs), "torch"]))
+    """Distributions that are asked for: those that can serve one of the stacks."""
+    return tuple(dict.fromkeys(package for native in _natives() for package in native.packages))
 
 
 def _natives() -> list[stacks.Native]:

@@ -136,7 +136,11 @@ def server(
         )
     return Server(
         names or (backends_of[suffix] if suffix else None),
-        {family: releases[tag] for family, releases in known.items() if tag in releases},
+        {
+            family: releases[tag]
+            for family, releases in known.items()
+            if tag in releases and suffix in ("", images(family).suffix)
+        },
         gpus,
         tuple(pairs),
         f"Triton {version}",

@@ -74,15 +74,22 @@ class StackLog:
     add: Callable[[Measured, Log, Endpoint], Measured] | None = None
 
 
-def measure(endpoint: Endpoint, stack: str, lines: Iterable[str]) -> Measured:
-    """What the server of ``endpoint`` took, just after it became ready; all None for a stack that logs no memory.
+def read(stack: str, lines: Iterable[str]) -> Measured:
+    """What the log of ``stack`` says; all None for a stack that logs no memory.
 
     Raises:
         UsageError: TW-D30 if the stack's code cannot be loaded.
     """
-    found = plugins.port(stack, "serve", StackLog)
-    if found is None:
-        return Measured()
-    log = Log(lines)
-    measured = replace(found.read(log), lines=log.used())
-    return found.add(measured, log, endpoint) if found.add else measured
+    port, log = plugins.port(stack, "serve", StackLog), Log(lines)
+    return replace(port.read(log), lines=log.used()) if port else Measured()
+
+
+def measure(endpoint: Endpoint, stack: str, lines: Iterable[str]) -> Measured:
+    """What the server of ``endpoint`` took, just after it became ready: what `read` finds, and what its stack adds.
+
+    Raises:
+        UsageError: TW-D30 if the stack's code cannot be loaded.
+    """
+    port, kept = plugins.port(stack, "serve", StackLog), list(lines)
+    measured = read(stack, kept)
+    return port.add(measured, Log(kept), endpoint) if port and port.add else measured

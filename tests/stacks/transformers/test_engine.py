@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import queue
 import socket
 import subprocess
@@ -12,15 +13,18 @@ from typing import Any
 
 import pytest
 
-from wizard.repository.front import ENGINES
+from wizard.repository.front import ENGINE_PROCESS
+from wizard.stacks.transformers.repository import ENGINE
 
+FOLDERS = (ENGINE_PROCESS.parent, ENGINE.program.parent)
 ASK = {"max_tokens": 9, "temperature": 0, "top_k": 0, "top_p": 1, "seed": None, "stop": []}
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module as its own Python has it: from its folder, not from the wizard."""
-    monkeypatch.syspath_prepend(str(ENGINES))
+    for program in (ENGINE_PROCESS, ENGINE.program):
+        monkeypatch.syspath_prepend(str(program.parent))
     monkeypatch.delitem(sys.modules, "engine_process", raising=False)
     yield importlib.import_module("transformers_engine")
     for name in ("transformers_engine", "engine_process"):
@@ -140,7 +144,7 @@ def test_late_cancellations_are_not_kept(engine: Any) -> None:
 
 ENDS = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1].split(":")
 import transformers_engine as engine
 
 class FakeMode:
@@ -161,7 +165,7 @@ def test_what_it_says_when_it_ends(when: str, said: str) -> None:
     ours, its = socket.socketpair()
     with ours, its:
         done = subprocess.run(
-            [sys.executable, "-c", ENDS, str(ENGINES), when],
+            [sys.executable, "-c", ENDS, os.pathsep.join(map(str, FOLDERS)), when],
             stdin=its,
             capture_output=True,
             text=True,

@@ -27,13 +27,14 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Write
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.select import runtime_of
-from wizard.stacks.transformers.plan import BESIDE, Beside, beside
+from wizard.plan.stack import Second
+from wizard.stacks.transformers.plan import BESIDE, beside
 
 IN_IMAGE = replace(TRANSFORMERS, runtime="docker", release="24.09-trtllm-python-py3")
 PLAIN = Options(batching="none")
 
 
-def second(options: Options, driver: str = "580.95.05") -> Beside | None:
+def second(options: Options, driver: str = "580.95.05") -> Second:
     runtime = Docker(WORKSPACE, WORKSPACE.server("demo"), "image", devices=(0,))
     trt = replace(IN_IMAGE, stack="trtllm-engine", quantization="int8_wo")
     on = replace(machine(), driver_version=driver)
@@ -121,13 +122,8 @@ def test_beside_another_stack() -> None:
     assert len(found.reads) == 1
 
 
-def test_beside_nothing() -> None:
-    assert second(Options()) is None
-
-
 def test_the_second_model_is_the_first_ones_checkpoint() -> None:
     found = second(Options(beside="transformers"))
-    assert found
     config = next(file.text for file in found.repository.files if file.path.endswith("config.pbtxt"))
     assert "/w/models/llama" in config
 

@@ -41,7 +41,7 @@ TUTORIAL = {
 def template(release: str, model: str, ours: str) -> str:
     """The wizard's own config.pbtxt with the template's variables and parameters in it.
 
-    Its tensors are the template's, as far as it has them (`tests.stacks.trtllm_engine.test_templates`); inputs whose type
+    Its tensors are the template's, as far as it has them (`test_templates`); inputs whose type
     is a variable are added.
     """
     row = TEMPLATES[release][model]
