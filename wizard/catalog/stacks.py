@@ -5,14 +5,15 @@ A stack that has no file here is none: `names` are the stacks that there are, ev
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from wizard.catalog import profiles
-from wizard.kernel.values import from_data
 
+_RANK = re.compile(r"^rank *= *(\d+)", re.MULTILINE)
 Capability: TypeAlias = tuple[int, int]
 """A GPU's compute capability: (8, 9)."""
 
@@ -277,15 +278,15 @@ def files() -> dict[str, Path]:
 def names() -> tuple[str, ...]:
     """All stacks in the order of their ranks.
 
-    Raises:
-        UsageError: TW-D02 if a file cannot be read or is not TOML.
+    Every ``--help`` names them, so their files are not parsed for it: `facts` says what is wrong with one.
     """
 
-    def rank(name: str) -> int:
-        known = _tables()[name].get("rank")
-        return known if isinstance(known, int) else 0  # `facts` says what is wrong with it
+    def rank(path: Path) -> int:
+        found = _RANK.search(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else None
+        return int(found[1]) if found else 0
 
-    return tuple(sorted(_tables(), key=rank))
+    known = files()
+    return tuple(sorted(known, key=lambda name: rank(known[name])))
 
 
 @cache
@@ -297,6 +298,8 @@ def facts(name: str) -> StackFacts:
     """
     if name not in _tables():
         profiles.find(f"stacks/{name}.toml")
+    from wizard.kernel.values import from_data
+
     return from_data(StackFacts, _tables()[name], where=str(files()[name]))
 
 
@@ -354,5 +357,5 @@ def forget() -> None:
 
 @cache
 def _tables() -> dict[str, dict[str, Any]]:
-    """The files as they are; `names` does not pay for checking them."""
+    """The files as they are."""
     return {name: profiles.load_toml(path) for name, path in files().items()}

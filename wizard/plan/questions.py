@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
-from wizard.catalog.stacks import names
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
@@ -43,6 +42,12 @@ def _anything(_: Any) -> str:
     return ""
 
 
+def _stacks() -> tuple[str, ...]:
+    from wizard.catalog.stacks import names  # whose files the parser of every command does without
+
+    return names()
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question.
@@ -55,7 +60,7 @@ class Question:
         default: What an empty answer means.
         otherwise: What an empty answer means where there is no default, in words.
         required: The journey cannot go on without an answer.
-        choices: What can be chosen, for the kind ``choice``.
+        choices: Tells what can be chosen, for the kind ``choice``; asked when it is needed: stacks are read from files.
         when: Whether it matters, given the answers so far.
         validate: What is wrong with an answer of the right kind; an empty text if nothing is.
         help: One sentence for a learner.
@@ -209,7 +214,7 @@ STACK = Question(
     mark("Serving stack"),
     "--stack",
     otherwise=CHOSEN,
-    choices=names,
+    choices=_stacks,
     help=mark("The program that computes behind Triton."),
 )
 MAX_GPUS = Question(
