@@ -1,4 +1,4 @@
-"""A serving stack is named by its own package and its facts, and nowhere else in the wizard."""
+"""No stage knows a serving stack by its name: what differs between stacks is a fact, or code of the stack itself."""
 
 from __future__ import annotations
 
@@ -6,39 +6,56 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import wizard
 from wizard.catalog import plugins, stacks
 
 TOP = Path(wizard.__file__).parent
 OWN = TOP / "stacks"
-NOT_YET = {TOP / "advise"}
-"""Goes when the advice reads the facts (branch advfacts is merged)."""
+NAMES = frozenset(stacks.names())
 
 
-def modules() -> Iterator[Path]:
-    for path in sorted(TOP.rglob("*.py")):
-        if not {OWN, *NOT_YET} & set(path.parents):
-            yield path
+def strings(text: str) -> Iterator[tuple[int, str]]:
+    """Line and value of every string constant, those in f-strings and patterns too."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
 
 
-def named(path: Path) -> list[str]:
-    """Where a text is the name of a stack: ``plan/build.py:34 'vllm'``."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [
-        f"{path.relative_to(TOP)}:{node.lineno} {node.value!r}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in stacks.names()
-    ]
+def named(text: str) -> list[tuple[int, str]]:
+    """The string constants that are a stack's name."""
+    return [(line, value) for line, value in strings(text) if value in NAMES]
 
 
-def test_no_stack_is_named_outside_of_its_package() -> None:
-    assert [place for path in modules() for place in named(path)] == []
+def files() -> list[Path]:
+    return sorted(path for path in TOP.rglob("*.py") if OWN not in path.parents)
 
 
-def test_a_name_would_be_found(tmp_path: Path) -> None:
-    assert len(named(OWN / "vllm" / "lint.py")) == 1
-    assert len(list(modules())) > 200
+def test_there_are_stacks_and_files_to_look_at() -> None:
+    assert len(NAMES) >= 5
+    assert len(files()) > 200
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(TOP)))
+def test_no_file_names_a_stack(path: Path) -> None:
+    assert named(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('if setup.stack == "vllm":\n    pass', [1]),
+        ('x = {\n    "vllm": 1,\n    "transformers": 2,\n}', [2, 3]),
+        ('f"{a}" + f"llamacpp{b}"', [1]),
+        ('match stack:\n    case "trtllm-engine":\n        pass', [2]),
+        ('images("trtllm")', []),
+        ('"""The stack vllm."""', []),
+    ],
+)
+def test_a_name_would_be_seen(text: str, lines: list[int]) -> None:
+    assert [line for line, _ in named(text)] == lines
 
 
 def test_every_stack_has_facts_and_code() -> None:
-    assert set(plugins.packages()) == set(stacks.names())
+    assert set(plugins.packages()) == NAMES

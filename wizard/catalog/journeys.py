@@ -89,11 +89,6 @@ def answered(ref: str, given: Mapping[str, object], known: Iterable[Journey]) ->
     if stack != preset.get("stack"):
         preset = {name: value for name, value in preset.items() if name not in TIED}
     without_image = given.get("runtime") == "native" or given.get("engine_python") not in (None, "none")
-    if without_image and isinstance(stack, str) and stack in stacks.names() and _images_and_native(stack):
+    if without_image and stack in stacks.names() and stacks.facts(str(stack)).native:
         preset = {name: value for name, value in preset.items() if name != "release"}
     return {**preset, **given}
-
-
-def _images_and_native(stack: str) -> bool:
-    facts = stacks.facts(stack)
-    return facts.image is not None and facts.native is not None

@@ -76,7 +76,7 @@ def _done(arguments: Namespace) -> int:
             what = tr("{path} is no folder", path=arguments.profiles)
             raise UsageError("TW-U64", what, tr("Give the folder with the profiles: --profiles DIR."))
         os.environ[PROFILES_VARIABLE] = arguments.profiles
-        stacks.forget()
+        stacks.forget()  # the parser has asked for their names
     from wizard.cli.workshop import attend
 
     arguments.attended = attend(arguments)

@@ -50,9 +50,9 @@ def _whole(one: Journey, arguments: argparse.Namespace) -> str:
         if sentences:
             lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
     hardware = one.machines[0] if one.machines else ""
-    stack = facts(str(one.answers["stack"])) if "stack" in one.answers else None
-    if stack and stack.builds_engine:
-        lines.append(fit(arguments)(engines.ended(one.name, hardware, stack.instead), "  ", first=""))
+    if engines.builds(stack := one.answers.get("stack")):
+        ended = engines.ended(one.name, hardware, *facts(str(stack)).instead[:1])
+        lines.append(fit(arguments)(ended, "  ", first=""))
     where = ("--hardware", hardware) if hardware else ()
     lines.append(tr("See its steps: {command}", command=again(arguments, "plan", one.name, *where)))
     return "\n".join(lines)

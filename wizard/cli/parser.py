@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -143,28 +142,14 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
             raise argparse.ArgumentTypeError(tr("it is empty"))
         return question.parse(text.lower() if question is QUANTIZATION else text)
 
-    action = group.add_argument(
+    group.add_argument(
         question.flag,
         type=answer,
-        metavar={"int": "N", "float": "F", "text": "NAME", "choice": ""}.get(question.kind),
+        choices=question.options or None,
+        metavar={"int": "N", "float": "F", "text": "NAME"}.get(question.kind),
         default=default,
         help=f"{about} ({unless})",
     )
-    if question.kind == "choice":  # set afterwards: add_argument would ask for them at once
-        action.choices, action.metavar = _Choices(question), None
-
-
-class _Choices:
-    """A question's choices, asked for when they are printed or compared with."""
-
-    def __init__(self, question: Question) -> None:
-        self._question = question
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._question.choices())
-
-    def __contains__(self, value: object) -> bool:
-        return value in self._question.choices()
 
 
 def _add_plan(one: argparse.ArgumentParser) -> None:
@@ -241,7 +226,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
     )
     speed.add_argument("ref", metavar="MODEL", help=ref_help)
     for question, lower in (
-        (STACK, tr("the first of these")),
+        (STACK, STACK.options[0]),
         (TP, "1"),
         (PP, "1"),
         (QUANTIZATION, tr("the model's own")),

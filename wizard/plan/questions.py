@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
+from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
@@ -42,12 +43,6 @@ def _anything(_: Any) -> str:
     return ""
 
 
-def _stacks() -> tuple[str, ...]:
-    from wizard.catalog.stacks import names  # whose files the parser of every command does without
-
-    return names()
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question.
@@ -60,7 +55,7 @@ class Question:
         default: What an empty answer means.
         otherwise: What an empty answer means where there is no default, in words.
         required: The journey cannot go on without an answer.
-        choices: Tells what can be chosen, for the kind ``choice``; asked when it is needed: stacks are read from files.
+        choices: What can be chosen, for the kind ``choice``; a function where profiles say it: see `options`.
         when: Whether it matters, given the answers so far.
         validate: What is wrong with an answer of the right kind; an empty text if nothing is.
         help: One sentence for a learner.
@@ -73,7 +68,7 @@ class Question:
     default: Value | None = None
     otherwise: str = ""
     required: bool = False
-    choices: Callable[[], tuple[str, ...]] = tuple
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     when: Callable[[Mapping[str, object]], bool] = _always
     validate: Callable[[Any], str] = _anything
     help: str = ""
@@ -82,6 +77,15 @@ class Question:
     def secret(self) -> bool:
         """Whether the answer is typed unseen and never written."""
         return self.kind == "secret"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What can be chosen.
+
+        Raises:
+            UsageError: TW-D02 if profiles say it and one of them is damaged.
+        """
+        return self.choices() if callable(self.choices) else self.choices
 
     def check(self, value: object) -> Value:
         """``value`` if it is an answer to this question.
@@ -99,8 +103,8 @@ class Question:
                 tr(self.help),
             )
         wrong = self.validate(value)
-        if (choices := self.choices()) and value not in choices:
-            wrong = tr("it is none of {choices}", choices=", ".join(choices))
+        if self.options and value not in self.options:
+            wrong = tr("it is none of {choices}", choices=", ".join(self.options))
         if wrong:
             raise UsageError(
                 "TW-U32",
@@ -151,7 +155,7 @@ GOAL = Question(
     mark("What matters most?"),
     "--goal",
     default="chat",
-    choices=lambda: ("chat", "throughput", "quality", "smallest"),
+    choices=("chat", "throughput", "quality", "smallest"),
     help=mark("chat answers each user quickly, throughput serves the most tokens, quality keeps the most precision."),
 )
 USERS = Question(
@@ -205,7 +209,7 @@ KV_DTYPE = Question(
     mark("Type of the KV cache"),
     "--kv-dtype",
     otherwise=CHOSEN,
-    choices=lambda: ("auto", "fp8", "f16", "float16", "bfloat16"),
+    choices=("auto", "fp8", "f16", "float16", "bfloat16"),
     help=mark("auto is the model's own; fp8 holds twice as many tokens."),
 )
 STACK = Question(
@@ -214,7 +218,7 @@ STACK = Question(
     mark("Serving stack"),
     "--stack",
     otherwise=CHOSEN,
-    choices=_stacks,
+    choices=stacks.names,
     help=mark("The program that computes behind Triton."),
 )
 MAX_GPUS = Question(
@@ -258,7 +262,7 @@ RUNTIME = Question(
     mark("Runtime"),
     "--runtime",
     otherwise=CHOSEN,
-    choices=lambda: ("native", "docker", "podman"),
+    choices=("native", "docker", "podman"),
     help=mark("native runs the server as a process of this machine; docker and podman run NVIDIA's image."),
 )
 ENGINE_PYTHON = Question(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.catalog import stacks
+from wizard.catalog.stack_facts import Native
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
@@ -55,11 +56,13 @@ def _argv(path: str) -> tuple[str, ...]:
 
 
 def packages() -> tuple[str, ...]:
-    """Distributions that are asked for: those that can serve one of the stacks."""
-    return tuple(dict.fromkeys(package for native in _natives() for package in native.packages))
+    """Distributions that are asked for: those that can serve one of the stacks, each stack's engine first."""
+    known = [tuple(native.packages) for native in _natives()]
+    engines, others = [names[0] for names in known], [name for names in known for name in names[1:]]
+    return tuple(dict.fromkeys((*engines, *others)))
 
 
-def _natives() -> list[stacks.Native]:
+def _natives() -> list[Native]:
     return [native for name in stacks.native_stacks() if (native := stacks.facts(name).native)]
 
 
