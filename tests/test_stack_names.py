@@ -24,8 +24,8 @@ def strings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def named(text: str) -> list[tuple[int, str]]:
-    """The string constants that are a stack's name."""
-    return [(line, value) for line, value in strings(text) if value in NAMES]
+    """The string constants that are a stack's name, alone or after ``--stack``."""
+    return [(line, value) for line, value in strings(text) if value.removeprefix("--stack ") in NAMES]
 
 
 def files() -> list[Path]:
@@ -49,6 +49,7 @@ def test_no_file_names_a_stack(path: Path) -> None:
         ('x = {\n    "vllm": 1,\n    "transformers": 2,\n}', [2, 3]),
         ('f"{a}" + f"llamacpp{b}"', [1]),
         ('match stack:\n    case "trtllm-engine":\n        pass', [2]),
+        ('Obstacle(code, text, "--stack vllm")', [1]),
         ('images("trtllm")', []),
         ('"""The stack vllm."""', []),
     ],

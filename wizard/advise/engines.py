@@ -25,7 +25,7 @@ END = "engine-end"
 
 def judge() -> Callable[[Release], Obstacle | None]:
     """Says of an image why no engine can be built in it; None where nothing is known against it."""
-    last, held = tools().engines, contents()
+    last, held, first = tools().engines, contents(), _built().instead[0]
 
     def obstacle(release: Release) -> Obstacle | None:
         known = held.of(release.tag, TOOLS)
@@ -36,7 +36,7 @@ def judge() -> Callable[[Release], Obstacle | None]:
                 engine=release.engine,
                 last=last.last,
             )
-            return Obstacle(CODE, text, "--stack vllm")
+            return Obstacle(CODE, text, f"--stack {first}")
         if known is None or known.value:
             return None
         text = tr(
@@ -44,7 +44,7 @@ def judge() -> Callable[[Release], Obstacle | None]:
             "package and build tools.",
             release=release.tag,
         )
-        return Obstacle(CODE, text, "--stack vllm")
+        return Obstacle(CODE, text, f"--stack {first}")
 
     return obstacle
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wizard.advise import rules
 from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
+from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog.releases import NONE, Floors, Release, architectures, version
 from wizard.catalog.stacks import facts as stack_facts
@@ -68,10 +69,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 
 def too_old(needs: tuple[Need, ...], setup: Setup, engine: str, release: Release | None) -> Iterator[Obstacle]:
     """What the engine's version ``engine`` is too old for, which ``release`` has, or the environment without one."""
-    others = tuple(f"--stack {name}" for name in stack_facts(setup.stack).instead[:1])
+    others = instead(setup.stack)
     for one in needs:
         if one.first == NONE:
-            yield Obstacle(one.code, one.without, "--stack vllm")
+            yield Obstacle(one.code, one.without, either(*others) or tr("another stack"))
         elif version(engine) < version(one.first):
             wanted = f"{engine_title(setup)} {one.first}"
             if release:

@@ -6,6 +6,7 @@ from wizard.advise.advice import Wishes
 from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
+from wizard.advise.rules import instead
 from wizard.catalog import stacks
 from wizard.catalog.environments import environment_of
 from wizard.catalog.releases import architectures, drivers, version
@@ -123,7 +124,7 @@ def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
         return Obstacle("own-runtime", text, either("--runtime native", tr("without {flag}", flag=WITHOUT)))
     if not packages(stack):
         text = tr("{stack} does not support --engine-python.", stack=stacks.title(stack) or stack)
-        return Obstacle("own-stack", text, either(tr("without {flag}", flag=WITHOUT), "--stack vllm"))
+        return Obstacle("own-stack", text, either(tr("without {flag}", flag=WITHOUT), *instead(stack)))
     if wishes.release:
         text = tr("--engine-python runs natively; --release {release} selects an image.", release=wishes.release)
         return Obstacle("own-runtime", text, tr("without {flag}", flag="--release"))

@@ -15,6 +15,7 @@ from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
+from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, engines, environment, environment_of
@@ -85,8 +86,9 @@ def resolve(
         else:
             text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=_title(setup), why=why)
         remedy = tr("`triton-wizard prerequisites` shows what to install")
-        other = tr("without {flag}", flag="--release") if stacks.facts(setup.stack).native else _instead(setup)
-        return Obstacle("containers", text, either(remedy, other))
+        native = stacks.facts(setup.stack).native
+        others = (tr("without {flag}", flag="--release"),) if native else instead(setup.stack)
+        return Obstacle("containers", text, either(remedy, *others))
     return _native(host, facts, device, setup, why)
 
 
@@ -101,7 +103,7 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
         return Obstacle("runtime", tr("{runtime} cannot be used: {why}.", runtime=runtime, why=why), either(*ways))
     if stacks.facts(setup.stack).native is None:
         text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=_title(setup), why=why)
-        return Obstacle("runtime", text, either(*ways, _instead(setup)))
+        return Obstacle("runtime", text, either(*ways, *instead(setup.stack)))
     if not wish:
         return None
     text = tr("{release} is an image, and {why}.", release=wish, why=why)
@@ -156,11 +158,6 @@ def _images(setup: Setup) -> Images:
 
 def _title(setup: Setup) -> str:
     return stacks.facts(setup.stack).title
-
-
-def _instead(setup: Setup) -> str:
-    """The flag of the stack to take where this one cannot serve."""
-    return f"--stack {stacks.facts(setup.stack).instead[0]}"
 
 
 def no_containers(host: Host, name: str | None = None) -> str:
@@ -275,7 +272,7 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
         capability=have,
         format=setup.quantization,
     )
-    return Obstacle("image", f"{text} ({known.gpu_source})", either("--stack vllm", tr("a newer GPU")))
+    return Obstacle("image", f"{text} ({known.gpu_source})", either(*instead(setup.stack), tr("a newer GPU")))
 
 
 def _resolved(

@@ -37,6 +37,12 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     yield from _split(facts, anatomy, device, setup)
 
 
+def instead(stack: str) -> tuple[str, ...]:
+    """The flag of the stack to take where ``stack`` cannot serve; empty if there is no other."""
+    known = stacks.facts(stack).instead if stack in stacks.names() else ()
+    return tuple(f"--stack {name}" for name in known[:1])
+
+
 def weight_only(device: Device, setup: Setup) -> bool:
     """Whether the engine only unpacks the weights, because the tensor cores do not multiply their format."""
     old = device.compute_capability < MULTIPLIED.get(setup.quantization, (0, 0))
@@ -198,14 +204,13 @@ def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Set
     name = facts.architecture or ""
     if setup.quantization in ("none", "fp8"):
         return
+    remedy = either(*instead(setup.stack)) or tr("another stack")
     # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
     mixtral = name in known.not_int4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
     if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
-        yield Obstacle("model", tr("TensorRT-LLM's table has no {format} for Mixtral.", format=title), "--stack vllm")
+        yield Obstacle("model", tr("TensorRT-LLM's table has no {format} for Mixtral.", format=title), remedy)
     if name in known.sixteen_only:
-        yield Obstacle(
-            "model", tr("TensorRT-LLM's table has Phi in 16 bits only, not {format}.", format=title), "--stack vllm"
-        )
+        yield Obstacle("model", tr("TensorRT-LLM's table has Phi in 16 bits only, not {format}.", format=title), remedy)
 
 
 def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:

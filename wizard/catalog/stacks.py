@@ -16,7 +16,7 @@ from wizard.catalog import profiles
 if TYPE_CHECKING:
     from wizard.catalog.stack_facts import OnGpu, StackFacts
 
-_RANK = re.compile(r"^rank = (\d+)$", re.MULTILINE)
+_RANK = re.compile(r"^rank *= *(\d+)", re.MULTILINE)
 
 
 def files() -> dict[str, Path]:
