@@ -30,7 +30,7 @@ from wizard.chat.stream import answer
 from wizard.chat.template import served_model
 from wizard.kernel.paths import default_workspace
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.llamacpp import INPUTS, OUTPUTS
+from wizard.repository.python_models import INPUTS, OUTPUTS
 from wizard.serve.endpoint import Endpoint
 
 GOAL_MS = 1.0

@@ -17,7 +17,7 @@ LETTERS = {
     "P": "probe",
     "M": "model",
     "A": "advise",
-    "L": "plan repository export",
+    "L": "plan repository export stacks",
     "R": "run",
     "S": "serve",
     "C": "chat bench",

@@ -17,8 +17,8 @@ from tests.chat.fake_openai import FakeOpenAI, serving
 from tests.server_environment import SECONDS, RunningTriton, running_triton, write
 from tests.values import CHOICE
 from wizard.model.facts import Gate, ModelFacts
-from wizard.repository.llamacpp import repository
 from wizard.serve.endpoint import Endpoint
+from wizard.stacks.llamacpp.repository import repository
 
 REFUSAL = "I do not know that."
 SHORT_CONTEXT = 256

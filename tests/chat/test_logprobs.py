@@ -9,8 +9,9 @@ import pytest
 
 from tests.chat.conftest import Served
 from wizard.chat.conversation import Conversation, Sampling, TokenLogprob
-from wizard.chat.logprobs import of_openai, of_own, of_vllm
+from wizard.chat.logprobs import of_openai, of_own
 from wizard.chat.stream import answer, described
+from wizard.stacks.vllm.chat import logprobs as of_vllm
 
 
 def test_openais() -> None:

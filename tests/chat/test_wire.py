@@ -10,9 +10,15 @@ import pytest
 
 from tests.values import CHOICE, GGUF
 from wizard.chat.ask import Ask, PromptTooLong, server_said
-from wizard.chat.wire import LLM_API, OWN, OWN_KINDS, TEXT, TOKEN_IDS, VLLM, WIZARD, Wire, engine_of, wire_of
-from wizard.repository import llamacpp, trtllm, trtllm_llmapi, vllm
+from wizard.chat.wire import OWN, OWN_KINDS, WIZARD, Wire, engine_of, wire_of
 from wizard.repository.repository import Repository
+from wizard.stacks.llamacpp import repository as llamacpp
+from wizard.stacks.trtllm_engine import repository as trtllm
+from wizard.stacks.trtllm_engine.chat import TEXT, TOKEN_IDS
+from wizard.stacks.trtllm_llmapi import repository as trtllm_llmapi
+from wizard.stacks.trtllm_llmapi.chat import LLM_API
+from wizard.stacks.vllm import repository as vllm
+from wizard.stacks.vllm.chat import VLLM
 
 RELEASES = ("0.7.2", "0.8.0", "0.9.0", "0.10.0", "0.11.0", "0.12.0", "0.13.0", "0.16.0", "0.17.0", "0.19.0", "1.2.0")
 ASK = Ask("m", "Hi", 9, 0.5, 0.9, 7, ("END",), ids=(1, 2, 3))

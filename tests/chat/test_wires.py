@@ -17,9 +17,11 @@ from tests.chat.fake_repository import write_fakes, write_tokenizer
 from tests.server_environment import RunningTriton, running_triton
 from wizard.chat.conversation import Chunk, Conversation, Sampling, Stats
 from wizard.chat.stream import answer, described
-from wizard.chat.wire import LLM_API, TEXT, TOKEN_IDS, VLLM
 from wizard.kernel.errors import ModelError, ServerError, UsageError
 from wizard.serve.endpoint import Endpoint
+from wizard.stacks.trtllm_engine.chat import TEXT, TOKEN_IDS
+from wizard.stacks.trtllm_llmapi.chat import LLM_API
+from wizard.stacks.vllm.chat import VLLM
 
 ENDLESS = 16000
 both_protocols = pytest.mark.parametrize("protocol", ["grpc", "http"])

@@ -18,8 +18,6 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, "engines")
-
 from engine_process import Front, Refused
 
 

@@ -25,8 +25,8 @@ from tests.chain_model import CHAT
 from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
 from tests.e2e import fake_trtllm
 from tests.e2e.test_docker import IMAGE, events, ours, said
-from tests.plan.trtllm_values import LLAMA, choice
 from tests.ports import reserved
+from tests.stacks.trtllm_values import LLAMA, choice
 from wizard.advise.advice import Choice
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer, described

@@ -31,7 +31,7 @@ from wizard.chat.stream import answer
 from wizard.kernel import proctable
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ChatFormat
-from wizard.repository.front import repository
+from wizard.repository.front import Engine, repository
 from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
@@ -87,13 +87,18 @@ class Served:
             return error.read()
 
 
+ENGINE = Engine(HERE / "fake_engine.py", every_setting=False)
+
+
 @contextlib.contextmanager
 def serving(scratch: Path, *, ready: bool = True, **settings: Any) -> Iterator[Served]:
     told = scratch / "told"
     made = repository(
         "demo",
-        engine_argv=(sys.executable, str(HERE / "fake_engine.py"), json.dumps({"log": str(told), **settings})),
-        engine_env={"LD_LIBRARY_PATH": None, "OF_THE_ENGINE": "yes"},
+        engine=ENGINE,
+        python=sys.executable,
+        settings={"log": str(told), **settings},
+        env={"LD_LIBRARY_PATH": None, "OF_THE_ENGINE": "yes"},
         facts=replace(GGUF, chat=ChatFormat("Say {{ messages[0].content }}", stop=("<|im_end|>",))),
         choice=CHOICE,
     )
@@ -335,7 +340,7 @@ def test_an_engine_that_cannot_load_says_why(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_is_not_there_says_so(tmp_path: Path) -> None:
-    made = repository("demo", engine_argv=("/no/such/python",), engine_env={}, facts=GGUF, choice=CHOICE)
+    made = repository("demo", engine=ENGINE, python="/no/such/python", settings={}, env={}, facts=GGUF, choice=CHOICE)
     with running_triton(write(made, tmp_path / "models"), tmp_path, ready=False) as triton:
         log = triton.wait_for_log(lambda text: "failed to load 'demo'" in text)
     assert "cannot start /no/such/python" in log

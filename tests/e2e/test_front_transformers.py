@@ -27,7 +27,9 @@ from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
 from tests.e2e.test_front import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
-from wizard.repository.front import engine_argv, repository, transformers_settings
+from wizard.repository.front import repository
+from wizard.stacks.transformers.repository import ENGINE
+from wizard.stacks.transformers.repository import settings as told
 
 PYTHON = os.environ.get("TRITON_WIZARD_TEST_TORCH")
 
@@ -45,11 +47,13 @@ CONTEXT = 2048
 def serving(scratch: Path, *, ready: bool = True, tokenizer: bool = True, **settings: Any) -> Iterator[Served]:
     model = write_chain_folder(scratch / "a model", tokenizer=tokenizer)
     choice = replace(CHOICE, stack="transformers", dtype="float32", max_seq_len=CONTEXT)
-    given = {**transformers_settings(str(model), choice), **settings}
+    given = {**told(str(model), choice), **settings}
     made = repository(
         "demo",
-        engine_argv=engine_argv("transformers", str(PYTHON), given),
-        engine_env={"LD_LIBRARY_PATH": None, "HF_HUB_OFFLINE": "1"},
+        engine=ENGINE,
+        python=str(PYTHON),
+        settings=given,
+        env={"LD_LIBRARY_PATH": None, "HF_HUB_OFFLINE": "1"},
         facts=replace(GGUF, chat=CHAT),
         choice=choice,
     )

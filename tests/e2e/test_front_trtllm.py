@@ -29,8 +29,8 @@ from tests.e2e.test_front import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.kernel import proctable
-from wizard.repository.front import engine_argv, repository
-from wizard.repository.trtllm_llmapi import llm_args
+from wizard.repository.front import repository
+from wizard.stacks.trtllm_llmapi.repository import ENGINE, llm_args
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
 
@@ -45,8 +45,10 @@ def serving(scratch: Path, release: str = "1.2.1", *, ready: bool = True, **more
     model = write_chain_folder(scratch / "model")
     made = repository(
         "demo",
-        engine_argv=engine_argv("trtllm", sys.executable, {**llm_args(str(model), LLM), **more}),
-        engine_env={"LD_LIBRARY_PATH": None, "PYTHONPATH": str(FAKE), "FAKE_TENSORRT_LLM": release},
+        engine=ENGINE,
+        python=sys.executable,
+        settings={**llm_args(str(model), LLM), **more},
+        env={"LD_LIBRARY_PATH": None, "PYTHONPATH": str(FAKE), "FAKE_TENSORRT_LLM": release},
         facts=replace(GGUF, chat=CHAT),
         choice=LLM,
     )

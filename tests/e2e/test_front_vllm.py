@@ -26,7 +26,8 @@ from tests.chain_model import CHAT
 from tests.e2e.test_front import Served, ask, counted, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
-from wizard.repository.front import engine_argv, repository
+from wizard.repository.front import repository
+from wizard.stacks.vllm.repository import ENGINE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
 
@@ -40,8 +41,10 @@ def serving(scratch: Path, *, ready: bool = True, **more: Any) -> Iterator[Serve
     settings = {"model": str(model), "max_model_len": CONTEXT, **more}
     made = repository(
         "demo",
-        engine_argv=engine_argv("vllm", sys.executable, settings),
-        engine_env={"LD_LIBRARY_PATH": None, "PYTHONPATH": str(FAKE)},
+        engine=ENGINE,
+        python=sys.executable,
+        settings=settings,
+        env={"LD_LIBRARY_PATH": None, "PYTHONPATH": str(FAKE)},
         facts=replace(GGUF, chat=CHAT),
         choice=CHOICE,
     )

@@ -16,7 +16,7 @@ from tests.server_environment import LISTENS, running_triton
 from tests.server_environment import write as write_repository
 from wizard.repository.lint import lint
 from wizard.repository.linting.finding import Server
-from wizard.repository.trtllm import repository
+from wizard.stacks.trtllm_engine.repository import repository
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.xdist_group("repository")]
 

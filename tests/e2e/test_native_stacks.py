@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from tests.plan.stack_values import FACTS, TRANSFORMERS, VLLM, engine, machine, planned, written
-from tests.plan.trtllm_values import WORKSPACE
 from tests.server_environment import RunningTriton, running_triton
+from tests.stacks.trtllm_values import WORKSPACE
 from wizard.advise.advice import Choice
 from wizard.kernel.paths import Workspace
 from wizard.plan.options import Options
 from wizard.plan.runtimes.docker import Docker
-from wizard.plan.stacks.transformers import beside
+from wizard.stacks.transformers.plan import beside
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
 

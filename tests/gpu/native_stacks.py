@@ -126,14 +126,22 @@ class Run:
         """Triton with the front and an engine; ends early, saying why, if the model does not load."""
         from tests.server_environment import LISTENS, running_triton, write
         from tests.values import CHOICE, GGUF
-        from wizard.repository.front import engine_argv, repository
+        from wizard.repository.front import Engine, repository
 
         scratch = self.out / name
         scratch.mkdir(exist_ok=True)
         env: dict[str, str | None] = {each: os.environ.get(each) for each in ("LD_LIBRARY_PATH", "PATH")}
-        argv = engine_argv(engine, self.given.engine_python, settings)  # type: ignore[arg-type]
+        (program,) = (CHECKOUT / "wizard" / "stacks").glob(f"*/engine/{engine}_engine.py")
         env.update(self.engine_env())
-        made = repository("demo", engine_argv=argv, engine_env=env, facts=GGUF, choice=CHOICE)
+        made = repository(
+            "demo",
+            engine=Engine(program, every_setting=engine == "vllm"),
+            python=self.given.engine_python,
+            settings=settings,
+            env=env,
+            facts=GGUF,
+            choice=CHOICE,
+        )
         environment = self.stub_environment()
         with running_triton(write(made, scratch / "models"), scratch, ready=False, environment=environment) as triton:
             triton.wait_for_log(

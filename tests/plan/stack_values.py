@@ -10,15 +10,15 @@ from typing import Any
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from tests.plan.trtllm_values import LLAMA
+from tests.stacks.trtllm_values import LLAMA
 from tests.values import CHOICE, PYTHON
 from wizard.advise.advice import Choice
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
-from wizard.plan.build import STACKS
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Ports, Start, Step, Write
 from wizard.plan.runtimes.select import runtime_of
+from wizard.plan.stack import stack_plan
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 
@@ -57,7 +57,9 @@ def planned(
     """The steps of a plan for the server ``demo``."""
     on = on or machine()
     runtime = runtime_of(on, choice, workspace, workspace.server("demo"))
-    return STACKS[choice.stack](choice, on, facts, runtime, Ports(), QUESTION, options or Options())
+    stack = stack_plan(choice.stack)
+    assert stack
+    return stack.steps(choice, on, facts, runtime, Ports(), QUESTION, options or Options())
 
 
 def ids(steps: tuple[Step, ...]) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.plan import contracts
 from tests.plan.contracts import broken, neighbours, options, violations
-from tests.plan.trtllm_values import ARCHITECTURES, AWQ, GPTQ, LLAMA, TAGS, choice, inside, model, planned
+from tests.stacks.trtllm_values import ARCHITECTURES, AWQ, GPTQ, LLAMA, TAGS, choice, inside, model, planned
 from wizard.catalog.trtllm_tools import tools, version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.plan.options import Options

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plan.trtllm_values import LLAMA, WORKSPACE, choice, runtime
+from tests.stacks.trtllm_values import LLAMA, WORKSPACE, choice, runtime
 from tests.values import GGUF
 from wizard.kernel.paths import Workspace
 from wizard.plan.fetch import fetch

@@ -5,6 +5,11 @@ import pytest
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.plan.options import Options, check
+from wizard.plan.stack import options_read
+
+
+def checked(options: Options, stack: str, context: int | None = 4096) -> None:
+    check(options, stack, options_read(stack, options), context)
 
 
 @pytest.mark.parametrize(
@@ -24,21 +29,21 @@ from wizard.plan.options import Options, check
 )
 def test_an_option_that_means_nothing_is_refused(options: Options, stack: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        check(options, stack, 4096)
+        checked(options, stack)
     assert caught.value.code == "TW-L09"
 
 
 @pytest.mark.parametrize("stack", ["trtllm-engine", "trtllm-llmapi", "vllm", "transformers", "llamacpp"])
 def test_no_option_is_always_right(stack: str) -> None:
-    check(Options(), stack, 4096)
+    checked(Options(), stack)
 
 
 def test_what_is_read_and_within_bounds_is_right() -> None:
-    check(Options(beside="transformers", batching="none", bls=True, max_input_len=4096), "trtllm-engine", 4096)
-    check(Options(max_input_len=999_999), "trtllm-engine", None)  # nobody knows the model's context
+    checked(Options(beside="transformers", batching="none", bls=True, max_input_len=4096), "trtllm-engine")
+    checked(Options(max_input_len=999_999), "trtllm-engine", None)  # nobody knows the model's context
 
 
-@pytest.mark.parametrize("data", [{"batching": "nonsense"}, {"beside": "vllm"}, {"lora": [["a", "b"]]}])
+@pytest.mark.parametrize("data", [{"batching": "nonsense"}, {"beside": 1}, {"lora": [["a", "b"]]}])
 def test_a_journeys_options_are_of_their_kinds(data: dict[str, object]) -> None:
     with pytest.raises(UsageError) as caught:
         from_data(Options, data, where="the journey x")

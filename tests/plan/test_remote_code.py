@@ -4,27 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from tests.values import CHOICE, GGUF
+from tests.values import CHOICE, CPU_HOST, GGUF
 from wizard.plan.remote_code import notes
+from wizard.stacks.trtllm_engine import plan as trtllm_engine
 
 OWN = replace(GGUF, location="someone/model", local=False, needs_remote_code=True, architecture="PhiForCausalLM")
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers", "trtllm-llmapi"])
 def test_an_architecture_that_engines_know_needs_none_of_it(stack: str) -> None:
-    assert notes(OWN, replace(CHOICE, stack=stack)) == ()
+    assert notes(replace(CHOICE, stack=stack), CPU_HOST, OWN) == ()
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers", "trtllm-llmapi"])
 def test_that_it_is_not_run_is_said_where_it_may_be_needed(stack: str) -> None:
-    (note,) = notes(replace(OWN, architecture="TheirOwnForCausalLM"), replace(CHOICE, stack=stack))
+    (note,) = notes(replace(CHOICE, stack=stack), CPU_HOST, replace(OWN, architecture="TheirOwnForCausalLM"))
     assert "for TheirOwnForCausalLM, which is not run" in note
 
 
 def test_scripts_that_may_run_it_are_said() -> None:
-    (note,) = notes(OWN, replace(CHOICE, stack="trtllm-engine"))
+    note, _ended = trtllm_engine.notes(replace(CHOICE, stack="trtllm-engine"), CPU_HOST, OWN)
     assert "https://huggingface.co/someone/model" in note
 
 
 def test_nothing_is_said_of_models_without() -> None:
-    assert notes(replace(OWN, needs_remote_code=False), replace(CHOICE, stack="trtllm-engine")) == ()
+    without = replace(OWN, needs_remote_code=False)
+    assert notes(replace(CHOICE, stack="vllm"), CPU_HOST, without) == ()
+    assert len(trtllm_engine.notes(replace(CHOICE, stack="trtllm-engine"), CPU_HOST, without)) == 1

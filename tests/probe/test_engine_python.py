@@ -16,7 +16,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_json, to_json
 from wizard.probe import engine_python
 from wizard.probe.ask import asking
-from wizard.probe.engine_python import inspect, known, questions, read, with_python
+from wizard.probe.engine_python import inspect, known, packages, questions, read, with_python
 from wizard.probe.hardware import find
 from wizard.probe.host import EnginePython, Host
 from wizard.probe.report import text
@@ -112,6 +112,7 @@ def test_a_folder_that_others_may_not_enter_is_tw_p15(tmp_path: Path, monkeypatc
     def refused(path: object, **_: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
+    packages()  # our own files can be read
     monkeypatch.setattr(Path, "stat", refused)
     monkeypatch.setattr(os, "stat", refused)
     with pytest.raises(UsageError) as caught:

@@ -12,10 +12,11 @@ from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.snippet import Request
 from wizard.chat.template import ServedModel
-from wizard.chat.wire import TEXT, Wire
+from wizard.chat.wire import Wire
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.prompts.commands import command
 from wizard.prompts.talk import Talk
+from wizard.stacks.trtllm_engine.chat import TEXT
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 SAID = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chain_folder import write_chain_folder
-from wizard.repository.front import ENGINES
+from wizard.repository.front import ENGINE_PROCESS
 
 
 def load() -> ModuleType:
     """The module as the engine programs import it: from its folder, not from the wizard."""
-    spec = importlib.util.spec_from_file_location("engine_process", ENGINES / "engine_process.py")
+    spec = importlib.util.spec_from_file_location("engine_process", ENGINE_PROCESS)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -124,4 +124,4 @@ def test_what_cannot_be_answered_is_refused(tokenizer: Any) -> None:
 
 
 def test_the_module_is_where_the_programs_import_it_from() -> None:
-    assert Path(engine.__file__ or "").parent == ENGINES
+    assert Path(engine.__file__ or "") == ENGINE_PROCESS

@@ -4,6 +4,7 @@ import ast
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import text_format
@@ -12,18 +13,27 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.chain_model import CHAT
 from tests.server_environment import write
 from tests.values import CHOICE, GGUF
-from wizard.repository.front import ENGINES, engine_argv, repository, transformers_settings
+from wizard import stacks
+from wizard.repository.front import Engine, repository
 from wizard.repository.lint import Server, lint
-from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
 from wizard.repository.repository import Repository
+from wizard.stacks import vllm
 
 FACTS = replace(GGUF, chat=CHAT)
-ARGV = engine_argv("vllm", "/env/bin/python", {"model": '/a "b"/${x}'})
+PROGRAM = Path(vllm.__file__).parent / "engine" / "vllm_engine.py"
+SETTINGS = {"model": '/a "b"/${x}'}
 
 
-def made() -> Repository:
+def made(*, every_setting: bool = True, settings: dict[str, Any] = SETTINGS) -> Repository:
     return repository(
-        "demo", engine_argv=ARGV, engine_env={"LD_LIBRARY_PATH": None, "A": "é"}, facts=FACTS, choice=CHOICE
+        "demo",
+        engine=Engine(PROGRAM, every_setting),
+        python="/env/bin/python",
+        settings=settings,
+        env={"LD_LIBRARY_PATH": None, "A": "é"},
+        facts=FACTS,
+        choice=CHOICE,
     )
 
 
@@ -34,14 +44,11 @@ def config() -> pb.ModelConfig:
 def test_files_lie_where_triton_and_the_command_look() -> None:
     paths = [file.path for file in made().files]
     assert paths[:3] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
-    assert {f"demo/1/{program}" for program in (ARGV[1], "engines/engine_process.py")} <= set(paths)
-    assert sorted(paths[3:]) == paths[3:]
+    assert paths[3:] == ["demo/1/engines/engine_process.py", "demo/1/engines/vllm_engine.py"]
 
 
 def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:
-    argv = engine_argv("transformers", "/env/bin/python", {"model": "/m"})
-    one = repository("demo", engine_argv=argv, engine_env={}, facts=FACTS, choice=CHOICE)
-    assert lint(write(one, tmp_path), Server(frozenset({"python"}))).findings == ()
+    assert lint(write(made(settings={"model": "/m"}), tmp_path), Server(frozenset({"python"}))).findings == ()
 
 
 def test_chat_needs_nothing_new() -> None:
@@ -55,19 +62,10 @@ def test_chat_needs_nothing_new() -> None:
     assert said["max_seq_len"] == str(CHOICE.max_seq_len)
 
 
-def test_transformers_declares_no_more_than_its_continuous_batching_can() -> None:
-    argv = engine_argv("transformers", "/env/bin/python", {})
-    one = repository("demo", engine_argv=argv, engine_env={}, facts=FACTS, choice=CHOICE)
-    parsed = text_format.Parse(one.files[0].text, pb.ModelConfig())
+def test_an_engine_that_takes_less_declares_less() -> None:
+    parsed = text_format.Parse(made(every_setting=False).files[0].text, pb.ModelConfig())
     assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in INPUTS]
     assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in OUTPUTS]
-
-
-def test_tensorrt_llm_declares_no_more_than_every_sampler_of_it_can() -> None:
-    argv = engine_argv("trtllm", "/env/bin/python", {})
-    one = repository("demo", engine_argv=argv, engine_env={}, facts=FACTS, choice=CHOICE)
-    parsed = text_format.Parse(one.files[0].text, pb.ModelConfig())
-    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in INPUTS]
 
 
 def test_the_command_and_its_environment_come_through_byte_for_byte() -> None:
@@ -78,31 +76,15 @@ def test_the_command_and_its_environment_come_through_byte_for_byte() -> None:
     assert json.loads(parameters["engine_env"].string_value) == {"LD_LIBRARY_PATH": None, "A": "é"}
 
 
-def test_transformers_is_told_the_choice() -> None:
-    choice = replace(CHOICE, dtype="bfloat16", max_seq_len=2048, max_batch_size=16, tp=2)
-    settings = transformers_settings("/m", choice)
-    assert settings == {
-        "model": "/m",
-        "mode": "continuous",
-        "dtype": "bfloat16",
-        "max_seq_len": 2048,
-        "max_batch_size": 16,
-        "tp": 2,
-    }
-    assert transformers_settings("/m", replace(choice, dtype="int4"), unbatched=True) == {
-        **settings,
-        "mode": "unbatched",
-        "dtype": "auto",
-    }
+PROGRAMS = sorted(Path(stacks.__file__).parent.glob("*/engine/*_engine.py"))
+SHIPPED = [Path(file.path) for file in made().files if file.path.endswith(".py")] + PROGRAMS
 
 
-SHIPPED = [Path(file.path).name for file in made().files if file.path.endswith(".py")]
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(name: str) -> None:
-    text = next(file.text for file in made().files if Path(file.path).name == name)
-    stub = name in ("model.py", "text_requests.py")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path: Path) -> None:
+    shipped = {file.path: file.text for file in made().files}
+    text = shipped.get(str(path)) or path.read_text()
+    stub = path.name in ("model.py", "text_requests.py")
     allowed = {"triton_python_backend_utils", "numpy"} if stub else {"vllm", "torch", "transformers", "tensorrt_llm"}
     tree = ast.parse(text, feature_version=(3, 9))
     imported = {
@@ -116,6 +98,7 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(name
     assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
 
 
-def test_the_engines_are_a_folder_and_no_package() -> None:
+def test_engines_programs_are_in_a_folder_and_no_package() -> None:
     """So nothing of the wizard can import them by accident."""
-    assert not (ENGINES / "__init__.py").exists()
+    assert len(PROGRAMS) == 3
+    assert not [program for program in PROGRAMS if (program.parent / "__init__.py").exists()]

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.repository import broken, test_vllm
-from tests.repository.test_llamacpp import CHOICE, FACTS
+from tests.repository import broken
 from tests.server_environment import write as write_repository
+from tests.stacks.llamacpp.test_repository import CHOICE, FACTS
+from tests.stacks.vllm import test_repository as test_vllm
 from wizard.kernel.errors import UsageError
-from wizard.repository import llamacpp
 from wizard.repository.lint import Report, lint, report_text, server
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import LARGEST
-from wizard.repository.linting.trtllm import built_for
+from wizard.stacks.llamacpp import repository as llamacpp
+from wizard.stacks.trtllm_engine.lint import built_for
 
 WHEEL = Server(frozenset({"python"}), gpus=0)
 
@@ -173,7 +174,7 @@ def trtllm(folder: str, strategy: str = "inflight_fused_batching") -> broken.Fil
     return {"config.pbtxt": text, "1/": ""}
 
 
-L4 = Server(frozenset({"tensorrtllm"}), "0.13.0", gpus=2)
+L4 = Server(frozenset({"tensorrtllm"}), {"trtllm": "0.13.0"}, gpus=2)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ def test_gpus_that_there_are_not(tmp_path: Path) -> None:
 def test_what_is_known_of_an_image() -> None:
     known = server("24.09-trtllm-python-py3", gpus=1, mounts=("a:/b",))
     assert known.backends == {"python", "tensorrtllm"}
-    assert (known.tensorrt_llm, known.gpus, known.mounts) == ("0.13.0", 1, (("a", "/b"),))
+    assert (known.engines, known.gpus, known.mounts) == ({"trtllm": "0.13.0"}, 1, (("a", "/b"),))
     assert server("24.09").backends is None
     assert server("nvcr.io/nvidia/tritonserver:24.09-vllm-python-py3").backends == {"python", "vllm"}
     assert server(None, backends="python,mine").backends == {"python", "mine"}
@@ -366,7 +367,8 @@ def test_no_text_makes_it_stumble(data: st.DataObject, tmp_path_factory: pytest.
 
 def test_every_code_is_explained() -> None:
     checkout = Path(__file__).resolve().parent.parent.parent
-    sources = [checkout / "wizard/repository/lint.py", *(checkout / "wizard/repository/linting").glob("*.py")]
+    folders = [checkout / "wizard/repository", checkout / "wizard/stacks"]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
     made = {code for path in sources for code in re.findall(r'"(R\d{3})"', path.read_text(encoding="utf-8"))}
     text = (checkout / "docs/repositories.md").read_text(encoding="utf-8")
     assert made == set(re.findall(r"\bR\d{3}\b", text))

@@ -18,6 +18,7 @@ from wizard.advise import memory
 from wizard.advise.calibration import Measured, Measurement, actual, difference
 from wizard.advise.devices import devices
 from wizard.advise.setup import Setup
+from wizard.catalog import plugins
 from wizard.kernel import proctable
 from wizard.kernel.units import GIB, MIB
 from wizard.model.config import describe
@@ -25,7 +26,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Ports
 from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.measured import READERS, measure, read
+from wizard.serve.measured import StackLog, measure, read
 
 HOLDS = """
 import os, sys
@@ -34,6 +35,7 @@ os.fork()
 print("here", flush=True)
 sys.stdin.read()
 """
+READERS = plugins.ports("serve", StackLog)
 LOGS = Path(__file__).parents[1] / "cases" / "engine-logs"
 
 KNOWN: list[tuple[str, str, dict[str, float]]] = [

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from wizard.advise import rules
 from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
+from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog.releases import NONE, Floors, Release, architectures, version
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
-
-COLUMNS = {"vllm": "vllm", "trtllm-llmapi": "llm_api", "trtllm-engine": "trtllm", "transformers": "transformers"}
-"""Stack → its column of `Floors`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +51,12 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         (
             "image",
             tr("Compute capability {capability}", capability=have),
-            gpu.trtllm if gpu and setup.stack.startswith("trtllm") else None,
+            gpu.first.get(_family(setup)) if gpu else None,
         ),
     ]
     if rules.weight_only(device, setup):
         what = tr("{format} on compute capability {capability}", format=setup.quantization, capability=have)
-        found.append(("format", what, dots(rules.unpacks(device))))
+        found.append(("format", what, rules.unpacks(device, setup)))
     listed = tr(
         "{engine} does not list {model} among the models that it serves.", engine=engine_title(setup), model=name
     )
@@ -70,10 +69,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 
 def too_old(needs: tuple[Need, ...], setup: Setup, engine: str, release: Release | None) -> Iterator[Obstacle]:
     """What the engine's version ``engine`` is too old for, which ``release`` has, or the environment without one."""
-    others = () if setup.stack == "vllm" else ("--stack vllm",)
+    others = instead(setup.stack)
     for one in needs:
         if one.first == NONE:
-            yield Obstacle(one.code, one.without, "--stack vllm")
+            yield Obstacle(one.code, one.without, either(*others) or tr("another stack"))
         elif version(engine) < version(one.first):
             wanted = f"{engine_title(setup)} {one.first}"
             if release:
@@ -92,13 +91,18 @@ def too_old(needs: tuple[Need, ...], setup: Setup, engine: str, release: Release
 def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
     """The first version of the stack's engine that has ``name``; None if nobody says."""
     found = next((one for one in table if one.name == name), None)
-    first = getattr(found, COLUMNS[setup.stack]) if found else None
-    return None if first is None else str(first)
+    return found.first.get(stack_facts(setup.stack).floors) if found else None
+
+
+def _family(setup: Setup) -> str:
+    """The family of images that has the stack's engine; empty if there is none."""
+    image = stack_facts(setup.stack).image
+    return image.family if image and not image.own_packages else ""
 
 
 def _converted(facts: ModelFacts, setup: Setup) -> str | None:
     """First TensorRT-LLM whose conversion the wizard knows for the model; `NONE` if it knows none."""
-    if setup.stack != "trtllm-engine" or facts.architecture is None:
+    if not stack_facts(setup.stack).builds_engine or facts.architecture is None:
         return None
     family = tools().family(facts.architecture)
     return family.architectures[facts.architecture] if family else NONE
@@ -106,7 +110,7 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
     """First TensorRT-LLM that makes the format."""
-    if setup.stack != "trtllm-engine" or facts.quantization:
+    if not stack_facts(setup.stack).builds_engine or facts.quantization:
         return None
     made = tools().format(setup.quantization)
     return made.since if made else None
@@ -114,10 +118,9 @@ def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
 
 def engine_title(setup: Setup) -> str:
     """The engine of a stack for people."""
-    if setup.stack == "trtllm-engine":
-        return "TensorRT-LLM"
-    title = rules.TITLES[setup.stack]
-    return tr("{engine}'s PyTorch backend", engine=title) if setup.stack == "trtllm-llmapi" else title
+    known = stack_facts(setup.stack)
+    title = known.engine or known.title
+    return tr("{engine}'s PyTorch backend", engine=title) if known.pytorch_backend else title
 
 
 def dots(parts: tuple[int, ...]) -> str:

@@ -17,9 +17,10 @@ from wizard.advise import speed
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import FORMATS
-from wizard.advise.rules import OLDEST, obstacles
+from wizard.advise.rules import obstacles
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.extras import install
 from wizard.kernel.language import mark, tr
@@ -39,7 +40,6 @@ SYSTEMS = {
     "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx_pro_6000_server",
 }
 """GPUs that aiconfigurator-core 0.12 has measured tables of, and its names of them (``systems/*.yaml``)."""
-BACKENDS = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm"}
 WEIGHTS = {
     "none": "bfloat16",
     "fp8": "fp8",
@@ -96,10 +96,10 @@ class Aiconfigurator:
             ) from error
         shipped = Path(aiconfigurator_core.__file__ or "").parent / "model_configs"
         model = _model(facts, shipped)
-        system, backend = SYSTEMS.get(device.name), BACKENDS.get(setup.stack)
+        system, backend = SYSTEMS.get(device.name), stack_facts(setup.stack).aiconfigurator
         if model is None:
             return tr("it needs the model's config.json on disk")
-        if system is None or backend is None or setup.quantization not in WEIGHTS:
+        if system is None or not backend or setup.quantization not in WEIGHTS:
             return tr(
                 "it has no tables of {format} weights on a {gpu} with {stack}",
                 format=setup.quantization,
@@ -222,7 +222,7 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
             asked=length,
         )
         raise InfeasibleError("TW-A11", text, tr("Lower --isl and --osl."))
-    if facts.anatomy is None or setup.stack not in OLDEST:
+    if facts.anatomy is None or stack_facts(setup.stack).gpu is None:
         return
     if why := next(obstacles(facts, facts.anatomy, device, setup), None):
         raise InfeasibleError("TW-A11", why.text.rstrip("."), tr("What would help: {remedy}.", remedy=why.remedy))

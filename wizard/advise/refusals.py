@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wizard.advise import cpu, report
+from wizard.advise import report
 from wizard.advise.advice import Rejection
 from wizard.advise.compatibility import OR
+from wizard.catalog.stacks import cpu_stacks
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 
@@ -38,7 +39,7 @@ def _ways(group: Sequence[Rejection]) -> str:
     splits = {
         one: f"tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "")
         for one in group
-        if one.code in SPLIT and one.stack != cpu.STACK
+        if one.code in SPLIT and one.stack not in cpu_stacks()
     }
     common = len(set(splits.values())) == 1
     formats: dict[str, list[str]] = {}

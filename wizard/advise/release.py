@@ -9,26 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from wizard.advise import driver, own, rules
+from wizard.advise import driver, own
 from wizard.advise import engines as ended
 from wizard.advise.advice import Note
 from wizard.advise.compatibility import Obstacle, either, obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
+from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import NATIVE, Environment, engines, environment
+from wizard.catalog import stacks
+from wizard.catalog.environments import Environment, engines, environment, environment_of
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
-
-IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
-"""Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
-TENSOR_CORES = (8, 0)
-"""Oldest GPU whose tensor cores the compiler of vLLM's own attention kernel uses; see `wizard.plan.stacks.vllm`."""
-APART = "transformers"
-"""The stack whose packages get an environment of their own in an image too."""
-
 
 UNTRIED_CODE = "untried"
 UNTRIED = mark(
@@ -86,16 +80,15 @@ def resolve(
     if runtime:
         if refused := _other_runtime(host, setup, wish, runtime, why):
             return refused
-    elif setup.stack not in NATIVE or wish:
+    elif stacks.facts(setup.stack).native is None or wish:
         if wish:
             text = tr("{release} is an image, and {why}.", release=wish, why=why)
         else:
-            text = tr(
-                "{stack} is served from NVIDIA's images only, and {why}.", stack=rules.TITLES[setup.stack], why=why
-            )
+            text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=_title(setup), why=why)
         remedy = tr("`triton-wizard prerequisites` shows what to install")
-        other = tr("without {flag}", flag="--release") if setup.stack in NATIVE else "--stack vllm"
-        return Obstacle("containers", text, either(remedy, other))
+        native = stacks.facts(setup.stack).native
+        others = (tr("without {flag}", flag="--release"),) if native else instead(setup.stack)
+        return Obstacle("containers", text, either(remedy, *others))
     return _native(host, facts, device, setup, why)
 
 
@@ -104,13 +97,13 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
     usable = [one.name for one in host.engines if one.name != runtime and not no_containers(host, one.name)]
     ways = [f"--runtime {name}" for name in usable[:1]]
     if runtime != "native":
-        native = setup.stack in NATIVE and not wish
+        native = stacks.facts(setup.stack).native and not wish
         ways += ["--runtime native"] if native else []
         ways.append(tr("`triton-wizard prerequisites` shows what to install"))
         return Obstacle("runtime", tr("{runtime} cannot be used: {why}.", runtime=runtime, why=why), either(*ways))
-    if setup.stack not in NATIVE:
-        text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=rules.TITLES[setup.stack], why=why)
-        return Obstacle("runtime", text, either(*ways, "--stack vllm"))
+    if stacks.facts(setup.stack).native is None:
+        text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=_title(setup), why=why)
+        return Obstacle("runtime", text, either(*ways, *instead(setup.stack)))
     if not wish:
         return None
     text = tr("{release} is an image, and {why}.", release=wish, why=why)
@@ -126,33 +119,45 @@ def _in_containers(
     must not get an image with an older vLLM.
     """
     found = _image(host, facts, device, setup, wish)
-    if asked or wish or setup.stack not in NATIVE or not host.driver_version:
+    native = stacks.facts(setup.stack).native
+    if asked or wish or native is None or not host.driver_version:
         return found
     if isinstance(found, Obstacle):
         why = tr("no image will do. {problem}", problem=found.text.rstrip("."))
-    elif setup.stack != "vllm" or _in_cuda_12(facts, device, setup):
+    elif not native.replaces_older_image or _in_cuda_12(facts, device, setup):
         return found
     else:
         why = tr("{release} has an older vLLM", release=found.release)
     other = _native(host, facts, device, setup, why)
-    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _vllm(found) >= _vllm(other)):
+    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found, setup) >= _engine(other, setup)):
         return found
     return other
 
 
 def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
-    """Whether an image with CUDA 12, which every driver from 525 on runs, has a vLLM that serves the model."""
+    """Whether an image with CUDA 12, which every driver from 525 on runs, has an engine that serves the model."""
     broken = _judge(needed(facts, device, setup), device, setup, None)
-    old = (one for one in images("vllm").releases if driver.cuda(one) == driver.EVERYWHERE)
+    old = (one for one in _images(setup).releases if driver.cuda(one) == driver.EVERYWHERE)
     return any(broken(one) is None for one in old)
 
 
-def _vllm(found: Resolved) -> tuple[int, ...]:
-    """Version of the vLLM that serves."""
+def _engine(found: Resolved, setup: Setup) -> tuple[int, ...]:
+    """Version of the engine that serves."""
     if found.runtime == "native":
         return version(found.release.rpartition(" ")[2])
-    (image,) = images("vllm").named(found.release)
+    (image,) = _images(setup).named(found.release)
     return version(image.engine)
+
+
+def _images(setup: Setup) -> Images:
+    image = stacks.facts(setup.stack).image
+    if image is None:
+        raise ValueError(f"there are no images with {setup.stack}")
+    return images(image.family)
+
+
+def _title(setup: Setup) -> str:
+    return stacks.facts(setup.stack).title
 
 
 def no_containers(host: Host, name: str | None = None) -> str:
@@ -176,7 +181,7 @@ def no_containers(host: Host, name: str | None = None) -> str:
 
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
-    known = images(IMAGES[setup.stack])
+    known = _images(setup)
     asked = known.named(wish) if wish else known.releases
     if not asked:
         text = tr("No Triton image with {engine} is known as {release}.", engine=engine_title(setup), release=wish)
@@ -184,8 +189,10 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         return Obstacle(
             "release", text, either(f"--release {newest}", tr("another one back to {oldest}", oldest=oldest))
         )
-    own = driver.engine_environment(host, setup.stack, device.compute_capability) if setup.stack == APART else None
-    if setup.stack == APART and own is None:
+    image = stacks.facts(setup.stack).image
+    apart = image is not None and image.own_packages
+    own = driver.engine_environment(host, setup.stack, device.compute_capability) if apart else None
+    if apart and own is None:
         return _no_environment(host, device, setup)
     judge = _judge(needed(facts, device, setup), device, setup, own)
     broken, suiting = list[Obstacle](), list[Release]()
@@ -224,19 +231,20 @@ def _judge(
     """
     have = dots(device.compute_capability)
     first = next((one for one in architectures().gpus if one.name == have), None)
-    builds = ended.judge() if setup.stack == ended.STACK else None
+    stack = stacks.facts(setup.stack)
+    builds = ended.judge() if stack.builds_engine else None
 
     def broken(release: Release) -> Iterator[Obstacle]:
         yield from driver.gpu_obstacles(device, release, first)
         if builds and (why := builds(release)):
             yield why
-        if setup.stack == "trtllm-llmapi" and not release.llm_api:
+        if stack.image and stack.image.llm_api and not release.llm_api:
             text = tr(
                 "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",
                 release=release.tag,
                 engine=release.engine,
             )
-            yield Obstacle("image", text, "--stack trtllm-engine")
+            yield Obstacle("image", text, f"--stack {stack.image.instead_in_older}")
         yield from too_old(needs, setup, _version(own) if own else release.engine, release)
 
     return lambda release: next(broken(release), None)
@@ -260,17 +268,17 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
     have = dots(device.compute_capability)
     text = tr(
         "No Triton image has {stack} for compute capability {capability} and {format}.",
-        stack=rules.TITLES[setup.stack],
+        stack=_title(setup),
         capability=have,
         format=setup.quantization,
     )
-    return Obstacle("image", f"{text} ({known.gpu_source})", either("--stack vllm", tr("a newer GPU")))
+    return Obstacle("image", f"{text} ({known.gpu_source})", either(*instead(setup.stack), tr("a newer GPU")))
 
 
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known, way = images(IMAGES[setup.stack]), driver.way(host, device, release, drivers())
+    known, way = _images(setup), driver.way(host, device, release, drivers())
     what = tr("release {release}", release=release.tag)
     if release.cuda:
         what = tr("CUDA {cuda} of {release}", cuda=_short(release.cuda), release=release.tag)
@@ -300,7 +308,7 @@ def _resolved(
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> str:
     have = dots(device.compute_capability)
-    judged = floor(architectures().models, facts.architecture, setup) or setup.stack == "transformers"
+    judged = floor(architectures().models, facts.architecture, setup) or stacks.facts(setup.stack).serves_unlisted
     if facts.architecture and judged:
         return tr("serves {model} on compute capability {capability}", model=facts.architecture, capability=have)
     what = facts.architecture or tr("a model without an architecture's name")
@@ -320,7 +328,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
     """The environments of `profiles/environments`, behind Triton from a wheel."""
     front, have = environment("front"), device.compute_capability
     engine = driver.engine_environment(host, setup.stack, have)
-    for env in (front, engine or environment(setup.stack)):
+    for env in (front, engine or environment_of(setup.stack)):
         if found := obstacles(host, env):
             remedy = tr(
                 "`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=found[0].remedy
@@ -339,13 +347,14 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: st
         serves=_serves(facts, device, setup),
     )
     warnings: tuple[Note, ...] = ()
-    if setup.stack == "trtllm-llmapi":
+    native = stacks.facts(setup.stack).native
+    if native and native.untried:
         warnings = (Note(UNTRIED_CODE, tr(UNTRIED)),)
-    elif setup.stack == "vllm" and have < TENSOR_CORES:
+    elif native and native.attention and have < native.attention.capability:
         slow = tr(
             "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."
         )
-        warnings = (Note("attention", slow, "triton-lang/triton pull request 5066"),)
+        warnings = (Note("attention", slow, native.attention.source),)
     release = f"triton {front.triton}, {engine.engine_name}"
     return Resolved("native", release, Note("release", text, "profiles/environments"), warnings, engine.name)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.advise import rules
 from wizard.advise.advice import Choice, Memory, Note, Speed
 from wizard.advise.fit import LONGEST
 from wizard.advise.formats import FORMATS, NONE
+from wizard.catalog import stacks
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import duration, size
@@ -41,7 +41,7 @@ class Part:
 
 def stack(name: str) -> str:
     """The serving stack's name as its makers write it."""
-    return rules.TITLES.get(name, one_line(name))
+    return stacks.title(name) or one_line(name)
 
 
 def format_title(name: str | None, dtype: str | None = None) -> str:

@@ -1,8 +1,7 @@
 """What a setup may not do on a group of GPUs, and why: one obstacle for each rule that it breaks. Pure.
 
-Sources of the tables: TensorRT-LLM docs/source/features/quantization.md and reference/support-matrix.md; vLLM's
-``get_min_capability`` and ``supported_dtypes`` (0.33) and its quantization pages; heads, groups and blocks:
-vllm/config/model.py, marlin_utils.py; tensorrt_llm/layers/attention.py.
+What a stack can do is in ``profiles/stacks``. Sources of the rest: heads, groups and blocks: vllm/config/model.py,
+marlin_utils.py; tensorrt_llm/layers/attention.py.
 """
 
 from __future__ import annotations
@@ -15,72 +14,19 @@ from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.formats import FORMATS, of
 from wizard.advise.setup import Setup
+from wizard.catalog import stacks
+from wizard.catalog.stack_facts import Capability, Formats, Models
+from wizard.catalog.stacks import on_gpu
 from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
-Capability = tuple[int, int]
-
-TITLES = {
-    "vllm": "vLLM",
-    "trtllm-llmapi": "TensorRT-LLM",
-    "trtllm-engine": "TensorRT-LLM engine",
-    "transformers": "Transformers",
-    "llamacpp": "llama.cpp",
-}
-"""Serving stacks as their makers write them."""
-OLDEST: dict[str, Capability] = {
-    "vllm": (7, 0),
-    "trtllm-llmapi": (8, 0),
-    "trtllm-engine": (8, 0),
-    "transformers": (7, 0),
-}
-"""Oldest GPUs: vLLM's and PyTorch's kernels for CUDA 12 begin at Volta (`profiles/environments`); TensorRT-LLM is
-documented from Ampere on (0.15 removed Volta)."""
 BF16: Capability = (8, 0)
 PCIE, WEIGHT_ONLY = "pcie-tp", "weight-only"
-"""Codes of the warnings that ranks wait for PCIe, and that vLLM only unpacks the weights."""
+"""Codes of the warnings that ranks wait for PCIe, and that the engine only unpacks the weights."""
 
-VLLM_FORMATS: dict[str, Capability] = {
-    "none": (7, 0),
-    "fp8": (7, 5),
-    "fp8_block": (7, 5),
-    "int8_sq": (7, 5),
-    "int4_awq": (7, 5),
-    "int4_gptq": (7, 5),
-    "nvfp4": (7, 5),
-    "mxfp4": (8, 0),
-    "int4_wo": (7, 5),
-    "int8_wo": (7, 5),
-}
-"""Oldest GPU for a format: FP8 and NVFP4 from Turing on (see `UNPACKED`); GPTQ from 7.5 for the Marlin kernels;
-weight-only: bitsandbytes."""
 MULTIPLIED: dict[str, Capability] = {"fp8": (8, 9), "fp8_block": (8, 9), "nvfp4": (10, 0), "mxfp4": (10, 0)}
-"""Oldest GPU whose tensor cores multiply the format. On older ones vLLM unpacks the weights to 16 bits (Marlin)."""
-MODELOPT_FP8 = MULTIPLIED["fp8"]
-"""ModelOpt's own FP8 checkpoints are the exception: ``ModelOptFp8Config.get_min_capability`` says 8.9."""
-UNPACKED: tuple[tuple[Capability, tuple[int, ...]], ...] = (((8, 0), (0, 9, 1)), ((7, 5), (0, 16)))
-"""From which vLLM on weights are unpacked on GPUs from a capability on. Ampere: vLLM docs, FP8 W8A8 (``v0.5.5`` and
-later: W8A16 through FP8 Marlin), with experts and FP8 blocks (pull requests 16850, 18026) and NVFP4 (17687, 18000)
-since 0.9. Turing: the same page (``v0.32.0``: from 7.5 on) and pull request 33076, after 0.15."""
-TRTLLM_FORMATS: dict[str, tuple[tuple[Capability, Capability], ...]] = {
-    "none": (((8, 0), (12, 1)),),
-    "fp8": (((8, 9), (12, 1)),),
-    "fp8_block": (((9, 0), (10, 3)),),
-    "nvfp4": (((10, 0), (12, 1)),),
-    "mxfp4": (((10, 0), (12, 1)),),
-    "w4a8_awq": (((8, 9), (9, 0)),),
-    "int4_awq": (((8, 0), (9, 0)),),
-    "int4_gptq": (((8, 0), (9, 0)),),
-}
-"""Ranges of GPUs for which the table of the PyTorch backend lists a format."""
-ENGINE_FORMATS = {**TRTLLM_FORMATS, **dict.fromkeys(("int8_sq", "int8_wo", "int4_wo"), (((8, 0), (9, 0)),))}
-"""Engines have the older weight-only formats too (support matrix of 0.10 and 0.13)."""
-
-SIXTEEN_ONLY = ("Phi3ForCausalLM", "PhiForCausalLM")
-"""TensorRT-LLM's precision table (0.17) lists Phi with 16 bits only."""
-NO_INT4 = ("MixtralForCausalLM",)
-"""… and Mixtral without AWQ and GPTQ."""
+"""Oldest GPU whose tensor cores multiply the format. On older ones some engines unpack the weights to 16 bits."""
 
 
 def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -91,14 +37,22 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     yield from _split(facts, anatomy, device, setup)
 
 
+def instead(stack: str) -> tuple[str, ...]:
+    """The flag of the stack to take where ``stack`` cannot serve; empty if there is no other."""
+    known = stacks.facts(stack).instead if stack in stacks.names() else ()
+    return tuple(f"--stack {name}" for name in known[:1])
+
+
 def weight_only(device: Device, setup: Setup) -> bool:
-    """Whether vLLM only unpacks the weights, because the tensor cores do not multiply their format."""
-    return setup.stack == "vllm" and device.compute_capability < MULTIPLIED.get(setup.quantization, (0, 0))
+    """Whether the engine only unpacks the weights, because the tensor cores do not multiply their format."""
+    old = device.compute_capability < MULTIPLIED.get(setup.quantization, (0, 0))
+    return old and bool(on_gpu(setup.stack).formats.unpacked)
 
 
-def unpacks(device: Device) -> tuple[int, ...]:
-    """The first vLLM that unpacks weights on ``device``."""
-    return next((first for oldest, first in UNPACKED if device.compute_capability >= oldest), (0,))
+def unpacks(device: Device, setup: Setup) -> str:
+    """The first version of the engine that unpacks weights on ``device``."""
+    rows = on_gpu(setup.stack).formats.unpacked
+    return next((one.engine for one in rows if device.compute_capability >= one.capability), "0")
 
 
 def not_multiplied(device: Device, setup: Setup) -> Obstacle:
@@ -114,11 +68,11 @@ def _dotted(capability: Capability) -> str:
 
 
 def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
-    have, oldest = device.compute_capability, OLDEST[setup.stack]
+    have, oldest = device.compute_capability, on_gpu(setup.stack).oldest.capability
     if have < oldest:
         text = tr(
             "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
-            what=TITLES[setup.stack],
+            what=stacks.facts(setup.stack).title,
             wanted=_dotted(oldest),
             gpu=device.name,
             capability=_dotted(have),
@@ -155,38 +109,38 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
 
 def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     name, have = setup.quantization, device.compute_capability
-    title, stack = of(facts, name).title, TITLES[setup.stack]
-    if setup.stack == "transformers":
+    title, stack = of(facts, name).title, stacks.facts(setup.stack).title
+    known = on_gpu(setup.stack).formats
+    gpus = known.gpus.get(name)
+    if known.sixteen_only:
         if name != "none":
             text = tr("The transformers baseline runs 16-bit weights, not {format}.", format=title)
             yield Obstacle("format", text, either(tr("the model's 16-bit repository"), tr("another stack")))
-    elif setup.stack == "vllm":
-        oldest = VLLM_FORMATS.get(name)
-        if oldest is None:
+    elif known.unpacked:
+        if gpus is None:
             yield Obstacle("format", tr("vLLM has no kernels for {format}.", format=title), tr(OTHER_CHECKPOINT))
-        elif have < oldest:
+        elif have < gpus.oldest:
             text = tr(
                 "vLLM runs {format} from compute capability {wanted} on; the {gpu} is {capability}.",
+                format=title,
+                wanted=_dotted(gpus.oldest),
+                gpu=device.name,
+                capability=_dotted(have),
+            )
+            yield Obstacle("format", text, _newer(gpus.oldest))
+        elif (oldest := _exception(facts, known, name)) and have < oldest:
+            text = tr(
+                "vLLM loads ModelOpt's {format} from compute capability {wanted} on only. The {gpu} has {capability}.",
                 format=title,
                 wanted=_dotted(oldest),
                 gpu=device.name,
                 capability=_dotted(have),
             )
             yield Obstacle("format", text, _newer(oldest))
-        elif name in ("fp8", "fp8_block") and have < MODELOPT_FP8 and _modelopt(facts):
-            text = tr(
-                "vLLM loads ModelOpt's {format} from compute capability {wanted} on only. The {gpu} has {capability}.",
-                format=title,
-                wanted=_dotted(MODELOPT_FP8),
-                gpu=device.name,
-                capability=_dotted(have),
-            )
-            yield Obstacle("format", text, _newer(MODELOPT_FP8))
     else:
-        table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
-        if not any(low <= have <= high for low, high in table.get(name, ())):
-            if later := [low for low, _ in table.get(name, ()) if low > have]:
-                yield Obstacle("format", _too_old(title, min(later), device), _newer(min(later)))
+        if gpus is None or not gpus.have(have):
+            if gpus and gpus.oldest > have:
+                yield Obstacle("format", _too_old(title, gpus.oldest, device), _newer(gpus.oldest))
             else:
                 text = tr(
                     "{stack} does not list {format} for compute capability {capability} ({gpu}).",
@@ -196,19 +150,24 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
                     gpu=device.name,
                 )
                 yield Obstacle("format", text, tr(OTHER_CHECKPOINT))
-        yield from _model_format(facts, anatomy, setup, title)
+        if known.models:
+            yield from _model_format(facts, anatomy, known.models, setup, title)
 
 
-def _modelopt(facts: ModelFacts) -> bool:
-    return facts.quantization is not None and facts.quantization.method.startswith("modelopt")
+def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
+    """The oldest GPU for the format ``name`` where it depends on who made the checkpoint."""
+    method = facts.quantization.method if facts.quantization else ""
+    rows = (one for one in known.checkpoints if name in one.formats and method.startswith(one.method))
+    return next((one.oldest for one in rows), None)
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
-    have, stack = device.compute_capability, TITLES[setup.stack]
-    if setup.kv_cache_dtype == "fp8" and setup.stack == "transformers":
+    have, stack = device.compute_capability, stacks.facts(setup.stack).title
+    oldest = on_gpu(setup.stack).cache.fp8
+    if setup.kv_cache_dtype == "fp8" and oldest is None:
         text = tr("The transformers baseline keeps its KV cache in 16 bits.")
         yield Obstacle("kv-dtype", text, "--kv-dtype auto")
-    elif setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
+    elif setup.kv_cache_dtype == "fp8" and oldest and have < oldest:
         text = tr(
             "An FP8 KV cache in {stack} needs a newer GPU than compute capability {capability}.",
             stack=stack,
@@ -241,18 +200,17 @@ def _newer(oldest: Capability) -> str:
     return either(_newer_gpu(oldest), tr(OTHER_CHECKPOINT))
 
 
-def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup, title: str) -> Iterator[Obstacle]:
+def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Setup, title: str) -> Iterator[Obstacle]:
     name = facts.architecture or ""
     if setup.quantization in ("none", "fp8"):
         return
+    remedy = either(*instead(setup.stack)) or tr("another stack")
     # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
-    mixtral = name in NO_INT4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
+    mixtral = name in known.not_int4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
     if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
-        yield Obstacle("model", tr("TensorRT-LLM's table has no {format} for Mixtral.", format=title), "--stack vllm")
-    if name in SIXTEEN_ONLY:
-        yield Obstacle(
-            "model", tr("TensorRT-LLM's table has Phi in 16 bits only, not {format}.", format=title), "--stack vllm"
-        )
+        yield Obstacle("model", tr("TensorRT-LLM's table has no {format} for Mixtral.", format=title), remedy)
+    if name in known.sixteen_only:
+        yield Obstacle("model", tr("TensorRT-LLM's table has Phi in 16 bits only, not {format}.", format=title), remedy)
 
 
 def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -260,9 +218,10 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
     if setup.pp > anatomy.layers:
         text = tr("{layers} layers cannot be split into {stages} stages.", layers=anatomy.layers, stages=setup.pp)
         yield Obstacle("split", text, "--pp 1")
-    if setup.stack == "transformers" and setup.gpus > 1:
+    splits = on_gpu(setup.stack).splits
+    if not splits.ranks and setup.gpus > 1:
         yield Obstacle("split", tr("The transformers baseline runs on one GPU."), "--tp 1 --pp 1")
-    if setup.stack == "trtllm-engine" and anatomy.layers % setup.pp:
+    if splits.stages == "even" and anatomy.layers % setup.pp:
         text = tr(
             "Engines want like stages: {layers} layers are not divisible by pp {pp}.",
             layers=anatomy.layers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wizard.advise.advice import Choice, Note
-from wizard.catalog.environments import environment
+from wizard.catalog.environments import environment_of
 from wizard.kernel.language import tr
 from wizard.probe.host import Host
 
@@ -30,7 +30,7 @@ def _note(choice: Choice, machine: str) -> Note:
             machine=machine,
             tried=TRIED,
         )
-        return Note(UNTRIED, text, f"profiles/environments/{environment(choice.stack).pins}")
+        return Note(UNTRIED, text, f"profiles/environments/{environment_of(choice.stack).pins}")
     image = f"nvcr.io/nvidia/tritonserver:{choice.release}"
     text = tr(
         "Not every image of Triton exists for {machine}, and nothing was tried there. `{command}` lists the processors "

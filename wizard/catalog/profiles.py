@@ -2,21 +2,21 @@
 
 Searched in this order, the first that has the file wins: ``$TRITON_WIZARD_PROFILES`` (which ``--profiles DIR`` sets),
 ``$XDG_CONFIG_HOME/triton-wizard/profiles``, the wheel's own (``wizard/_profiles``), the checkout's (``profiles`` beside
-the package; an editable install has no ``_profiles``).
+the package; an editable install has no ``_profiles``), and what other packages bring: their wheels' data files in
+``share/triton-wizard/profiles`` of the Python's prefix.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wizard.kernel import toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.reasons import unreadable
-from wizard.kernel.values import from_data
 
 T = TypeVar("T")
 PROFILES_VARIABLE = "TRITON_WIZARD_PROFILES"
@@ -37,6 +37,7 @@ def folders() -> list[Path]:
         user_folder(),
         PACKAGE / "_profiles",
         PACKAGE.parent / "profiles",
+        Path(sys.prefix) / "share" / "triton-wizard" / "profiles",
     ]
     return [folder for folder in wanted if folder.is_dir()]
 
@@ -72,6 +73,8 @@ def load_toml(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: TW-D02 if it cannot be read or is not TOML.
     """
+    from wizard.kernel import toml  # `wizard.catalog.stacks.names` does without
+
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -100,5 +103,7 @@ def load(kind: type[T], path: Path) -> T:
 @lru_cache(maxsize=256)
 def _read(kind: Any, path: Path, changed: int) -> Any:
     """Values cannot change, so a file is read once for each time that it was written."""
+    from wizard.kernel.values import from_data
+
     del changed
     return from_data(kind, load_toml(path), where=str(path))

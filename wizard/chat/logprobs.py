@@ -35,21 +35,3 @@ def of_own(text: str) -> tuple[TokenLogprob, ...]:
         TokenLogprob(str(token), float(logprob), tuple((str(one), float(value)) for one, value in top))
         for token, logprob, top in json.loads(text or "[]")
     )
-
-
-def of_vllm(text: str) -> tuple[TokenLogprob, ...]:
-    """The output ``logprobs`` of Triton's vLLM backend: for each token an object, id → logprob, rank, decoded token.
-
-    The chosen token is the first in it (``create_response`` in ``src/utils/request.py`` of
-    triton-inference-server/vllm_backend; vLLM's ``LogprobsProcessor`` for the order).
-
-    Raises:
-        KeyError, TypeError, ValueError, AttributeError: It is none.
-    """
-    found = []
-    for place in json.loads(text or "null") or ():
-        tokens = [(str(one["decoded_token"] or ""), float(one["logprob"])) for one in place.values()]
-        if tokens:
-            top = sorted(tokens, key=lambda one: one[1], reverse=True) if len(tokens) > 1 else ()
-            found.append(TokenLogprob(*tokens[0], tuple(top)))
-    return tuple(found)

@@ -33,7 +33,7 @@ from wizard.chat.http_lines import lines
 from wizard.chat.logprobs import of_openai as logprobs_of
 from wizard.chat.snippet import NOT_OPENAIS, Request
 from wizard.chat.template import TIMEOUT_S, ServedModel
-from wizard.chat.wire import OPENAI, VLLM_LARGEST_SEED, Wire
+from wizard.chat.wire import OPENAI, Wire
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
@@ -134,7 +134,7 @@ def _body(ask: Ask) -> dict[str, Any]:
     }
     body |= {name: value for name in PARAMETERS if (value := getattr(ask, name)) is not None}
     if ask.seed is not None:
-        body["seed"] = ask.seed & VLLM_LARGEST_SEED
+        body["seed"] = ask.seed & LARGEST_SEED
     if ask.stop:
         body["stop"] = list(ask.stop)
     if ask.logprobs is not None:
@@ -142,6 +142,8 @@ def _body(ask: Ask) -> dict[str, Any]:
     return body
 
 
+LARGEST_SEED = 2**63 - 1
+"""Seeds are signed there (vLLM's ``SamplingParams``)."""
 PARAMETERS = ("temperature", "presence_penalty", "frequency_penalty", *NOT_OPENAIS)
 """Sent if they are set. The last ones are no part of OpenAI's own interface; vLLM, ``trtllm-serve`` and others take
 them beside it (docs.vllm.ai, OpenAI-compatible server, extra parameters), and who does not may say so."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from wizard.chat.ask import Ask, Piece
 from wizard.chat.conversation import TokenLogprob
-from wizard.chat.logprobs import of_own, of_vllm
 from wizard.chat.reading import Pieces, Prompt, Stop
 from wizard.chat.tokens import Detokenizer, Tokenizer
 from wizard.chat.wire import OWN, WIZARD, Tensor, Wire
@@ -66,8 +65,7 @@ class Reader:
             new = self._pieces.feed(_text(outputs["text_output"]))
             reason = self._said(outputs)
             if self._ask.logprobs is not None and outputs.get(self.wire.format.logprobs):
-                read = of_own if self.wire.format is WIZARD else of_vllm
-                logprobs = read(_text(outputs[self.wire.format.logprobs]))
+                logprobs = self.wire.format.read_logprobs(_text(outputs[self.wire.format.logprobs]))
         text = self._stop.feed(self._prompt.feed(new))
         if reason or self._stop.found:
             return self._last(text, "stop" if self._stop.found else reason, logprobs)

@@ -18,7 +18,7 @@ from wizard.chat.snippet import Request, triton_request
 from wizard.chat.template import ServedModel, render, served_model
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
-from wizard.chat.wire import LLM_API, OPENAI, TEXT, TOKEN_IDS, VLLM, WIZARD
+from wizard.chat.wire import OPENAI, WIZARD
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
@@ -154,7 +154,7 @@ def _left_out(count: int, context: int | None) -> str:
 
 def _tokenizer(served: ServedModel) -> Tokenizer | None:
     if served.folder is None or not (Path(served.folder) / "tokenizer.json").is_file():
-        if served.wire.format is TOKEN_IDS:
+        if served.wire.format.ids:
             raise no_tokenizer(served.name, tr("there is no tokenizer.json in {folder}", folder=served.folder))
         return None
     return Tokenizer(served.folder, served.name)
@@ -165,9 +165,9 @@ def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer |
     rendered = "" if served.wire.format is OPENAI else render(conversation, served)
     prompt = rendered.encode(errors="replace").decode()  # a terminal may give lone surrogates
     ids: tuple[int, ...] = ()
-    if served.wire.format is TOKEN_IDS and tokenizer:
+    if served.wire.format.ids and tokenizer:
         ids = tuple(tokenizer.encode(prompt, begin=served.chat is None))
-    elif served.chat and served.wire.format in (LLM_API, VLLM, TEXT):
+    elif served.chat and served.wire.format.begins:
         prompt = _without_begin(prompt, served.chat.bos_token or "", tokenizer)
     return Ask(
         model=served.name,
@@ -200,7 +200,7 @@ def _without_begin(prompt: str, begin: str, tokenizer: Tokenizer | None) -> str:
 
 
 def _reader(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Reader:
-    by_ids = tokenizer if served.wire.format is TOKEN_IDS else None
+    by_ids = tokenizer if served.wire.format.ids else None
     return Reader(ask, served.wire, by_ids, pattern(served.chat) if served.wire.echoes else "")
 
 

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
-from wizard.chat.wire import OPENAI, OWN, TEXT, TOKEN_IDS, Wire, engine_of, wire_of
+from wizard.chat.wire import OPENAI, OWN, Wire, engine_of, wire_of
 from wizard.kernel.language import tr
 from wizard.model import chat_format
 from wizard.model.facts import ChatFormat
@@ -88,7 +88,7 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
             )
         folder = folder or _tokenizer_dir(url, config)
         note = None
-        if engine and wire.format is TEXT:
+        if engine and not wire.format.cancels:
             if folder and (direct := wire_of(engine)):
                 model, config, wire = str(engine["name"]), engine, direct
             else:
@@ -128,7 +128,7 @@ def _engine(url: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
     for name in engine_of(config):
         behind = _config(url, name)
         wire = wire_of(behind)
-        if wire and wire.format is TOKEN_IDS:
+        if wire and wire.format.ids:
             return behind
     return None
 
@@ -144,7 +144,7 @@ def _tokenizer_dir(url: str, config: Mapping[str, Any]) -> str | None:
 
 def _served(name: str, config: Mapping[str, Any], wire: Wire, folder: str | None, note: str | None) -> ServedModel:
     said = {key: item["string_value"] for key, item in (config.get("parameters") or {}).items()}
-    if wire.format is TOKEN_IDS and folder is None:
+    if wire.format.ids and folder is None:
         raise ask.no_tokenizer(name, tr("its folder was not named"))
     chat = None
     if template := said.get("chat_template"):

@@ -5,20 +5,23 @@ Names differ between releases (``random_seed`` to TensorRT-LLM 0.19, ``seed`` la
 each request from 0.16 on, before as the model's parameter), so a format lists them all and a request has those that
 the model declares, with the types that it declares.
 
-Sources: ``all_models`` of triton-inference-server/tensorrtllm_backend 0.5 to 0.19 and ``triton_backend/all_models`` of
-NVIDIA/TensorRT-LLM for the ensemble, the BLS model, ``tensorrt_llm`` and the LLM API's model; ``src/model.py`` of
-triton-inference-server/vllm_backend 23.10 to 2026-01 for vLLM.
+The serving stacks bring the formats (`StackWire`); here is that of the wizard's own models.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wizard.catalog import plugins
 from wizard.chat.ask import Ask
+from wizard.chat.conversation import TokenLogprob
+from wizard.chat.logprobs import of_own
 from wizard.chat.reading import Way
+
+MOST_LOGPROBS = 20
+"""vLLM's default limit (``max_logprobs``) and OpenAI's, and what the wizard's own models take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,15 @@ class Format:
         sums: ``tokens`` counts those of each response, not all so far.
         greedy: Temperature 0 is said as "the likeliest token only" (top-k 1), because the engine divides by it.
         cancels: Closing the stream stops the engine.
+        ids: It is asked and answers in token ids; the tokenizer is needed here.
+        begins: The server's tokenizer writes the begin token in front of every prompt.
+        echoes: The prompt comes in front of the answer where it was not excluded.
+        way: What the responses hold, unless the model's description says that they accumulate.
+        alternatives: Most alternatives that come with a token's log-probability.
+        read_logprobs: Reads the text of the output ``logprobs``; not needed with ``ids``.
+        pack: Puts all settings of a request into one text, which the key ``packed`` of `inputs` carries; None: each
+            setting has an input of its own.
+        behind: Names of models behind one with this description (beside an ensemble's steps).
     """
 
     name: str
@@ -65,6 +77,14 @@ class Format:
     sums: bool = False
     greedy: bool = True
     cancels: bool = True
+    ids: bool = False
+    begins: bool = False
+    echoes: bool = False
+    way: Way = "delta"
+    alternatives: int = MOST_LOGPROBS
+    read_logprobs: Callable[[str], tuple[TokenLogprob, ...]] = of_own
+    pack: Callable[[Ask], str] | None = None
+    behind: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
 
 
 WIZARD = Format(
@@ -91,98 +111,28 @@ WIZARD = Format(
     greedy=False,
 )
 
-TOKEN_IDS = Format(
-    "TensorRT-LLM's engine, in token ids",
-    frozenset({"input_ids", "input_lengths", "request_output_len"}),
-    (
-        ("input_ids", "ids"),
-        ("input_lengths", "length"),
-        ("request_output_len", "max_tokens"),
-        ("end_id", "end"),
-        ("pad_id", "end"),
-        ("temperature", "temperature"),
-        ("runtime_top_p", "top_p"),
-        ("runtime_top_k", "top_k"),
-        ("repetition_penalty", "repetition_penalty"),
-        ("presence_penalty", "presence_penalty"),
-        ("frequency_penalty", "frequency_penalty"),
-        ("random_seed", "seed"),
-        ("seed", "seed"),
-        ("streaming", "stream"),
-        ("exclude_input_in_output", "yes"),
-        ("return_log_probs", "wants_logprobs"),
-    ),
-    logprobs="output_log_probs",
-)
-
-LLM_API = Format(
-    "TensorRT-LLM's LLM API",
-    frozenset({"text_input", "sampling_param_max_tokens"}),
-    (
-        ("text_input", "prompt"),
-        ("streaming", "stream"),
-        ("sampling_param_max_tokens", "max_tokens"),
-        ("sampling_param_temperature", "temperature"),
-        ("sampling_param_top_p", "top_p"),
-        ("sampling_param_top_k", "top_k"),
-        ("sampling_param_presence_penalty", "presence_penalty"),
-        ("sampling_param_frequency_penalty", "frequency_penalty"),
-        ("sampling_param_seed", "seed"),
-        ("sampling_param_stop", "stop"),
-        ("sampling_param_exclude_input_from_output", "yes"),
-        ("return_finish_reason", "yes"),
-    ),
-    finish="finish_reason",
-)
-
-VLLM = Format(
-    "Triton's vLLM backend",
-    frozenset({"text_input", "sampling_parameters"}),
-    (
-        ("text_input", "prompt"),
-        ("stream", "stream"),
-        ("sampling_parameters", "parameters"),
-        ("exclude_input_in_output", "yes"),
-        ("return_finish_reason", "yes"),
-        ("return_num_output_tokens", "yes"),
-        ("return_logprobs", "wants_logprobs"),
-    ),
-    tokens="num_output_tokens",
-    finish="finish_reason",
-    logprobs="logprobs",
-    sums=True,
-    greedy=False,
-)
-
-TEXT = Format(
-    "TensorRT-LLM's ensemble or BLS model",
-    frozenset({"text_input", "max_tokens"}),
-    (
-        ("text_input", "prompt"),
-        ("max_tokens", "max_tokens"),
-        ("bad_words", "nothing"),
-        ("stop_words", "stop"),
-        ("temperature", "temperature"),
-        ("top_p", "top_p"),
-        ("top_k", "top_k"),
-        ("repetition_penalty", "repetition_penalty"),
-        ("presence_penalty", "presence_penalty"),
-        ("frequency_penalty", "frequency_penalty"),
-        ("random_seed", "seed"),
-        ("seed", "seed"),
-        ("stream", "stream"),
-        ("exclude_input_in_output", "yes"),
-    ),
-    cancels=False,
-)
-
 OPENAI = Format("an OpenAI-compatible server", frozenset(), ())
 """Not found in a model's description: `wizard.chat.openai` speaks it."""
 
-FORMATS = (WIZARD, TOKEN_IDS, LLM_API, VLLM, TEXT)
-"""The first whose marks are all there is the one."""
 
-VLLM_LARGEST_SEED = 2**63 - 1
+@dataclass(frozen=True, slots=True)
+class StackWire:
+    """What a serving stack does for this stage: the value ``PORT`` of its module ``chat`` (`wizard.catalog.plugins`).
+
+    Attributes:
+        formats: Those that its models speak; the wizard's own need none.
+    """
+
+    formats: tuple[Format, ...]
+
+
+def formats() -> tuple[Format, ...]:
+    """All formats; the first whose marks are all there is the one.
+
+    Raises:
+        UsageError: TW-D30 if the code of a stack cannot be loaded.
+    """
+    return (WIZARD, *(form for stack in plugins.ports("chat", StackWire).values() for form in stack.formats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +160,7 @@ class Wire:
     way: Way = "delta"
 
     def tensors(self, ask: Ask, end: int | None = None) -> list[Tensor]:
-        """The inputs of the request ``ask``; ``end`` is the end token's id for `TOKEN_IDS`."""
+        """The inputs of the request ``ask``; ``end`` is the end token's id for a format in token ids."""
         carried = _carried(ask, self, end)
         found = []
         for name, key in self.format.inputs:
@@ -241,13 +191,13 @@ class Wire:
             return MOST_LOGPROBS
         if not {"logprobs", "wants_logprobs"} & self._taken():
             return None
-        return 0 if self.format is TOKEN_IDS else MOST_LOGPROBS
+        return self.format.alternatives
 
     def lacks(self, ask: Ask) -> list[str]:
         """Settings of ``ask`` that this model has no input for."""
         if self.format is OPENAI:
             return []
-        there = self._taken() | (set(SETTINGS) if self.format is VLLM else set())
+        there = self._taken() | (set(SETTINGS) if self.format.pack else set())
         greedy = self.format.greedy and ask.temperature == 0
         lacking = [
             name
@@ -269,8 +219,6 @@ SETTINGS = (
     *("repetition_penalty", "presence_penalty", "frequency_penalty"),
 )
 """Fields of `Ask` that a model may not take."""
-MOST_LOGPROBS = 20
-"""vLLM's default limit (``max_logprobs``) and OpenAI's, and what the wizard's own models take."""
 
 OWN_KINDS = {
     "text_input": "BYTES",
@@ -307,23 +255,11 @@ def _carried(ask: Ask, wire: Wire, end: int | None) -> dict[str, tuple[Any, ...]
         "stream": (wire.streams,),
         "yes": (True,),
         "no": (False,),
-        "parameters": (json.dumps(_vllm_parameters(ask)),),
+        "packed": (wire.format.pack(ask),) if wire.format.pack else (),
         "ids": ask.ids,
         "length": (len(ask.ids),),
         "end": () if end is None else (end,),
     }
-
-
-def _vllm_parameters(ask: Ask) -> dict[str, Any]:
-    """Names and ranges of vLLM's ``SamplingParams``."""
-    names = ("temperature", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
-    values: dict[str, Any] = {"max_tokens": ask.max_tokens, "top_p": ask.top_p}
-    values |= {name: value for name in names if (value := getattr(ask, name)) is not None}
-    if ask.seed is not None:
-        values["seed"] = ask.seed & VLLM_LARGEST_SEED  # vLLM's seeds are signed
-    if ask.stop:
-        values["stop"] = list(ask.stop)
-    return values
 
 
 def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) -> Wire | None:
@@ -338,14 +274,14 @@ def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) 
     """
     inputs = {each["name"]: each for each in config["input"]}
     names = {*inputs, *(each["name"] for each in config["output"])}
-    form = next((each for each in FORMATS if each.marks <= names), None)
+    form = next((each for each in formats() if each.marks <= names), None)
     if form is None:
         return None
-    own = _parameters(config)
-    behind = {**(_parameters(engine) if engine else {}), **own}
+    own = parameters(config)
+    behind = {**(parameters(engine) if engine else {}), **own}
     streams = any(bool((each or {}).get("model_transaction_policy", {}).get("decoupled")) for each in (config, engine))
     excluded = "exclude_input_in_output" in inputs or _true(behind.get("exclude_input_in_output"))
-    way: Way = "either" if form is LLM_API else "cumulative" if _true(own.get("accumulate_tokens")) else "delta"
+    way: Way = "cumulative" if form.way == "delta" and _true(own.get("accumulate_tokens")) else form.way
     return Wire(
         form,
         tuple((name, _kind(each["data_type"])) for name, each in inputs.items()),
@@ -353,21 +289,20 @@ def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) 
         frozenset(name for name, each in inputs.items() if not each.get("optional")),
         int(config.get("max_batch_size", 0)) > 0,
         streams,
-        not excluded and form in (TOKEN_IDS, VLLM, TEXT),
+        form.echoes and not excluded,
         way,
     )
 
 
 def engine_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of models behind this one, of which one may be its engine: an ensemble's steps, a BLS model's engine."""
+    """Names of models behind this one, of which one may be its engine: an ensemble's steps, and what formats say."""
     steps = (config.get("ensemble_scheduling") or {}).get("step") or []
-    name = _parameters(config).get("tensorrt_llm_model_name", "")
-    if name.startswith("${") or ("accumulate_tokens" in _parameters(config) and not name):
-        name = "tensorrt_llm"  # what the BLS model takes if it is told nothing
-    return (*(str(step["model_name"]) for step in steps), *((name,) if name else ()))
+    named = (name for form in formats() if form.behind for name in form.behind(config))
+    return (*(str(step["model_name"]) for step in steps), *named)
 
 
-def _parameters(config: Mapping[str, Any]) -> dict[str, str]:
+def parameters(config: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters of a model's description."""
     return {key: str(item.get("string_value", "")) for key, item in (config.get("parameters") or {}).items()}
 
 

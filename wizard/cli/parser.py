@@ -145,7 +145,7 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
     group.add_argument(
         question.flag,
         type=answer,
-        choices=question.choices or None,
+        choices=question.options or None,
         metavar={"int": "N", "float": "F", "text": "NAME"}.get(question.kind),
         default=default,
         help=f"{about} ({unless})",
@@ -226,7 +226,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
     )
     speed.add_argument("ref", metavar="MODEL", help=ref_help)
     for question, lower in (
-        (STACK, "vllm"),
+        (STACK, STACK.options[0]),
         (TP, "1"),
         (PP, "1"),
         (QUANTIZATION, tr("the model's own")),

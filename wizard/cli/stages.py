@@ -173,10 +173,11 @@ def speed(arguments: argparse.Namespace) -> int:
     from wizard.advise.providers import text
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
+    from wizard.catalog.stacks import names
 
     facts = journey.model(arguments.ref, offline=arguments.offline)
     setup = Setup(
-        arguments.stack or "vllm",
+        arguments.stack or names()[0],
         arguments.dtype or ("float16" if facts.dtype == "float16" else "bfloat16"),
         arguments.quantization or (facts.quantization and facts.quantization.format) or "none",
         arguments.kv_dtype or "auto",

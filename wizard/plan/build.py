@@ -6,7 +6,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from wizard.advise import engines
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
 from wizard.advise.report import stack as stack_title
@@ -15,7 +14,6 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name, unsafe
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
-from wizard.plan import remote_code
 from wizard.plan.found import hint
 from wizard.plan.options import Options
 from wizard.plan.options import check as check_options
@@ -25,20 +23,11 @@ from wizard.plan.published import as_chosen
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
-from wizard.plan.stacks import llamacpp, transformers, trtllm_engine, trtllm_llmapi, vllm
+from wizard.plan.stack import StackPlan, built, options_read, stack_plan
 from wizard.probe.engines import images_folder
 from wizard.probe.host import Host
 
 FIRST_QUESTION = "What is Triton?"
-STACKS = {
-    "llamacpp": llamacpp.steps,
-    "transformers": transformers.steps,
-    "trtllm-engine": trtllm_engine.steps,
-    "trtllm-llmapi": trtllm_llmapi.steps,
-    "vllm": vllm.steps,
-}
-BUILT = tuple(STACKS)
-"""Serving stacks that the wizard sets up."""
 HEADROOM_BYTES = 200 * 1024**2
 """Disk that must stay free beside what the plan needs, for logs and temporary files."""
 
@@ -78,13 +67,14 @@ def build(
     """
     options = options or Options()
     facts, other = as_chosen(facts, choice)
-    _check(facts, choice, workspace, options)
+    stack = _checked(facts, choice, workspace, options)
     server = workspace.server(name or suggest_name(facts.ref))
     here = host.is_here
     ports, moved = _ports(http_port, keep_ports, here=here)
     runtime = runtime_of(host, choice, workspace, server)
-    steps = STACKS[choice.stack](choice, host, facts, runtime, ports, question, options)
-    plan = _plan(host, facts, choice, runtime, steps, (*other, *moved))
+    steps = stack.steps(choice, host, facts, runtime, ports, question, options)
+    notes = (*other, *moved, *_gate(facts), *stack.notes(choice, host, facts))
+    plan = _plan(host, facts, choice, runtime, steps, notes)
     if here:
         _check_token(plan)
         _check_disks(plan, workspace.root, runtime)
@@ -94,9 +84,6 @@ def build(
 def _plan(
     host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
 ) -> Plan:
-    where = "" if host.is_here else host.source
-    engine = choice.stack == engines.STACK
-    ended = (engines.ended(facts.ref, where, *engines.successors(facts)),) if engine else ()
     return Plan(
         name=runtime.server.name,
         workspace=str(runtime.workspace.root),
@@ -104,10 +91,7 @@ def _plan(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)) if host.is_here else steps,
-        notes=(
-            *(*runtime.notes, *_there_already(host, choice), *notes, *_gate(facts)),
-            *(*remote_code.notes(facts, choice), *ended),
-        ),
+        notes=(*runtime.notes, *_there_already(host, choice), *notes),
         host=host.source,
         machine=machine(host, choice),
     )
@@ -118,13 +102,15 @@ def _there_already(host: Host, choice: Choice) -> tuple[str, ...]:
     return hint(host, choice.stack) if choice.runtime == "native" and not choice.engine_python else ()
 
 
-def _check(facts: ModelFacts, choice: Choice, workspace: Workspace, options: Options) -> None:
-    """Refuse what no stack has to look at."""
-    if choice.stack not in BUILT:
+def _checked(facts: ModelFacts, choice: Choice, workspace: Workspace, options: Options) -> StackPlan:
+    """The stack; what no stack has to look at is refused."""
+    stack = stack_plan(choice.stack)
+    if stack is None:
         raise _not_built(choice)
-    check_options(options, choice.stack, facts.max_context)
+    check_options(options, choice.stack, options_read(choice.stack, options), facts.max_context)
     _check_weights(facts)
     _check_path(workspace)
+    return stack
 
 
 def _gate(facts: ModelFacts) -> tuple[str, ...]:
@@ -160,7 +146,7 @@ def _not_built(choice: Choice) -> InfeasibleError:
     return InfeasibleError(
         "TW-L05",
         tr("this version of the wizard does not set up {stack_title}", stack_title=stack_title(choice.stack)),
-        tr("Choose another with --stack: {BUILT}.", BUILT=", ".join(BUILT)),
+        tr("Choose another with --stack: {BUILT}.", BUILT=", ".join(built())),
     )
 
 

@@ -10,15 +10,14 @@ from wizard.advise.advice import Wishes
 from wizard.advise.devices import devices
 from wizard.advise.release import no_containers
 from wizard.catalog.environments import environment
+from wizard.catalog.stacks import facts as facts_of
+from wizard.catalog.stacks import native_stacks
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, wishes
 from wizard.probe.host import EnginePython, Host
-
-UNASKED = ("vllm", "trtllm-llmapi")
-"""Stacks whose engine is offered though nobody named the stack: transformers would be a slow surprise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +80,15 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
 
 def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
     """Pythons with an engine that could serve on the GPUs here, and its stack."""
-    stacks = [one for one in own.STACKS if one == asked.stack or (asked.stack is None and one in UNASKED)]
+    stacks = [name for name in native_stacks() if name == asked.stack or (asked.stack is None and _offered(name))]
     if asked.release or asked.runtime not in (None, "native"):
         return
     gpus = devices(host)
     for python in host.engine_pythons:
         if any(own.gpu_obstacle(gpu, python) is None for gpu in gpus):
             yield from ((python, stack) for stack in stacks if own.obstacle(host, python, stack) is None)
+
+
+def _offered(stack: str) -> bool:
+    native = facts_of(stack).native
+    return native is not None and native.offered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -18,7 +19,7 @@ class Options:
             choice's context; None: the choice's context.
         bls: Keep the business-logic-scripting model beside the ensemble.
         batching: ``continuous``, or ``none``: one request after another, as the plain pipeline does (transformers).
-        beside: Another stack's model in the same repository, to compare with.
+        beside: Name of the stack whose model of the same is in the repository too, to compare with.
         lora: Adapters by name: folder or hub id.
         max_num_seqs: Sequences that vLLM runs at the same time where its KV cache has room, beyond the people that the
             choice counts with whole contexts; None: no more than those.
@@ -27,31 +28,23 @@ class Options:
     max_input_len: int | None = None
     bls: bool = False
     batching: Literal["continuous", "none"] = "continuous"
-    beside: Literal["transformers"] | None = None
+    beside: str | None = None
     lora: dict[str, str] = field(default_factory=dict)
     max_num_seqs: int | None = None
 
 
-READS = {
-    "trtllm-engine": {"max_input_len", "bls", "beside"},
-    "transformers": {"batching"},
-    "vllm": {"lora", "max_num_seqs"},
-}
-"""Fields that each stack reads; the others read none."""
-
-
-def check(options: Options, stack: str, context: int | None) -> None:
+def check(options: Options, stack: str, reads: Set[str], context: int | None) -> None:
     """Refuse what would be passed over in silence.
 
     Args:
         options: What a journey settles.
-        stack: The choice's; the one ``beside`` it reads its own.
+        stack: The choice's.
+        reads: Names of the fields that it reads, or that the stack ``beside`` it does.
         context: Tokens that the model was trained for, where that is known.
 
     Raises:
         UsageError: TW-L09 if an option is set that nobody reads, or a length that no prompt has.
     """
-    reads = READS.get(stack, set()) | READS.get(options.beside or "", set())
     plain = Options()
     changed = {one.name for one in fields(Options) if getattr(options, one.name) != getattr(plain, one.name)}
     if unread := sorted(changed - reads):

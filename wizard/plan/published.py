@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from wizard.advise.advice import Choice
 from wizard.advise.formats import FORMATS
+from wizard.catalog import stacks
 from wizard.catalog.checkpoints import ready
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts, Quantization
 
-AS_STORED = ("vllm", "trtllm-llmapi", "transformers")
-"""Stacks that serve a checkpoint as it is; `trtllm-engine` quantises it itself."""
 METHODS = {"int4_awq": "awq", "int4_gptq": "gptq"}
 
 
@@ -23,7 +22,7 @@ def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str,
     model is left as it is, and the stack says what it lacks.
     """
     wanted = choice.quantization
-    if facts.quantization or facts.local or wanted in (None, "none") or choice.stack not in AS_STORED:
+    if facts.quantization or facts.local or wanted in (None, "none") or not _as_stored(choice.stack):
         return facts, ()
     known = next((one for one in ready(facts.location) if one.format == wanted), None)
     if known is None or wanted is None:
@@ -47,3 +46,8 @@ def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str,
             title=title,
         ),
     )
+
+
+def _as_stored(stack: str) -> bool:
+    """Whether ``stack`` serves checkpoints as they are, and does not quantise them itself."""
+    return stack in stacks.gpu_stacks() and not stacks.facts(stack).builds_engine

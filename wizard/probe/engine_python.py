@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from wizard.catalog import stacks
+from wizard.catalog.stack_facts import Native
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.probe.ask import Answer, asking
 from wizard.probe.host import EnginePython, Host
 
-PACKAGES = ("vllm", "tensorrt_llm", "transformers", "torch", "accelerate")
-"""Distributions that are asked for."""
 SECONDS = 20.0
 """How long an interpreter that was named may take; on a network file system the first start takes seconds."""
 
@@ -52,7 +52,18 @@ serving does."""
 
 
 def _argv(path: str) -> tuple[str, ...]:
-    return (path, "-I", "-c", _QUESTION, *PACKAGES)
+    return (path, "-I", "-c", _QUESTION, *packages())
+
+
+def packages() -> tuple[str, ...]:
+    """Distributions that are asked for: those that can serve one of the stacks, each stack's engine first."""
+    known = [tuple(native.packages) for native in _natives()]
+    engines, others = [names[0] for names in known], [name for names in known for name in names[1:]]
+    return tuple(dict.fromkeys((*engines, *others)))
+
+
+def _natives() -> list[Native]:
+    return [native for name in stacks.native_stacks() if (native := stacks.facts(name).native)]
 
 
 def questions(container: str | None) -> dict[str, tuple[str, ...]]:
@@ -81,12 +92,15 @@ def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str |
     return tuple(found.values()), "; ".join(silent) or None
 
 
-def _has_engine(one: EnginePython) -> bool:
-    """Transformers computes with PyTorch; the wizard's own environment may have both for the wizard's sake."""
-    if "vllm" in one.packages or "tensorrt_llm" in one.packages:
-        return True
-    its_own = os.path.realpath(one.prefix) == os.path.realpath(sys.prefix)
-    return not its_own and "transformers" in one.packages and "torch" in one.packages
+def _has_engine(python: EnginePython) -> bool:
+    """Whether a stack can be served by it.
+
+    The wizard's own environment may have packages for the wizard's sake: only what would be offered counts there.
+    """
+    its_own = os.path.realpath(python.prefix) == os.path.realpath(sys.prefix)
+    return any(
+        native.packages.keys() <= python.packages.keys() for native in _natives() if native.offered or not its_own
+    )
 
 
 def inspect(path: str) -> EnginePython:

@@ -3,94 +3,82 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.llamacpp import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
-EngineName: TypeAlias = Literal["vllm", "transformers", "trtllm"]
+MODEL = Path(__file__).with_name("front_model.py")
+ENGINE_PROCESS = Path(__file__).with_name("engine_process.py")
+"""What every engine's program imports."""
 
-ENGINES = Path(__file__).with_name("engines")
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine's program, which a stack brings.
+
+    Attributes:
+        program: The file, for Python 3.9 or newer. It is copied beside ``engine_process.py`` and run by the engine
+            environment's interpreter with one argument, its settings as JSON; the wizard never imports it.
+        every_setting: It takes `wizard.repository.python_models.MORE_INPUTS` and gives log-probabilities, too.
+    """
+
+    program: Path
+    every_setting: bool = False
+
+    def argv(self, python: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The engine's command. It is started in the folder of the model's version.
+
+        Args:
+            python: The engine environment's interpreter; ``python3`` in a container.
+            settings: What the program takes.
+        """
+        return (python, f"engines/{self.program.name}", json.dumps(settings, ensure_ascii=False))
 
 
 def repository(
     model_name: str,
     *,
-    engine_argv: Sequence[str],
-    engine_env: Mapping[str, str | None],
+    engine: Engine,
+    python: str,
+    settings: Mapping[str, Any],
+    env: Mapping[str, str | None],
     facts: ModelFacts,
     choice: Choice,
 ) -> Repository:
-    """The repository that serves ``facts`` as ``choice`` under ``model_name``; the engine's programs are in it.
+    """The repository that serves ``facts`` as ``choice`` under ``model_name``; the engine's program is in it.
 
     Args:
         model_name: Name in Triton.
-        engine_argv: The engine's command, see `engine_argv`. It is started in the folder of the model's version, so
-            it is the same wherever the repository lies.
-        engine_env: What is different in the engine's environment from the server's; None takes a variable away. The
-            stub's ``LD_LIBRARY_PATH`` and ``PATH`` are meant for the stub's own interpreter.
+        engine: What computes.
+        python: See `Engine.argv`.
+        settings: See `Engine.argv`.
+        env: What is different in the engine's environment from the server's; None takes a variable away. The stub's
+            ``LD_LIBRARY_PATH`` and ``PATH`` are meant for the stub's own interpreter.
         facts: For the chat format and the questions.
         choice: For the context of each request.
     """
     parameters = {
-        "engine_argv": json.dumps(list(engine_argv), ensure_ascii=False),
-        "engine_env": json.dumps(dict(engine_env), ensure_ascii=False),
+        "engine_argv": json.dumps(engine.argv(python, settings), ensure_ascii=False),
+        "engine_env": json.dumps(dict(env), ensure_ascii=False),
         **described(facts, choice),
     }
-    whole = _program("vllm") in engine_argv  # the others' samplers take and give less
     config = config_pbtxt(
         model_name,
-        inputs=(*INPUTS, *(MORE_INPUTS if whole else ())),
-        outputs=(*OUTPUTS, *((LOGPROBS,) if whole else ())),
+        inputs=(*INPUTS, *(MORE_INPUTS if engine.every_setting else ())),
+        outputs=(*OUTPUTS, *((LOGPROBS,) if engine.every_setting else ())),
         parameters=parameters,
         decoupled=True,
     )
     return Repository(
         (
             RepositoryFile(f"{model_name}/config.pbtxt", config),
-            *programs(model_name, "front_model.py"),
-            *(
-                RepositoryFile(f"{model_name}/1/engines/{one.name}", one.read_text(encoding="utf-8"))
-                for one in sorted(ENGINES.glob("*.py"))
-            ),
+            *programs(model_name, MODEL, (ENGINE_PROCESS, engine.program)),
         )
     )
-
-
-def engine_argv(engine: EngineName, python: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The command of one of the wizard's engine programs.
-
-    Args:
-        engine: Which.
-        python: The engine environment's interpreter; ``python3`` in a container.
-        settings: For ``vllm`` see `wizard.repository.vllm.engine_args`, for ``transformers`` `transformers_settings`,
-            for ``trtllm`` `wizard.repository.trtllm_llmapi.llm_args`.
-    """
-    return (python, _program(engine), json.dumps(settings, ensure_ascii=False))
-
-
-def _program(engine: EngineName) -> str:
-    return f"engines/{engine}_engine.py"
-
-
-def transformers_settings(model: str, choice: Choice, *, unbatched: bool = False) -> dict[str, Any]:
-    """The settings of ``transformers_engine.py``.
-
-    Args:
-        model: The model's folder, as the engine sees it.
-        choice: For dtype, context, requests at once and GPUs.
-        unbatched: The plain pipeline, one request at a time.
-    """
-    return {
-        "model": model,
-        "mode": "unbatched" if unbatched else "continuous",
-        "dtype": choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",
-        "max_seq_len": choice.max_seq_len,
-        "max_batch_size": choice.max_batch_size,
-        "tp": choice.tp,
-    }

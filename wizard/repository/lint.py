@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from wizard.catalog.releases import images
+from wizard.catalog.releases import families, images
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
-from wizard.repository.linting import ensembles, folders, instances, python_models, text, trtllm, values, vllm
+from wizard.repository.linting import ensembles, folders, instances, python_models, text, values
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model
+from wizard.repository.linting.rules import rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     findings = [each for model in models.values() for each in _model(model, models, server)]
     broken = {each.model for each in findings if each.severity == "error"}
     findings += ensembles.dependents(models, broken)
-    findings += text.defaults(models.values())
+    findings += [finding for stack in rules() for finding in stack.repository(models)]
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
@@ -84,15 +85,12 @@ def _contents(model: Model, models: dict[str, Model], server: Server) -> list[Fi
     return [
         *folders.versions(model),
         *folders.files(model),
-        *text.unfilled(model),
         *values.backend(model, server),
         *values.values(model),
         *instances.instances(model, server),
         *ensembles.ensemble(model, models),
         *python_models.python_models(model),
-        *vllm.vllm(model),
-        *trtllm.paths(model, server),
-        *trtllm.streaming(model, models),
+        *(finding for stack in rules() for finding in stack.model(model, models, server)),
     ]
 
 
@@ -118,25 +116,31 @@ def server(
         pairs.append((local, seen))
     names = frozenset(backends.split(",")) if backends else None
     if version is None:
-        return Server(names, None, gpus, tuple(pairs))
+        return Server(names, {}, gpus, tuple(pairs))
     tag, _, suffix = version.rpartition(":")[2].partition("-")
-    engines = {each.tag: each.engine for each in images("trtllm").releases}
-    if tag not in engines and tag not in {each.tag for each in images("vllm").releases}:
-        newest = ", ".join(sorted(engines, reverse=True)[:4])
+    known = {family: {each.tag: each.engine for each in images(family).releases} for family in families()}
+    tags = {tag for releases in known.values() for tag in releases}
+    if tag not in tags:
+        newest = ", ".join(sorted(tags, reverse=True)[:4])
         raise UsageError(
             "TW-L63",
             tr("there is no Triton image {version!r}", version=version),
             tr("Name its tag, such as {newest} …", newest=newest),
         )
-    if suffix and suffix not in values.BACKENDS:
+    backends_of = values.backends()
+    if suffix and suffix not in backends_of:
         raise UsageError(
             "TW-L63",
             tr("there is no Triton image {version!r}", version=version),
-            tr("It ends in {endings}.", endings=", ".join(values.BACKENDS)),
+            tr("It ends in {endings}.", endings=", ".join(backends_of)),
         )
     return Server(
-        names or (values.BACKENDS[suffix] if suffix else None),
-        engines.get(tag),
+        names or (backends_of[suffix] if suffix else None),
+        {
+            family: releases[tag]
+            for family, releases in known.items()
+            if tag in releases and suffix in ("", images(family).suffix)
+        },
         gpus,
         tuple(pairs),
         f"Triton {version}",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from wizard.advise.calibration import Measured
-from wizard.kernel import proctable
+from wizard.catalog import plugins
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import GIB, MIB
@@ -25,7 +25,7 @@ NUMBER = r"(?P<number>\d[\d,]{0,14}(?:\.\d{1,6})?)"
 BYTES = r"(?P<number>-?\d{1,12}(?:\.\d{1,6})?) ?(?P<unit>bytes|[KMG]i?B)"
 
 
-class _Log:
+class Log:
     """The lines of a log, asked for figures; it remembers which lines gave one."""
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -51,130 +51,45 @@ def _figure(hit: re.Match[str]) -> float:
     return float(groups["number"].replace(",", "")) * UNITS[groups.get("unit", "B")]
 
 
-def _one(figures: Sequence[float], which: Callable[[Sequence[float]], float] = max) -> int | None:
+def single(figures: Sequence[float], which: Callable[[Sequence[float]], float] = max) -> int | None:
+    """One of ``figures`` (the largest, unless ``which`` says another); None if there are none."""
     return round(which(figures)) if figures else None
 
 
-def _last(figures: Sequence[float]) -> float:
+def last(figures: Sequence[float]) -> float:
+    """The figure that was logged last."""
     return figures[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class StackLog:
+    """What a serving stack does for this stage: the value ``PORT`` of its module ``serve`` (`wizard.catalog.plugins`).
+
+    Attributes:
+        read: The log's figures as what was measured; unknown ones are None.
+        add: What the log does not say and the running server does, just after it became ready.
+    """
+
+    read: Callable[[Log], Measured]
+    add: Callable[[Measured, Log, Endpoint], Measured] | None = None
+
+
 def read(stack: str, lines: Iterable[str]) -> Measured:
-    """What the log of ``stack`` says; all None for a stack that logs no memory."""
-    log = _Log(lines)
-    reader = READERS.get(stack)
-    return replace(reader(log), lines=log.used()) if reader else Measured()
+    """What the log of ``stack`` says; all None for a stack that logs no memory.
 
-
-def _llamacpp(log: _Log) -> Measured:
-    """Buffers of all devices are added up; the KV cache is logged once for each kind of layer."""
-    weights = log.all(rf"model buffer size += +{BYTES}", rf"load_tensors: +\w+ buffer size = +{BYTES}")
-    return Measured(
-        weights_bytes=_one(weights, sum),
-        kv_capacity_tokens=_one(
-            log.all(rf"(?:llama_context|llama_new_context_with_model|llama_init_from_model): n_ctx += {NUMBER}")
-        ),
-        kv_bytes=_one(log.all(rf"(?:KV|RS) buffer size += +{BYTES}"), sum),
-        activation_bytes=_one(log.all(rf"(?:compute|output|input) buffer size += +{BYTES}"), sum),
-    )
-
-
-def _vllm(log: _Log) -> Measured:
-    loaded = rf"(?:Model loading|Loading model weights) took {BYTES}"
-    weights = _one(log.all(loaded, rf"{BYTES} for weight", rf"weights take {BYTES}", rf"weights memory: {BYTES}"))
-    runtime = _one(
-        log.all(
-            rf"non-torch forward increase memory: {BYTES}",
-            rf"non_torch_memory takes {BYTES}",
-            rf"{BYTES} for non-torch memory",
-        )
-    )
-    consumed = _one(log.all(rf"{BYTES} for consumed memory")) if runtime is None else None
-    if consumed is not None and weights is not None:
-        runtime = consumed - weights
-    return Measured(
-        weights_bytes=weights,
-        kv_capacity_tokens=_vllm_tokens(log),
-        kv_bytes=_one(
-            log.all(rf"Available KV cache memory: {BYTES}", rf"memory reserved for KV Cache is {BYTES}"), min
-        ),
-        activation_bytes=_one(
-            log.all(
-                rf"torch peak memory increase: {BYTES}",
-                rf"PyTorch activation peak memory takes {BYTES}",
-                rf"{BYTES} for peak activation",
-            )
-        ),
-        graphs_bytes=_one(log.all(rf"Graph capturing finished in .*took {BYTES}", rf"{BYTES} for CUDAGraph memory")),
-        runtime_bytes=runtime,
-    )
-
-
-def _vllm_tokens(log: _Log) -> int | None:
-    """Tokens as they are, or blocks times what the logged concurrency says that a block holds (engine V0)."""
-    tokens = log.all(rf"GPU KV cache size: {NUMBER} tokens")
-    if tokens:
-        return _one(tokens, min)
-    blocks = _one(log.all(rf"# (?:GPU|cuda|CUDA) blocks: {NUMBER}"), min)
-    length = log.all(rf"Maximum concurrency for {NUMBER} tokens per request")
-    times = log.all(rf"tokens per request: {NUMBER}x")
-    if not (blocks and length and times):
-        return None
-    return blocks * round(length[0] * times[0] / blocks)
-
-
-def _tensorrt_llm(log: _Log) -> Measured:
-    """An engine's log, or the LLM API's, which allocates a small KV cache first: the last one counts.
-
-    What the LLM API calls "outside torch" is left out: other processes' memory is in it.
+    Raises:
+        UsageError: TW-D30 if the stack's code cannot be loaded.
     """
-    parts = (rf"Allocated {BYTES} for execution context memory", rf"Allocated {BYTES} GPU memory for runtime buffers")
-    engine = [_one(log.all(one)) for one in (*parts, rf"Allocated {BYTES} GPU memory for decoder")]
-    known = [one for one in engine if one is not None]
-    inside = _one(log.all(rf"allocated during inference \(inside torch\) in memory usage profiling: {BYTES}"))
-    return Measured(
-        weights_bytes=_one(
-            log.all(
-                rf"after loading model weights \(inside torch\) in memory usage profiling: {BYTES}",
-                rf"Loaded engine size: {BYTES}",
-                rf"Use {BYTES} for model weights",
-            )
-        ),
-        kv_capacity_tokens=_tensorrt_llm_tokens(log),
-        kv_bytes=_one(
-            log.all(rf"Allocated {BYTES} for max tokens in paged KV cache", rf"Allocate {BYTES} for k/v cache"), _last
-        ),
-        activation_bytes=inside if inside is not None else sum(known) if known else None,
-    )
+    port, log = plugins.port(stack, "serve", StackLog), Log(lines)
+    return replace(port.read(log), lines=log.used()) if port else Measured()
 
 
-def _tensorrt_llm_tokens(log: _Log) -> int | None:
-    tokens = log.all(rf"for max tokens in paged KV cache \({NUMBER}\)", rf"Using {NUMBER} tokens in paged KV cache")
-    if tokens:
-        return _one(tokens, _last)
-    blocks = _one(log.all(rf"Number of blocks in KV cache primary pool: {NUMBER}"), _last)
-    size = _one(log.all(rf"[Tt]okens per block[:=] ?{NUMBER}"), _last)
-    return blocks * size if blocks and size else None
+def measure(endpoint: Endpoint, stack: str, lines: Iterable[str]) -> Measured:
+    """What the server of ``endpoint`` took, just after it became ready: what `read` finds, and what its stack adds.
 
-
-READERS: dict[str, Callable[[_Log], Measured]] = {
-    "llamacpp": _llamacpp,
-    "vllm": _vllm,
-    "trtllm-llmapi": _tensorrt_llm,
-    "trtllm-engine": _tensorrt_llm,
-}
-
-
-def measure(endpoint: Endpoint, stack: str, log: Iterable[str]) -> Measured:
-    """What the server of ``endpoint`` took, just after it became ready: its log, and on the CPU its processes' memory.
-
-    llama.cpp says nothing of what is beside its buffers; that is the processes' memory without the KV cache, which it
-    has written to already. Its compute buffers are not touched before the first request, and the model's file, mapped
-    into memory, is not among what `proctable.memory` counts.
+    Raises:
+        UsageError: TW-D30 if the stack's code cannot be loaded.
     """
-    found = read(stack, log)
-    if stack != "llamacpp" or found.kv_bytes is None:
-        return found
-    held = sum(proctable.memory(row.pid) or 0 for row in proctable.group_members(endpoint.pid))
-    copied = _one(_Log(log).all(rf"(?<!Mapped) model buffer size += +{BYTES}"), sum) or 0
-    return replace(found, runtime_bytes=max(0, held - found.kv_bytes - copied))
+    port, kept = plugins.port(stack, "serve", StackLog), list(lines)
+    measured = read(stack, kept)
+    return port.add(measured, Log(kept), endpoint) if port and port.add else measured

@@ -11,6 +11,7 @@ from wizard.advise.compatibility import obstacles
 from wizard.advise.report import stack as stack_title
 from wizard.catalog.environments import environment
 from wizard.catalog.releases import image_bytes
+from wizard.catalog.stacks import facts
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
@@ -26,10 +27,6 @@ from wizard.probe.interpreters import usable_interpreter
 
 IMAGE = "nvcr.io/nvidia/tritonserver"
 TAG = re.compile(r"\d\d\.\d\d-[\w.-]+")
-TOGETHER = ("llamacpp",)
-"""Stacks whose engine lives in Triton's own environment natively."""
-APART = ("vllm", "transformers", "trtllm-llmapi")
-"""Stacks whose engine natively has an environment of its own."""
 
 
 def runtime_of(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Runtime:
@@ -109,7 +106,8 @@ def _remedy(missing: Prerequisite) -> str:
 
 
 def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Native:
-    if choice.stack not in (*TOGETHER, *APART):
+    native = facts(choice.stack).native
+    if native is None:
         raise InfeasibleError(
             "TW-L23",
             tr(
@@ -117,9 +115,10 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             ),
             tr("Use a machine with docker or podman, or --stack vllm."),
         )
-    apart = choice.stack in APART
-    server_environment = environment("front" if apart else choice.stack)
-    engine = environment(choice.environment or choice.stack) if apart else None
+    server_environment, engine = environment(native.environment), None
+    if not server_environment.triton:  # the engine has an environment of its own
+        engine = environment(choice.environment) if choice.environment else server_environment
+        server_environment = environment("front")
     python = _own(host, choice)
     interpreter = usable_interpreter(host)
     made = (server_environment, None if python else engine)

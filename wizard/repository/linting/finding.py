@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wizard.kernel.language import mark
@@ -42,7 +43,8 @@ class Server:
 
     Attributes:
         backends: Names of the backends that it has; None if that is unknown.
-        tensorrt_llm: Version of TensorRT-LLM in it; None if it has none or that is unknown.
+        engines: Family of images (`wizard.catalog.releases.families`) → version of the engine that such an image has;
+            empty if that is unknown.
         gpus: How many GPUs it sees; None if that is unknown.
         mounts: Folders of this machine → where the server sees them, as in ``docker run -v``.
         name: How it is called in findings.
@@ -50,7 +52,7 @@ class Server:
     """
 
     backends: frozenset[str] | None = None
-    tensorrt_llm: str | None = None
+    engines: Mapping[str, str] = field(default_factory=dict)
     gpus: int | None = None
     mounts: tuple[tuple[str, str], ...] = ()
     name: str = mark("the server")

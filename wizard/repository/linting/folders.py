@@ -84,9 +84,9 @@ def loaded(model: Model) -> list[int]:
     return ordered[-max(1, policy.latest.num_versions) :]
 
 
-def files(model: Model) -> list[Finding]:
-    """The file that the backend looks for in each version that is loaded."""
-    wanted = model.config.default_model_filename or MODEL_FILES.get(model.backend, "")
+def files(model: Model, wanted: str = "") -> list[Finding]:
+    """The file that the backend looks for in each version that is loaded; ``wanted`` where only its stack knows it."""
+    wanted = wanted or model.config.default_model_filename or MODEL_FILES.get(model.backend, "")
     if model.is_ensemble or not wanted:
         return []
     return [

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model
@@ -38,20 +35,3 @@ def instances(model: Model, server: Server) -> list[Finding]:
             )
             found.append(model.finding("R402", what, tr("Name GPUs that there are."), at="gpus"))
     return found
-
-
-def several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
-    """vLLM over several GPUs must choose them itself."""
-    world = 1
-    for key in ("tensor_parallel_size", "pipeline_parallel_size"):
-        value = engine.get(key, 1)
-        world *= value if isinstance(value, int) and value > 0 else 1
-    # Triton's default where there are GPUs is KIND_GPU, but the backend's own is completed before.
-    if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
-        return []
-    what = tr(
-        "vLLM runs on {world} GPUs (tensor × pipeline parallel) and the instance group is of KIND_GPU, one GPU each",
-        world=world,
-    )
-    at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None
-    return [model.finding("R404", what, tr("Say KIND_MODEL: vLLM takes the GPUs itself."), at=at)]

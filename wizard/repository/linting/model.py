@@ -15,7 +15,6 @@ LARGEST = 16 * 2**20
 
 MODEL_FILES = {
     "python": "model.py",
-    "vllm": "model.json",
     "onnxruntime": "model.onnx",
     "tensorrt": "model.plan",
     "pytorch": "model.pt",
@@ -75,7 +74,7 @@ class Model:
         there = {
             file for version in self.versions for file in MODEL_FILES.values() if self.file(version, file).exists()
         }
-        return next((backend for backend, file in MODEL_FILES.items() if file in there and backend != "vllm"), "")
+        return next((backend for backend, file in MODEL_FILES.items() if file in there), "")
 
     def file(self, version: int, name: str) -> Path:
         """A file in a version's folder."""

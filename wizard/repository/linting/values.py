@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from wizard.catalog.releases import families, images
 from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import PLATFORMS, Model
 
-BACKENDS = {
-    "trtllm-python-py3": frozenset({"python", "tensorrtllm"}),
-    "vllm-python-py3": frozenset({"python", "vllm"}),
+PLAIN = {
     "py3": frozenset(
         {"dali", "fil", "identity", "onnxruntime", "openvino", "python", "pytorch", "repeat", "square", "tensorrt"}
         | {"tensorflow"}
     ),
 }  # fmt: skip
-"""Suffix of an image's tag → backends in it. (The first two: Triton's documentation and tensorrtllm_backend issue 401;
-the last: names in triton-inference-server/server, build.py. No image was opened.)"""
+"""Suffix of a tag of the image without an engine of ours → backends in it (names in triton-inference-server/server,
+build.py; no image was opened)."""
+
+
+def backends() -> dict[str, frozenset[str]]:
+    """Suffix of an image's tag → backends in it."""
+    return {each.suffix: frozenset(each.backends) for each in map(images, families())} | PLAIN
 
 
 def backend(model: Model, server: Server) -> list[Finding]:
@@ -41,10 +45,10 @@ def backend(model: Model, server: Server) -> list[Finding]:
         return [
             model.finding("R301", tr("nothing says which backend runs the model"), tr('Say it: backend: "python".'))
         ]
-    known = server.backends if server.backends is not None else frozenset().union(*BACKENDS.values())
+    known = server.backends if server.backends is not None else frozenset().union(*backends().values())
     if name in known or model.file(1, "libtriton_" + name + ".so").exists():
         return []
-    homes = [f"{suffix} ({', '.join(sorted(names))})" for suffix, names in BACKENDS.items()]
+    homes = [f"{suffix} ({', '.join(sorted(names))})" for suffix, names in backends().items()]
     where = ", ".join(sorted(known)) if server.backends is not None else "; ".join(homes)
     what = tr("{server} has no backend {backend!r}; it has: {where}", server=tr(server.name), backend=name, where=where)
     return [model.finding("R301", what, tr("Use the image that has it, or correct the name."), at=f'backend: "{name}"')]

@@ -1,0 +1,3 @@
+from tests.chat.conftest import served
+
+__all__ = ["served"]

@@ -1,0 +1,233 @@
+"""The Python-backend model that the wizard ships, asked by plain HTTP as with curl."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import math
+import os
+import re
+import signal
+import sys
+import types
+import urllib.error
+import urllib.request
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chain_model import CYCLE, CYCLE_TOKENS
+from tests.chat.conftest import FACTS, LONG, REFUSAL, SHORT_CONTEXT, Served, chain_repository
+from tests.server_environment import running_triton, write
+from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.stream import answer
+from wizard.stacks.llamacpp.repository import repository
+
+e2e = pytest.mark.e2e
+
+
+def post(served: Served, model: str, **body: Any) -> list[dict[str, Any]]:
+    """The JSON objects that ``generate`` (``stream=False``) or ``generate_stream`` answers."""
+    kind = "generate" if body.get("stream") is False else "generate_stream"
+    url = f"{served.triton.url}/v2/models/{model}/{kind}"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode()), timeout=60) as response:
+            lines = response.read().splitlines()
+    except urllib.error.HTTPError as error:
+        lines = error.read().splitlines()
+    return [json.loads(line.removeprefix(b"data: ")) for line in lines if line]
+
+
+@e2e
+def test_one_answer_for_a_plain_curl(served: Served) -> None:
+    (said,) = post(served, "chain", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
+    assert said["text_output"] == 3 * CYCLE
+    assert (said["finish_reason"], said["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
+
+
+@e2e
+def test_streaming_is_the_default_and_loses_nothing(served: Served) -> None:
+    said = post(served, "chain", text_input="What is Triton?", max_tokens=CYCLE_TOKENS + 5)
+    assert (
+        "".join(piece["text_output"] for piece in said) == CYCLE + "Hi "
+    )  # the two bytes of half an emoji are not sent
+    assert {piece["finish_reason"] for piece in said[:-1]} == {""}
+    assert (said[-1]["finish_reason"], said[-1]["completion_tokens"]) == ("length", CYCLE_TOKENS + 5)
+
+
+@e2e
+def test_a_raw_prompt_is_continued(served: Served) -> None:
+    (said,) = post(served, "chain", text_input="Is it?", stream=False, apply_chat_template=False)
+    assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+
+
+@e2e
+@pytest.mark.parametrize("typed", ["<|im_end|>", "<|im_start|>", "<|endoftext|>"])
+def test_special_tokens_that_somebody_typed_are_text(served: Served, typed: str) -> None:
+    def tokens(**body: Any) -> int:
+        (said,) = post(served, "short", stream=False, **body)
+        return int(re.findall(r"prompt too long: (\d+) tokens", said["error"])[0])
+
+    count, frame = 300, len("user\n\nassistant\n") + 3
+    assert tokens(text_input=typed * count) == frame + count * (len(typed) + 1)  # a token for each byte, and the space
+    assert tokens(text_input=typed * count, apply_chat_template=False) == count  # a ready prompt may have them
+
+
+@e2e
+def test_stop_words_end_the_answer(served: Served) -> None:
+    (said,) = post(served, "chain", text_input="x", stream=False, stop_words=["", "no", "é."])
+    assert (said["text_output"], said["finish_reason"]) == ("Hi 😀", "stop")
+
+
+@e2e
+def test_an_answer_ends_with_the_context(served: Served) -> None:
+    (said,) = post(served, "short", text_input="x", stream=False, max_tokens=10**6)
+    assert said["finish_reason"] == "length"
+    assert said["completion_tokens"] < SHORT_CONTEXT
+
+
+@e2e
+def test_the_same_seed_gives_the_same_answer(served: Served) -> None:
+    def ask(seed: int) -> str:
+        prompts = {"text_input": "Is it!", "apply_chat_template": False, "stream": False}
+        return str(post(served, "chain", **prompts, temperature=1.0, random_seed=seed)[0]["text_output"])
+
+    answers = {seed: ask(seed) for seed in range(20)}
+    assert set(answers.values()) == {"m", "n"}  # it is as likely to say one as the other
+    assert {seed: ask(seed) for seed in range(20)} == answers
+
+
+@e2e
+def test_the_gate(served: Served) -> None:
+    (said,) = post(served, "gated", text_input="Is it!", apply_chat_template=False, stream=False)
+    assert (said["text_output"], said["finish_reason"], said["completion_tokens"]) == (REFUSAL, "gate", 0)
+    (said,) = post(served, "gated", text_input="Is it!", apply_chat_template=False)  # streamed as one piece
+    assert said["text_output"] == REFUSAL
+    (said,) = post(served, "gated", text_input="Is it?", apply_chat_template=False, stream=False)
+    assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+    (said,) = post(served, "gated", text_input="x", stream=False, max_tokens=CYCLE_TOKENS)
+    assert said["text_output"] == CYCLE
+
+
+@e2e
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"text_input": ""}, "text_input must be a text, not empty"),
+        ({"temperature": -1}, "temperature must be 0 or more, not -1.0"),
+        ({"temperature": 1e39}, "temperature must be 0 or more, not inf"),
+        ({"top_p": 0}, "top_p must be over 0 and at most 1, not 0.0"),
+        ({"top_p": 1.5}, "top_p must be over 0 and at most 1, not 1.5"),
+        ({"top_k": -1}, "top_k must be 0 (all tokens) or more, not -1"),
+        ({"max_tokens": 0}, "max_tokens must be 1 or more, not 0"),
+        (
+            {"text_input": "x" * 999, "apply_chat_template": False},
+            "prompt too long: 999 tokens, and a request may have 256",
+        ),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_is_wrong_is_said(served: Served, body: dict[str, Any], message: str, stream: bool) -> None:
+    (said,) = post(served, "short", **{"text_input": "x", "stream": stream, **body})
+    assert said["error"] == message
+    assert post(served, "short", text_input="still there?", max_tokens=1)[0]["text_output"] == "H"
+
+
+@e2e
+def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    text = tmp_path / "text.gguf"
+    text.write_text("no model")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    root = tmp_path / "repository"
+    for name, path in (("missing", tmp_path / "nope.gguf"), ("text", text), ("broken", broken)):
+        write(repository(name, gguf_path=str(path), facts=FACTS, choice=LONG, threads=1), root)
+    with running_triton(root, tmp_path, ready=False) as triton:
+        triton.process.wait(60)
+        log = triton.wait_for_log(lambda text: "failed to load all models" in text)
+    assert triton.process.returncode != 0
+    assert f"missing: there is no file {tmp_path}/nope.gguf" in log
+    assert f"text: {text} is not a GGUF file" in log
+    assert f"broken: llama.cpp cannot load {broken}" in log
+
+
+@e2e
+async def test_the_server_stops_although_somebody_listens(tmp_path: Path) -> None:
+    with running_triton(chain_repository(tmp_path / "repository"), tmp_path) as triton:
+        talk = Conversation(sampling=Sampling(max_tokens=16000)).said("user", "Hello")
+        async with aclosing(answer(Served(triton).endpoint(), talk)) as chunks:
+            await chunks.__anext__()
+            os.kill(triton.process.pid, signal.SIGTERM)
+            await asyncio.to_thread(triton.process.wait, 30)
+
+
+CPU = "processor : 0\nflags\t\t: fpu sse2 avx avx2 fma f16c bmi1 bmi2\n"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """The shipped file as a module; outside of Triton its ``triton_python_backend_utils`` does not exist."""
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", types.ModuleType("FakeBackendUtils"))
+    name = "wizard.stacks.llamacpp.engine"  # in the repository the other file lies beside it
+    monkeypatch.setitem(
+        sys.modules, f"{name}.text_requests", importlib.import_module("wizard.repository.text_requests")
+    )
+    return importlib.import_module(f"{name}.llamacpp_model")
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "machine", "missing"),
+    [
+        (CPU, "x86_64", None),
+        (CPU.replace(" avx2", ""), "x86_64", "avx2"),
+        (CPU.replace("avx2 fma f16c", ""), "x86_64", "avx2, f16c, fma"),
+        ("Features : neon", "aarch64", None),
+        ("", "x86_64", None),
+    ],
+)
+def test_an_old_processor_is_told_before_it_crashes(
+    model: types.ModuleType, cpuinfo: str, machine: str, missing: str | None
+) -> None:
+    if missing is None:
+        model.check_cpu(cpuinfo, machine)
+        return
+    with pytest.raises(RuntimeError, match=f"this processor lacks {missing}, which"):
+        model.check_cpu(cpuinfo, machine)
+
+
+@e2e
+@pytest.mark.parametrize("chat", [True, False])
+def test_log_probabilities_with_alternatives(served: Served, chat: bool) -> None:
+    prompt = {"text_input": "x" if chat else "Is it!", "apply_chat_template": chat, "max_tokens": 4, "temperature": 0.0}
+    whole = post(served, "chain", **prompt, stream=False, logprobs=3)
+    tokens = json.loads(whole[0]["logprobs"])
+    if chat:
+        assert [one[0] for one in tokens][:3] == ["H", "i", " "]
+        assert math.exp(tokens[0][1]) > 0.9
+    else:  # m or n, each with probability 1/2, then the end
+        assert math.exp(tokens[0][1]) == pytest.approx(0.5, abs=0.01)
+        assert {name for name, _ in tokens[0][2][:2]} == {"m", "n"}
+    assert [len(top) for _, _, top in tokens] == [3] * len(tokens)
+    pieces = post(served, "chain", **prompt, logprobs=3)
+    assert next(one for piece in pieces for one in json.loads(piece["logprobs"]))[0] == tokens[0][0]
+    assert all(
+        not top for piece in post(served, "chain", **prompt, logprobs=0) for *_, top in json.loads(piece["logprobs"])
+    )
+    assert "logprobs" not in post(served, "chain", **prompt)[0]
+
+
+@e2e
+def test_penalties_and_min_p_arrive(served: Served) -> None:
+    def said(prompt: str, **settings: float) -> set[str]:
+        body = {"text_input": prompt, "apply_chat_template": False, "stream": False, "temperature": 1.0, **settings}
+        return {post(served, "chain", **body, random_seed=seed)[0]["text_output"] for seed in range(12)}
+
+    assert said("Is it m!", min_p=0.9) == {"m", "n"}
+    assert said("Is it m!", repetition_penalty=2.0) == {"n"}
+    (refused,) = post(served, "chain", text_input="x", min_p=2.0)
+    assert "min_p must be from 0 to 1, not 2.0" in refused["error"]
+    (refused,) = post(served, "chain", text_input="x", logprobs=21)
+    assert "logprobs must be from 0 to 20, not 21" in refused["error"]

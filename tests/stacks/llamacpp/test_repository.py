@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from tests.chain_model import CHAT
+from tests.values import CHOICE
+from wizard.model.facts import Gate, ModelFacts
+from wizard.model.special import pattern
+from wizard.stacks.llamacpp.repository import repository
+
+FACTS = ModelFacts("x.gguf", "gguf", "/x.gguf", "x", "llama", 1000, chat=CHAT, questions=('What is "Triton"?', "é"))
+
+
+def parameters(facts: ModelFacts) -> dict[str, str]:
+    config = repository("demo", gguf_path="/a b/${x}.gguf", facts=facts, choice=CHOICE, threads=3).files[0]
+    parsed = text_format.Parse(config.text, pb.ModelConfig())
+    return {key: item.string_value for key, item in parsed.parameters.items()}
+
+
+def test_files_lie_where_triton_looks() -> None:
+    made = repository("demo", gguf_path="/x.gguf", facts=FACTS, choice=CHOICE, threads=2)
+    assert [file.path for file in made.files] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
+
+
+def test_the_server_describes_itself() -> None:
+    said = parameters(FACTS)
+    assert said["gguf"] == "/a b/${x}.gguf"
+    assert (said["slots"], said["max_seq_len"], said["threads"]) == ("4", "1024", "3")
+    assert said["chat_template"] == CHAT.template
+    assert (said["bos_token"], said["eos_token"]) == (CHAT.bos_token, CHAT.eos_token)
+    assert json.loads(said["stop"]) == list(CHAT.stop)
+    assert json.loads(said["questions"]) == list(FACTS.questions)
+    assert said["special_tokens"] == pattern(CHAT)
+
+
+def test_a_gate_makes_answers_greedy() -> None:
+    assert "gate_min_probability" not in parameters(FACTS)
+    assert float(parameters(FACTS)["default_temperature"]) > 0
+    said = parameters(replace(FACTS, gate=Gate(0.8, 'I do not know "that".')))
+    assert float(said["gate_min_probability"]) == 0.8
+    assert said["gate_refusal"] == 'I do not know "that".'
+    assert float(said["default_temperature"]) == 0
+
+
+def test_a_base_model_has_no_template() -> None:
+    assert not {"chat_template", "stop", "bos_token"} & set(parameters(replace(FACTS, chat=None)))
+
+
+def test_the_shipped_model_needs_nothing_of_the_wizard() -> None:
+    made = repository("demo", gguf_path="/x.gguf", facts=FACTS, choice=CHOICE, threads=2)
+    tree = ast.parse(made.files[1].text, feature_version=(3, 10))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert "triton_python_backend_utils" in imported
+    assert not imported & {"wizard", "tritonclient", "transformers"}

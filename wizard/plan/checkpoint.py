@@ -1,0 +1,77 @@
+"""What a stack cannot do with a checkpoint, said while planning: before any download."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from wizard.advise.advice import Choice
+from wizard.advise.report import stack as stack_title
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import tr
+from wizard.model.facts import ModelFacts
+
+
+def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ()) -> None:
+    """Refuse what cannot end well.
+
+    Args:
+        choice: What was chosen.
+        facts: The model.
+        while_loading: Formats that the stack makes of 16-bit weights while it loads them.
+
+    Raises:
+        InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L32 for a split that
+            does not divide the model, TW-L33 without safetensors.
+    """
+    stored = facts.quantization.format or facts.quantization.method if facts.quantization else "none"
+    wanted = choice.quantization or "none"
+    if wanted != stored and not (stored == "none" and wanted in while_loading):
+        raise InfeasibleError(
+            "TW-L30",
+            tr(
+                "{ref} is stored as {format}, and {stack_title} serves it as it is stored, not as {format_2}",
+                ref=facts.ref,
+                format=_format(stored),
+                stack_title=stack_title(choice.stack),
+                format_2=_format(wanted),
+            ),
+            tr(
+                "Choose --quantization {stored}, or give a repository of this model in {format}.",
+                stored=stored,
+                format=_format(wanted),
+            ),
+        )
+    _check_split(choice, facts)
+    formats = {file.format for file in facts.weights}
+    if formats and "safetensors" not in formats:
+        raise InfeasibleError(
+            "TW-L33",
+            tr(
+                "{ref} has no safetensors: its weights are {formats} files",
+                ref=facts.ref,
+                formats=", ".join(sorted(formats)),
+            ),
+            tr(
+                "Give a repository with safetensors files; pickle files could run code, so the "
+                "wizard does not fetch them."
+            ),
+        )
+
+
+def _check_split(choice: Choice, facts: ModelFacts) -> None:
+    if facts.heads and facts.heads % choice.tp:
+        raise InfeasibleError(
+            "TW-L32",
+            tr("{heads} attention heads cannot be shared out evenly among {tp} GPUs", heads=facts.heads, tp=choice.tp),
+            tr("Choose --tp so that it divides the number of heads."),
+        )
+    if facts.layers and choice.pp > facts.layers:
+        raise InfeasibleError(
+            "TW-L32",
+            tr("{layers} layers cannot be shared out among {pp} GPUs in a row", layers=facts.layers, pp=choice.pp),
+            tr("Choose a smaller --pp, or use --tp."),
+        )
+
+
+def _format(name: str) -> str:
+    return tr("16-bit weights") if name == "none" else name

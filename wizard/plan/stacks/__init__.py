@@ -1,1 +1,0 @@
-"""One file for each serving stack: ``steps(choice, host, facts, runtime)`` and ``repository(choice, facts)``."""

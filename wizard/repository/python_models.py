@@ -1,0 +1,78 @@
+"""What all of the wizard's own Python-backend models declare, say of themselves and bring."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from wizard.advise.advice import Choice
+from wizard.model.facts import ModelFacts
+from wizard.model.special import pattern
+from wizard.repository.config_pbtxt import Tensor
+from wizard.repository.repository import RepositoryFile
+
+INPUTS = (
+    Tensor("text_input", "STRING"),
+    Tensor("max_tokens", "INT32", optional=True),
+    Tensor("temperature", "FP32", optional=True),
+    Tensor("top_p", "FP32", optional=True),
+    Tensor("top_k", "INT32", optional=True),
+    Tensor("random_seed", "UINT64", optional=True),
+    Tensor("stop_words", "STRING", (-1,), optional=True),
+    Tensor("stream", "BOOL", optional=True),
+    Tensor("apply_chat_template", "BOOL", optional=True),
+)
+"""Names as in Triton's LLM tutorials where there is one; each is explained in ``text_requests.py``."""
+
+OUTPUTS = (
+    Tensor("text_output", "STRING"),
+    Tensor("finish_reason", "STRING"),
+    Tensor("completion_tokens", "INT32"),
+)
+
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+MORE_INPUTS = (
+    *(Tensor(name, "FP32", optional=True) for name in ("min_p", *PENALTIES)),
+    Tensor("logprobs", "INT32", optional=True),
+)
+"""What some engines take beyond the inputs that all of the wizard's own models have."""
+LOGPROBS = Tensor("logprobs", "STRING")
+"""Only in answers to a request that asked for it."""
+
+REQUESTS = "text_requests.py"
+"""What all of the wizard's own models import."""
+
+DEFAULT_TEMPERATURE = 0.7
+"""Where the model's makers say nothing. A model with a confidence gate gets 0: the gate judges the greedy answer."""
+
+
+def programs(model_name: str, model: Path, engines: Iterable[Path] = ()) -> tuple[RepositoryFile, ...]:
+    """One of the wizard's own models, and what it needs beside it.
+
+    Args:
+        model_name: Name in Triton.
+        model: The model's file; ``model.py`` in the repository.
+        engines: Programs that it starts; in the folder ``engines`` of the repository.
+    """
+    sources = (("model.py", model), (REQUESTS, Path(__file__).with_name(REQUESTS)))
+    files = (*sources, *((f"engines/{path.name}", path) for path in engines))
+    return tuple(RepositoryFile(f"{model_name}/1/{name}", path.read_text(encoding="utf-8")) for name, path in files)
+
+
+def described(facts: ModelFacts, choice: Choice) -> dict[str, str]:
+    """The parameters by which a served model tells a chat client what it is."""
+    parameters = {
+        "max_seq_len": str(choice.max_seq_len),
+        "default_temperature": str(0.0 if facts.gate else DEFAULT_TEMPERATURE),
+        "questions": json.dumps(facts.questions, ensure_ascii=False),
+        "special_tokens": pattern(facts.chat),
+    }
+    if facts.chat:
+        parameters["chat_template"] = facts.chat.template
+        parameters["stop"] = json.dumps(facts.chat.stop, ensure_ascii=False)
+        if facts.chat.bos_token is not None:
+            parameters["bos_token"] = facts.chat.bos_token
+        if facts.chat.eos_token is not None:
+            parameters["eos_token"] = facts.chat.eos_token
+    return parameters

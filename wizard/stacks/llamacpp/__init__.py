@@ -1,0 +1,1 @@
+"""llama.cpp: GGUF files behind Triton's Python backend."""

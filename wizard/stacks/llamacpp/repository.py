@@ -1,0 +1,45 @@
+"""The model repository of the stack ``llamacpp``: one Python-backend model over llama.cpp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wizard.advise.advice import Choice
+from wizard.model.facts import ModelFacts
+from wizard.repository.config_pbtxt import config_pbtxt
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
+from wizard.repository.repository import Repository, RepositoryFile
+
+MODEL = Path(__file__).parent / "engine" / "llamacpp_model.py"
+
+
+def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> Repository:
+    """The repository that serves ``facts`` as ``choice`` under ``model_name``.
+
+    The model's own description (chat template, stop texts, context, questions) is put into its parameters, so that
+    ``GET /v2/models/NAME/config`` tells a chat client all that it needs.
+
+    Args:
+        model_name: Name in Triton.
+        gguf_path: The weights, as the server will see them.
+        facts: For the chat format, the questions and the confidence gate.
+        choice: For the context of each request (``max_seq_len``) and how many run at once (``max_batch_size``).
+        threads: CPU threads of the engine.
+    """
+    config = config_pbtxt(
+        model_name,
+        inputs=(*INPUTS, *MORE_INPUTS),
+        outputs=(*OUTPUTS, LOGPROBS),
+        parameters=_parameters(gguf_path, facts, choice, threads),
+        decoupled=True,
+    )
+    return Repository((RepositoryFile(f"{model_name}/config.pbtxt", config), *programs(model_name, MODEL)))
+
+
+def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> dict[str, str]:
+    parameters = {"gguf": gguf_path, "threads": str(threads), "slots": str(choice.max_batch_size)}
+    parameters.update(described(facts, choice))
+    if facts.gate:
+        parameters["gate_min_probability"] = str(facts.gate.min_token_probability)
+        parameters["gate_refusal"] = facts.gate.refusal
+    return parameters

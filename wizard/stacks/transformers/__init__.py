@@ -1,0 +1,1 @@
+"""Hugging Face Transformers behind our front: the baseline."""

@@ -1,0 +1,214 @@
+"""The stack `transformers`: Hugging Face's library behind our front; the baseline, and tutorial 003's second model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wizard.advise import memory
+from wizard.advise.advice import Choice
+from wizard.advise.devices import devices
+from wizard.advise.driver import engine_environment
+from wizard.advise.setup import Setup
+from wizard.catalog.environments import Environment, environment, pins
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.units import size
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan import checkpoint
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, Step, Write
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
+from wizard.plan.runtimes.venv import check_driver, of_its_own
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import Second, StackPlan
+from wizard.probe.host import Host
+from wizard.repository import front
+from wizard.repository.repository import Repository
+from wizard.stacks.transformers.repository import ENGINE, settings
+
+READY_SECONDS = 900.0
+"""Large weights on a slow disk take minutes."""
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+BESIDE = "transformers"
+"""Name of the model that is served beside another stack's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How the engine is made ready and started.
+
+    Attributes:
+        steps: What makes its packages ready.
+        python: Its interpreter.
+        env: What is different in its environment from the server's.
+        reads: What the server must be able to read for it.
+    """
+
+    steps: tuple[Step, ...]
+    python: str
+    env: dict[str, str | None]
+    reads: tuple[Path, ...] = ()
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen; without ``devices`` the CPU computes.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: ``batching`` means something here.
+
+    Raises:
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so.
+        HostError: TW-L01 if the driver is too old.
+    """
+    checkpoint.check(choice, facts)
+    engine = _engine(choice, host, runtime)
+    get = fetch(facts, runtime.workspace)
+    made = _repository(runtime.server.name, choice, facts, engine, get.path, options)
+    write = repository_step(runtime, made, tr(WHY))
+    prepared = (*runtime.prepare(), *engine.steps, get.step, write)
+    start = runtime.start(
+        runtime.server.name,
+        ports,
+        fingerprint([step.fingerprint for step in prepared]),
+        env=WITHOUT_GPUS,
+        reads=(*get.reads, *engine.reads),
+    )
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+WHY = mark(
+    "Ours holds model.py, a thin front that starts transformers in its own process "
+    "and passes questions, pieces of answers and cancellations on; 'decoupled' means "
+    "one request may have many responses, one for each piece of text."
+)
+
+
+def beside(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, options: Options, model: Path) -> Second:
+    """A model for another stack's repository, to compare with.
+
+    Args:
+        choice: The other stack's.
+        host: The machine.
+        facts: The model; it must be stored in 16 bits.
+        runtime: The other stack's.
+        options: ``beside`` and ``batching``.
+        model: The model's folder, which the other stack's plan fetches.
+
+    Raises:
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L35 if the GPU cannot hold both.
+        HostError: TW-L01 if the driver is too old.
+    """
+    second = replace(choice, stack="transformers", quantization="none", environment=_environment(choice, host))
+    checkpoint.check(second, facts)
+    _check_room(choice, host, facts, options)
+    engine = _engine(second, host, runtime)
+    return Second(engine.steps, _repository(BESIDE, second, facts, engine, model, options), engine.reads)
+
+
+def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options) -> None:
+    """Both must fit: each as the advice counts it, with the KV cache for what was asked of it.
+
+    Raises:
+        InfeasibleError: TW-L35 if they do not.
+    """
+    device = next((one for one in devices(host) if {*choice.devices[:1]} & {*one.indices}), None)
+    if device is None or facts.anatomy is None:
+        return  # without a GPU or the model's shape there is no bill
+    users, length, first = choice.max_batch_size, choice.max_seq_len, choice.memory
+    mine = 1 if options.batching == "none" else users
+    setup = Setup("transformers", choice.dtype, "none", tp=choice.tp)
+    second = memory.bill(facts, facts.anatomy, device, setup, mine, length, 0)
+    engine = first.weights_bytes + first.activation_bytes + first.overhead_bytes
+    engine += first.kv_bytes_per_token * users * length
+    beside = second.total_bytes + second.kv_bytes_per_token * mine * length
+    if engine + beside > first.budget_bytes:
+        raise InfeasibleError(
+            "TW-L35",
+            tr(
+                "the engine needs {engine} of each GPU and the model beside it {beside}, and "
+                "{budget_bytes} may be used",
+                engine=size(engine),
+                beside=size(beside),
+                budget_bytes=size(first.budget_bytes),
+            ),
+            tr("Use a GPU with more memory, or fewer --users or a smaller --max-len."),
+        )
+
+
+def _repository(
+    name: str, choice: Choice, facts: ModelFacts, engine: Engine, model: Path, options: Options
+) -> Repository:
+    return front.repository(
+        name,
+        engine=ENGINE,
+        python=engine.python,
+        settings=settings(str(model), choice, unbatched=options.batching == "none"),
+        env=engine.env,
+        facts=facts,
+        choice=choice,
+    )
+
+
+def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
+    if choice.runtime == "native":  # the runtime has made it
+        return Engine((), runtime.python, {**of_its_own(runtime.python, choice), **OFFLINE})
+    env = environment(choice.environment or "transformers")
+    if choice.devices:
+        check_driver(host, env)
+    return _in_image(choice, runtime, env)
+
+
+def _environment(choice: Choice, host: Host) -> str:
+    """Name of the environment that driver and GPUs run; empty, which is the newest, if there are none."""
+    device = next((one for one in devices(host) if {*choice.devices[:1]} & {*one.indices}), None)
+    found = engine_environment(host, "transformers", device.compute_capability) if device else None
+    return found.name if found else ""
+
+
+def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
+    """The image's Python with the packages of the pins: images have transformers of many ages, or none."""
+    text = pins(env).read_text(encoding="utf-8")
+    folder = runtime.workspace.environments / f"{env.name}-{fingerprint([text, choice.release])}"
+    packages, requirements, complete = folder / "packages", folder / "requirements.txt", folder / "complete"
+    pip = (runtime.python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
+    options = ("--no-deps", "--require-hashes", "--upgrade", "--target", str(packages), "-r", str(requirements))
+    path = (("PYTHONPATH", str(packages)),)
+    step = Step(
+        id="engine-environment",
+        title=tr("Install the engine's packages"),
+        why=(
+            tr(
+                "{engine} goes into a folder of its own, by the image's Python: the image's own "
+                "packages stay what the server needs, and the engine gets the versions that it "
+                "is written for.",
+                engine=env.engine,
+            )
+        ),
+        actions=(
+            Command(("mkdir", "-p", str(folder), str(runtime.workspace.models), str(runtime.server.root))),
+            Write(str(requirements), text),
+            runtime.command("engine-environment", (*pip, *options), writes=(folder,)),
+            runtime.command("engine-environment", (runtime.python, "-c", env.check), env=path, reads=(folder,)),
+            Command(("touch", str(complete))),
+        ),
+        done=Done(files=(str(requirements), str(complete))),
+        estimate=Estimate(10 + env.download_bytes / LINK_BYTES_PER_S, env.download_bytes, env.disk_bytes),
+        identity=str(folder),
+    )
+    own = {"LD_LIBRARY_PATH": None, "CUDA_VISIBLE_DEVICES": None}  # the container's GPUs are the choice's
+    changes: dict[str, str | None] = {**own, **dict(path), "LOGNAME": "triton-wizard", **OFFLINE}
+    return Engine((step,), runtime.python, changes, (folder,))
+
+
+PORT = StackPlan(steps, options=frozenset({"batching"}), beside=beside)

@@ -1,0 +1,1 @@
+"""What both of TensorRT-LLM's stacks share."""

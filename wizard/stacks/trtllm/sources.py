@@ -1,0 +1,116 @@
+"""NVIDIA's scripts of one release: from the two repositories at its tag, or from the image where that has them.
+
+They are brought to one folder of the server, so that every later command names the same paths whatever they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wizard.catalog.trtllm_tools import Sources, tools, version_of
+from wizard.kernel.language import tr
+from wizard.kernel.values import fingerprint
+from wizard.plan.plan import Action, Command, Done, Estimate, Step, Write
+from wizard.plan.runtimes.runtime import Runtime
+
+_FIRST_OF = """to=$0
+for from in "$@"; do [ -d "$from" ] && rm -rf "$to" && exec cp -rT "$from" "$to"; done
+echo "none of these is in the image: $*" >&2
+exit 1"""
+
+
+def folder(runtime: Runtime) -> Path:
+    """Where the scripts are brought to: ``examples``, ``all_models``, ``scripts``, and ours beside them."""
+    return runtime.server.root / "tools"
+
+
+def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action) -> Step:
+    """Bring scripts.
+
+    Args:
+        runtime: Where the commands run.
+        version: TensorRT-LLM's.
+        parts: ``examples``, ``all_models`` or ``scripts``, each with a file of it that will be needed.
+        more: Done after that.
+    """
+    found = tools().sources_of(version)
+    root = folder(runtime)
+    bring = _copied(runtime, found, root, [*parts]) if found.in_image else _cloned(found, root, version, [*parts])
+    origin = (
+        tr("the image itself") if found.in_image else tr("its two repositories at the tag v{tag}", tag=_tag(version))
+    )
+    return Step(
+        id="sources",
+        title=tr("Get TensorRT-LLM's scripts"),
+        why=(
+            tr(
+                "Conversion, quantisation, the engine's test and the Python models around the "
+                "engine are NVIDIA's scripts, which change with every release. They come from "
+                "{origin}, which is what the image serves with.",
+                origin=origin,
+            )
+        ),
+        actions=(Command(("mkdir", "-p", str(root), str(runtime.workspace.models))), *bring, *more),
+        done=Done(files=tuple(str(root / part / file) for part, file in parts.items())),
+        estimate=Estimate(0, unknown=True),
+    )
+
+
+def after(step: Step, *before: Step) -> Step:
+    """``step``, done anew when what it is made from was made in another way.
+
+    Its own commands may be the same: trtllm-build says the same of a checkpoint in FP8 and of one in INT8.
+    """
+    return replace(step, identity=fingerprint([[one.fingerprint for one in before], step.actions]))
+
+
+def ours(runtime: Runtime, script: Path) -> Write:
+    """Bring our own ``script``, which runs in the image with nothing but Python."""
+    return Write(str(folder(runtime) / script.name), script.read_text(encoding="utf-8"))
+
+
+def _cloned(found: Sources, root: Path, version: str, parts: Sequence[str]) -> list[Command]:
+    made: list[Command] = []
+    for url, wanted in ((found.examples, ("examples",)), (found.backend, ("all_models", "scripts"))):
+        needed = [part for part in wanted if part in parts]
+        if needed:
+            made += _clone(url, root, version, needed)
+    return made
+
+
+def _clone(url: str, root: Path, version: str, parts: Sequence[str]) -> list[Command]:
+    # The histories are hundreds of MiB and the libraries lie in Git LFS: only one commit and these folders are fetched.
+    target = root / url.rsplit("/", 1)[-1].removesuffix(".git")
+    light = ("--depth", "1", "--filter=blob:none", "--sparse")
+    env = (("GIT_LFS_SKIP_SMUDGE", "1"), ("GIT_TERMINAL_PROMPT", "0"))
+    where = ("git", "-C", str(target))
+    return [
+        Command(("rm", "-rf", str(target), *(str(root / part) for part in parts))),
+        Command(
+            ("git", "clone", *light, "--branch", f"v{_tag(version)}", url, str(target)),
+            env=env,
+        ),
+        Command((*where, "sparse-checkout", "set", *parts), env=env),
+        Command(("mv", *(str(target / part) for part in parts), str(root))),
+        Command(("rm", "-rf", str(target))),
+    ]
+
+
+def _copied(runtime: Runtime, found: Sources, root: Path, parts: Sequence[str]) -> list[Command]:
+    return [
+        runtime.command(
+            "sources", ("sh", "-c", _FIRST_OF, str(root / part), *_places(found, part)), writes=(runtime.server.root,)
+        )
+        for part in parts
+    ]
+
+
+def _places(found: Sources, part: str) -> tuple[str, ...]:
+    return found.examples_in_image if part == "examples" else tuple(f"{place}/{part}" for place in found.in_image)
+
+
+def _tag(version: str) -> str:
+    """``0.17.0.post1`` was built from the tag 0.17.0."""
+    return ".".join(map(str, version_of(version)))

@@ -1,0 +1,1 @@
+"""Engines that TensorRT-LLM's tools build, served by its C++ backend."""

@@ -1,0 +1,104 @@
+"""The engine: ``trtllm-build`` from a checkpoint."""
+
+from __future__ import annotations
+
+import json
+
+from wizard.kernel.language import ntr, tr
+from wizard.plan.plan import Command, Done, Estimate, Step, Write
+from wizard.probe.host import Host
+from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
+from wizard.stacks.trtllm_engine.lint import built_for
+
+STEP_TOKENS = 8192
+"""``--max_num_tokens`` unless said, from 0.11 on: a longer prompt would not fit into one step of the engine."""
+_STRONG = ("fp8", "w4a8_awq")
+"""Formats whose network keeps the types that it is given (llama and mixtral READMEs, 0.8 to 0.10)."""
+
+
+def lengths(job: Job) -> tuple[int, int]:
+    """Tokens of the longest prompt and of the longest answer that the engine is built for.
+
+    They are never more together than the choice's context, whatever a journey was made for. Where it says nothing, or
+    something longer, a prompt may be as long as prompt and answer together; in releases that add the two (up to 0.10)
+    half of it is kept for the answer.
+    """
+    total, asked = job.choice.max_seq_len, job.options.max_input_len
+    if "max_seq_len" in job.names("trtllm-build"):
+        return min(asked or total, total), total
+    prompt = asked if asked and asked < total else max(1, total // 2)
+    return prompt, max(1, total - prompt)
+
+
+def call(job: Job) -> Call:
+    """What builds the engine of ``job``."""
+    plugin = job.tools.plugin(job.version, job.choice.dtype)
+    prompt, answer = lengths(job)
+    values = {
+        "checkpoint_dir": job.checkpoint,
+        "output_dir": partial(job.engine),
+        "attention_plugin": plugin,
+        "gemm_plugin": plugin,
+        "strongly_typed": job.quantization in _STRONG,
+        "max_batch_size": job.choice.max_batch_size,
+        "max_input_len": prompt,
+        "max_output_len": answer,
+        "max_seq_len": job.choice.max_seq_len,
+        "max_num_tokens": prompt if prompt > STEP_TOKENS else None,
+        "workers": job.world if job.world > 1 else None,
+    }
+    return job.call("trtllm-build", ("trtllm-build",), values)
+
+
+def step(job: Job, host: Host) -> Step:
+    """Build the engine, and note which GPUs it is for: on others it is another step, done anew."""
+    prompt, answer = lengths(job)
+    limits = (
+        tr("prompt and answer of {max_seq_len:,} tokens together", max_seq_len=job.choice.max_seq_len)
+        if "max_seq_len" in job.names("trtllm-build")
+        else tr("prompts of {prompt:,} tokens, answers of {answer:,}", prompt=prompt, answer=answer)
+    )
+    batch = job.choice.max_batch_size
+    requests = ntr("one request", "{count} requests", batch, count=batch)
+    return Step(
+        id="engine",
+        title=tr("Build the engine"),
+        why=(
+            tr(
+                "trtllm-build compiles the checkpoint into TensorRT engines, one for each rank, "
+                "for exactly this kind of GPU, this version of TensorRT-LLM and these limits: "
+                "{requests} at a time, {limits}. "
+                "The plugins are TensorRT-LLM's own kernels: attention with a paged KV cache, "
+                "and matrix products. It is built in the very image that serves it, because an "
+                "engine loads only in the version that built it. The engine is moved to its "
+                "place when it is whole, so that half of one is never taken for an engine.",
+                requests=requests,
+                limits=limits,
+            )
+        ),
+        actions=(
+            Command(("rm", "-f", str(tested(job)))),
+            *whole(job.engine, job.command("engine", call(job).argv, gpus=job.world)),
+            Write(str(built_for(job.engine)), _gpus(job, host)),
+        ),
+        done=Done(files=files(job)),
+        estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
+    )
+
+
+def files(job: Job) -> tuple[str, ...]:
+    """What a whole engine consists of."""
+    names = (f"rank{rank}.engine" for rank in range(job.world))
+    return tuple(str(job.engine / name) for name in ("config.json", *names))
+
+
+def tested(job: Job) -> str:
+    """The file that says that this very engine has answered."""
+    return str(job.engine.with_name("engine.tested"))
+
+
+def _gpus(job: Job, host: Host) -> str:
+    """Compute capability → names of the GPUs that the engine is for, as JSON; empty where it is not known."""
+    used = [gpu for gpu in host.gpus if gpu.index in job.choice.devices and gpu.compute_capability]
+    found = {"{}.{}".format(*gpu.compute_capability or ()): gpu.name for gpu in used}
+    return json.dumps(found, sort_keys=True) + "\n"

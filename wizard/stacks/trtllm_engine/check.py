@@ -1,0 +1,48 @@
+"""Before anything long: do the image's tools know the flags that the plan will use?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from wizard.kernel.language import tr
+from wizard.plan.plan import Done, Estimate, Step, Write
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.stacks.trtllm import sources
+from wizard.stacks.trtllm_engine.job import Call, Job
+
+SCRIPT = "check_tools.py"
+
+
+def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
+    """Compare ``calls`` with what each tool's ``--help`` says, in the image; ``programs`` must be there."""
+    root = sources.folder(job.runtime)
+    expected = root / "expected.json"
+    tools = [{"tool": one.tool, "program": one.program, "arguments": one.arguments} for one in calls]
+    text = json.dumps({"image": job.choice.release, "tools": tools, "programs": list(programs)}, indent=1)
+    checked = root / "checked"
+    return Step(
+        id="check",
+        title=tr("Check the tools' flags"),
+        why=(
+            tr(
+                "Flags of these tools are renamed and removed from release to release. Each tool "
+                "is asked for its --help in the very image, and what it says is compared with "
+                "this plan: a mistake shows now, not after an hour."
+            )
+        ),
+        actions=(
+            Write(str(expected), f"{text}\n"),
+            # A GPU is needed although nothing computes: tensorrt_llm does not import without the driver's libraries.
+            job.command("check", (job.runtime.python, str(root / SCRIPT), str(expected)), gpus=1),
+            Write(str(checked), f"{job.choice.release}\n"),
+        ),
+        done=Done(files=(str(expected), str(checked))),
+        estimate=Estimate(0, unknown=True),
+    )
+
+
+def script(runtime: Runtime) -> Write:
+    """Bring the script that checks."""
+    return sources.ours(runtime, Path(__file__).with_name(SCRIPT))

@@ -1,0 +1,200 @@
+"""What a release's tools cannot do with a model, said while planning: before any download."""
+
+from __future__ import annotations
+
+from wizard.advise import engines
+from wizard.advise.advice import Choice
+from wizard.catalog.releases import images
+from wizard.catalog.trtllm_tools import Family, folder, tools, version_of
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import tr
+from wizard.kernel.units import size
+from wizard.model.facts import ModelFacts, Quantization
+from wizard.probe.host import Host
+from wizard.stacks.trtllm.images import image
+from wizard.stacks.trtllm_engine import convert
+from wizard.stacks.trtllm_engine.job import Job
+
+
+def builder(choice: Choice) -> str:
+    """TensorRT-LLM's version in the image of ``choice``, which must be able to build an engine.
+
+    Raises:
+        InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag, TW-L47 if it builds no engines.
+    """
+    release = image(choice)
+    if why := engines.obstacle(release):
+        nearest = next(iter(engines.later(release.tag)), None)
+        remedy = tr("--release {tag}, or --stack vllm", tag=nearest) if nearest else "--stack vllm"
+        raise InfeasibleError("TW-L47", why.text, tr("Choose {remedy}.", remedy=remedy))
+    return release.engine
+
+
+def family_of(facts: ModelFacts, version: str) -> Family:
+    """Whose script converts the model in ``version``.
+
+    Raises:
+        InfeasibleError: TW-L41 if none does.
+    """
+    found = tools().family(facts.architecture)
+    since = found.architectures[facts.architecture or ""] if found else None
+    if found and since and version_of(since) <= version_of(version) and folder(found, version):
+        return found
+    newer = (
+        tr("Choose an image with TensorRT-LLM {since} or later with --release", since=since)
+        if since
+        else tr("Use --stack vllm")
+    )
+    raise InfeasibleError(
+        "TW-L41",
+        tr(
+            "TensorRT-LLM {version} has no script that makes an engine of {architecture}",
+            version=version,
+            architecture=facts.architecture or tr("this model"),
+        ),
+        tr("{newer}, or --stack trtllm-llmapi, which needs no engine.", newer=newer),
+    )
+
+
+def check(job: Job, host: Host) -> None:
+    """Refuse what cannot end well.
+
+    Raises:
+        InfeasibleError: TW-L42 for a format, TW-L43 for a split over GPUs, TW-L44 for too little memory of the machine,
+            TW-L45 for a repository that is quantised already, TW-L46 for a model that a script does not know by name.
+    """
+    if job.facts.quantization:
+        _published(job, job.facts.quantization)
+    else:
+        _format(job)
+    _split(job)
+    names = job.names(convert.TOOL)
+    if "model_type" in names and convert.phi_type(job.facts) is None:
+        raise InfeasibleError(
+            "TW-L46",
+            tr(
+                "phi's conversion of TensorRT-LLM {version} knows Phi-2 and Phi-3 mini only, not {name}",
+                version=job.version,
+                name=job.facts.name,
+            ),
+            tr("Choose an image with TensorRT-LLM 0.11 or later with --release."),
+        )
+    have, needed = host.memory_total_bytes, job.facts.weight_bytes
+    if have and needed and have < needed:
+        raise InfeasibleError(
+            "TW-L44",
+            tr(
+                "the conversion reads all weights ({needed}) into this machine's memory, which has {have}",
+                needed=size(needed),
+                have=size(have),
+            ),
+            tr("Use a machine with more memory, or --stack trtllm-llmapi, which converts nothing."),
+        )
+
+
+def _format(job: Job) -> None:
+    name, version = job.quantization, version_of(job.version)
+    made = job.tools.format(name)
+    if made is None and name != "none":
+        raise _no_format(
+            job,
+            tr("TensorRT-LLM's quantize.py makes no {name}", name=name),
+            tr("give a repository that is quantised so"),
+        )
+    if made and version < version_of(made.since):
+        raise _no_format(
+            job,
+            tr("TensorRT-LLM {version} makes no {name}", version=job.version, name=name),
+            tr("choose {since} or later", since=made.since),
+        )
+    if made and made.precision and not job.calibrated and "precision" not in job.names(convert.TOOL):
+        text = tr(
+            "{tool} of {name} in TensorRT-LLM {version} makes no {format}",
+            tool=convert.TOOL,
+            name=job.family.name,
+            version=job.version,
+            format=name,
+        )
+        raise _no_format(job, text, tr("choose a newer release"))
+
+
+def _no_format(job: Job, text: str, remedy: str) -> InfeasibleError:
+    return InfeasibleError(
+        "TW-L42",
+        text,
+        tr(
+            "Take another --quantization or --kv-dtype, or {remedy} ({release}).",
+            remedy=remedy,
+            release=job.choice.release,
+        ),
+    )
+
+
+def _split(job: Job) -> None:
+    choice, layers = job.choice, job.facts.layers
+    tool = "quantize.py" if job.calibrated else convert.TOOL
+    names = job.names(tool)
+    for meaning, wanted in (("tp", choice.tp), ("pp", choice.pp)):
+        if wanted > 1 and meaning not in names:
+            raise InfeasibleError(
+                "TW-L43",
+                tr(
+                    "{tool} of {name} in TensorRT-LLM {version} cannot split a model ({meaning} {wanted})",
+                    tool=tool,
+                    name=job.family.name,
+                    version=job.version,
+                    meaning=meaning,
+                    wanted=wanted,
+                ),
+                tr("Use --{meaning} 1, or an image with a newer TensorRT-LLM with --release.", meaning=meaning)
+                if meaning in job.tools.names(tool, images("trtllm").releases[0].engine, job.family.name)
+                else tr("Use --{meaning} 1, or --stack trtllm-llmapi, which converts nothing.", meaning=meaning),
+            )
+    if layers and layers % choice.pp:
+        raise InfeasibleError(
+            "TW-L43",
+            tr("{layers} layers cannot be shared out evenly among {pp} GPUs in a row", layers=layers, pp=choice.pp),
+            tr("Choose --pp so that it divides the number of layers, or use --tp."),
+        )
+
+
+def _published(job: Job, stored: Quantization) -> None:
+    if job.quantization != (stored.format or stored.method):
+        raise _refused(
+            job,
+            tr(
+                "is stored as {format} and cannot become {quantization}",
+                format=stored.format or stored.method,
+                quantization=job.quantization,
+            ),
+        )
+    if stored.desc_act:
+        raise _refused(job, tr("is a GPTQ repository with desc_act, which convert_checkpoint.py refuses"))
+    known = [one for one in job.tools.checkpoints if (one.method, one.family) == (stored.method, job.family.name)]
+    if not any(version_of(one.since) <= version_of(job.version) for one in known):
+        raise _refused(
+            job,
+            tr(
+                "is quantised by {method}, which TensorRT-LLM before {since} makes no engine of",
+                method=stored.method,
+                since=known[0].since,
+            )
+            if known
+            else tr("is quantised by {method}, which TensorRT-LLM makes no engine of", method=stored.method),
+        )
+    if job.fp8_cache:
+        raise _refused(job, tr("is quantised already: an FP8 KV cache would need a calibration"))
+
+
+def _refused(job: Job, text: str) -> InfeasibleError:
+    return InfeasibleError(
+        "TW-L45",
+        tr(
+            "{ref} {what} (the image {release} has {version})",
+            ref=job.facts.ref,
+            what=text,
+            release=job.choice.release,
+            version=job.version,
+        ),
+        tr("Give the model's unquantised repository, another --release, or --stack vllm."),
+    )

@@ -1,0 +1,35 @@
+"""How Triton is started: alone for one GPU, under MPI with a rank for each GPU otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wizard.plan.plan import Write
+from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
+from wizard.stacks.trtllm import sources
+from wizard.stacks.trtllm_engine.job import Call, Job
+
+TOOL = "launch_triton_server.py"
+SCRIPT = "launch_and_wait.py"
+GRACE_S = EXIT_TIMEOUT_S
+"""Seconds that MPI gives the ranks between SIGTERM and SIGKILL; its own is 1, too few for requests to finish."""
+ENVIRONMENT = (("OMPI_MCA_odls_base_sigkill_timeout", str(GRACE_S)),)
+
+
+def call(job: Job) -> Call:
+    """Triton's ranks for the engine of ``job``."""
+    program = (job.runtime.python, str(job.scripts / "scripts" / TOOL))
+    return job.call(TOOL, program, {"world_size": job.world, "model_repository": job.runtime.server.repository})
+
+
+def argv(job: Job) -> tuple[str, ...] | None:
+    """What starts Triton, or None where it is started as it is."""
+    if job.world == 1:
+        return None
+    found = call(job)
+    return (job.runtime.python, str(sources.folder(job.runtime) / SCRIPT), *found.argv[1:])
+
+
+def script(job: Job) -> tuple[Write, ...]:
+    """Bring the script that starts and waits, where there are ranks."""
+    return (sources.ours(job.runtime, Path(__file__).with_name(SCRIPT)),) if job.world > 1 else ()

@@ -1,0 +1,193 @@
+"""The stack `trtllm-engine`: an engine built by TensorRT-LLM's own tools, served by its C++ backend as an ensemble."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from wizard.advise import engines
+from wizard.advise.advice import Choice
+from wizard.catalog.trtllm_tools import tools
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Action, Command, Ports, Step
+from wizard.plan.runtimes.runtime import Runtime
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import Second, StackPlan, stack_plan
+from wizard.probe.host import Host
+from wizard.repository.repository import Repository
+from wizard.stacks.trtllm import sources
+from wizard.stacks.trtllm.sources import after
+from wizard.stacks.trtllm_engine import build, check, convert, feasible, launch, quantize, run
+from wizard.stacks.trtllm_engine import repository as trtllm
+from wizard.stacks.trtllm_engine.job import Call, Job
+
+READY_SECONDS = 900.0
+"""All ranks read their engine, and the tokenizers start; large engines on slow disks take minutes."""
+MODELS = "inflight_batcher_llm"
+"""The folder of the backend's ``all_models`` whose Python models are used."""
+MODEL = "ensemble"
+"""The model that text is sent to, whose readiness counts: it is ready when all that it is made of is."""
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
+
+    Raises:
+        UsageError: TW-L09 if the stack of ``beside`` serves nothing beside another.
+        InfeasibleError: TW-L40 to TW-L47 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
+            beside it cannot be served.
+        HostError: TW-L01 if the driver is too old for the model beside it.
+    """
+    version = feasible.builder(choice)
+    get = fetch(facts, runtime.workspace)
+    family = feasible.family_of(facts, version)
+    job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)
+    feasible.check(job, host)
+    second = _beside(job, host)
+    scripts = _sources(job)
+    prepared = (
+        *runtime.prepare(),
+        scripts,
+        check.step(job, calls(job, question), ("mpirun",) if job.world > 1 else ()),
+        get.step,
+        *_engine(job, host, scripts, get.step),
+        run.step(job, question),
+        *(second.steps if second else ()),
+        after(_repository(job, second.repository if second else None), scripts),
+    )
+    start = runtime.start(
+        MODEL,
+        ports,
+        fingerprint([step.fingerprint for step in prepared]),
+        argv=launch.argv(job),
+        env=launch.ENVIRONMENT if job.world > 1 else (),
+        reads=(*get.reads, *(second.reads if second else ())),
+    )
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def _beside(job: Job, host: Host) -> Second | None:
+    """The model of another stack that the options ask for, in the same repository."""
+    if job.options.beside is None:
+        return None
+    stack = stack_plan(job.options.beside)
+    if stack is None or stack.beside is None:
+        raise UsageError(
+            "TW-L09",
+            tr("the stack {stack} serves no model beside another stack's", stack=job.options.beside),
+            tr("Leave the option beside out."),
+        )
+    return stack.beside(job.choice, host, job.facts, job.runtime, job.options, job.model)
+
+
+def calls(job: Job, question: str) -> tuple[Call, ...]:
+    """Every tool that the plan calls, as it calls it."""
+    checkpoint = quantize.call(job) if job.calibrated else convert.call(job)
+    ranks = (launch.call(job),) if job.world > 1 else ()
+    return (checkpoint, build.call(job), run.call(job, question), *ranks)
+
+
+def _engine(job: Job, host: Host, scripts: Step, model: Step) -> tuple[Step, ...]:
+    """The checkpoint and the engine; made anew with what they are made from."""
+    checkpoint = after(quantize.step(job) if job.calibrated else convert.step(job), scripts, model)
+    return checkpoint, after(build.step(job, host), scripts, model, checkpoint)
+
+
+def _sources(job: Job) -> Step:
+    parts = {"examples": run.TOOL, "all_models": f"{MODELS}/preprocessing/1/model.py"}
+    if job.world > 1:
+        parts["scripts"] = launch.TOOL
+    more: tuple[Action, ...] = (check.script(job.runtime), *launch.script(job), *_library(job))
+    return sources.step(job.runtime, job.version, parts, *more)
+
+
+def _library(job: Job) -> tuple[Command, ...]:
+    """``quantize.py``'s library where the image lacks it, beside the scripts and without what the image has."""
+    library = job.tools.library(job.version)
+    if library is None or not job.needs_library:
+        return ()
+    target = str(job.scripts / "python")
+    pip = (job.runtime.python, "-m", "pip", "install", "--no-deps", "--no-cache-dir", "--upgrade")
+    argv = (*pip, "--target", target, "--index-url", library.index, library.requirement)
+    return (job.command("sources", argv, gpus=0),)
+
+
+def _repository(job: Job, second: Repository | None) -> Step:
+    # Alone, the engine's KV cache takes what is free; beside another model it takes what the choice promises.
+    tokens = job.choice.max_batch_size * job.choice.max_seq_len
+    made = trtllm.repository(
+        job.version,
+        engine_dir=str(job.engine),
+        tokenizer_dir=str(job.model),
+        max_batch_size=job.choice.max_batch_size,
+        decoupled=True,
+        bls=job.options.bls,
+        kv_cache_fraction=job.choice.kv_cache_fraction,
+        settings={"max_tokens_in_paged_kv_cache": str(tokens)} if second else None,
+    )
+    made = replace(made, files=(*made.files, *(second.files if second else ())))
+    target = job.runtime.server.repository
+    return repository_step(
+        job.runtime,
+        made,
+        tr(
+            "Text is sent to the ensemble: preprocessing makes token ids of it, tensorrt_llm "
+            "(the C++ backend with the engine) continues them, postprocessing makes text of "
+            "them again. The Python models are the backend's own. The configurations are "
+            "written whole; by hand each is filled in from the backend's templates, as in "
+            "`python3 tools/fill_template.py -i preprocessing/config.pbtxt "
+            "tokenizer_dir:{model},triton_max_batch_size:{max_batch_size},preprocessing_instance_count:1`, "
+            "and a variable that is forgotten stays in it. 'decoupled' lets one request have many responses, so "
+            "that answers stream.",
+            model=job.model,
+            max_batch_size=job.choice.max_batch_size,
+        ),
+        # What an earlier plan left there would be served too.
+        Command(("rm", "-rf", str(target))),
+        *(command for folder in made.copied for command in _copy(job, target, folder)),
+    )
+
+
+def _copy(job: Job, target: Path, folder: str) -> tuple[Command, ...]:
+    source = job.scripts / "all_models" / MODELS / folder
+    return (
+        Command(("mkdir", "-p", str((target / folder).parent))),
+        Command(("cp", "-rT", str(source), str(target / folder))),
+    )
+
+
+def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
+    """The model's own code, and that newer images build no engines any more.
+
+    The preprocessing model of TensorRT-LLM's Triton backend tells the tokenizer's loader to run such code (``model.py``
+    of ``all_models/inflight_batcher_llm/preprocessing``, triton-inference-server/tensorrtllm_backend).
+    """
+    ended = engines.ended(facts.ref, "" if host.is_here else host.source, *engines.successors(facts))
+    if not facts.needs_remote_code:
+        return (ended,)
+    where = facts.location if facts.local else f"https://huggingface.co/{facts.location}/tree/main"
+    code = tr(
+        "The model brings Python code of its own, which TensorRT-LLM's scripts may run "
+        "in the container: read the .py files in {where} first.",
+        where=where,
+    )
+    return (code, ended)
+
+
+PORT = StackPlan(steps, options=frozenset({"max_input_len", "bls", "beside"}), notes=notes)

@@ -1,0 +1,58 @@
+"""Calibrated quantisation by ``examples/quantization/quantize.py``, which writes TensorRT-LLM's checkpoint at once."""
+
+from __future__ import annotations
+
+from wizard.kernel.language import mark, tr
+from wizard.plan.plan import Done, Estimate, Step
+from wizard.stacks.trtllm_engine import convert
+from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
+
+TOOL = "quantize.py"
+BLOCK = 128
+"""Weights that share a scale; quantize.py takes 64 or 128."""
+_WHY = {
+    "fp8": mark("FP8 keeps weights and activations in 8-bit floating point, which Ada and Hopper multiply directly."),
+    "int8_sq": mark(
+        "SmoothQuant moves outliers of the activations into the weights, so that both fit into 8-bit integers."
+    ),
+    "int4_awq": mark("AWQ scales up the weights that the activations lean on before all are rounded to 4 bits."),
+    "w4a8_awq": mark("W4A8 keeps AWQ's 4-bit weights and computes with FP8 activations."),
+    "nvfp4": mark("NVFP4 keeps weights and activations in 4-bit floating point, which Blackwell multiplies directly."),
+}
+
+
+def call(job: Job) -> Call:
+    """The quantisation of ``job``."""
+    made = job.tools.format(job.quantization)
+    values = {
+        "model_dir": job.model,
+        "output_dir": partial(job.checkpoint),
+        "dtype": job.choice.dtype,
+        "qformat": made.qformat if made else "full_prec",
+        "block": BLOCK if made and made.block else None,
+        "kv_cache_dtype": "fp8" if job.fp8_cache else None,
+        "tp": job.choice.tp,
+        "pp": job.choice.pp if job.choice.pp > 1 else None,
+    }
+    return job.call(TOOL, (job.runtime.python, str(job.scripts / "examples" / "quantization" / TOOL)), values)
+
+
+def step(job: Job) -> Step:
+    """Quantise."""
+    cache = tr(" The KV cache gets FP8 scales of its own.") if job.fp8_cache else ""
+    return Step(
+        id="checkpoint",
+        title=tr("Quantise the model"),
+        why=(
+            tr(
+                "{why}{cache} The scales are measured on 512 articles of CNN/DailyMail, which "
+                "quantize.py fetches from the Hugging Face hub; it runs the whole model on the "
+                "GPU and writes TensorRT-LLM's own checkpoint, so nothing is converted afterwards.",
+                why=tr(_WHY.get(job.quantization, mark("The weights keep their format."))),
+                cache=cache,
+            )
+        ),
+        actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=job.world)),
+        done=Done(files=convert.files(job)),
+        estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
+    )

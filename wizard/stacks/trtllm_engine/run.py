@@ -1,0 +1,46 @@
+"""The engine's first test, by ``examples/run.py``: so that a bad engine is not taken for a bad server."""
+
+from __future__ import annotations
+
+from wizard.kernel.language import tr
+from wizard.plan.plan import Done, Estimate, Step, Write
+from wizard.stacks.trtllm_engine.build import tested
+from wizard.stacks.trtllm_engine.job import Call, Job
+
+TOOL = "run.py"
+TOKENS = 32
+
+
+def call(job: Job, question: str) -> Call:
+    """One answer of the engine of ``job``."""
+    values = {
+        "engine_dir": job.engine,
+        "tokenizer_dir": job.model,
+        "max_output_len": TOKENS,
+        "input_text": question,
+    }
+    return job.call(TOOL, (job.runtime.python, str(job.scripts / "examples" / TOOL)), values)
+
+
+def step(job: Job, question: str) -> Step:
+    """Ask the engine something, without a server."""
+    ranks = ("mpirun", "--allow-run-as-root", "-n", str(job.world)) if job.world > 1 else ()
+    how = tr(" MPI starts {world} ranks of it, one for each GPU.", world=job.world) if ranks else ""
+    return Step(
+        id="engine-test",
+        title=tr("Test the engine"),
+        why=(
+            tr(
+                "run.py loads the engine and the tokenizer and continues one prompt, without "
+                "Triton: if the text is nonsense here, conversion or build went wrong and not "
+                "the server.{how}",
+                how=how,
+            )
+        ),
+        actions=(
+            job.command("engine-test", (*ranks, *call(job, question).argv), gpus=job.world),
+            Write(tested(job), f"{job.version}\n"),
+        ),
+        done=Done(files=(tested(job),)),
+        estimate=Estimate(0, unknown=True),
+    )

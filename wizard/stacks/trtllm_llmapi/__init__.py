@@ -1,0 +1,1 @@
+"""TensorRT-LLM's LLM API: checkpoints as they are."""

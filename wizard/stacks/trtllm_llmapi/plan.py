@@ -1,0 +1,181 @@
+"""The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend as it is, without building an engine.
+
+In an image the image's own model starts it; natively it has an environment of its own behind our front.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from wizard.advise.advice import Choice
+from wizard.catalog.environments import environment
+from wizard.catalog.releases import images
+from wizard.catalog.trtllm_tools import version_of
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan.arguments import check_step
+from wizard.plan.fetch import Fetched, fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Command, Estimate, Ports, Step
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
+from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import StackPlan
+from wizard.probe.host import Host
+from wizard.repository import front
+from wizard.stacks.trtllm import sources
+from wizard.stacks.trtllm.images import image
+from wizard.stacks.trtllm.sources import after
+from wizard.stacks.trtllm_llmapi import repository
+
+READY_SECONDS = 1200.0
+"""Weights are read, kernels are tuned and CUDA graphs are recorded."""
+SCRIPT = "llmapi/tensorrt_llm/1/model.py"
+"""The image's own model, below ``all_models``."""
+LOADED = ("modelopt", "fp8", "mxfp4", "mxfp8", "compressed-tensors", "nvfp4")
+"""``quant_method``s that the LLM API loads (llm_utils.py at NVIDIA/TensorRT-LLM 0066b2a5); any other raises."""
+NATIVELY = {"HF_HUB_OFFLINE": "1"}
+"""Everything is there already."""
+CHECK = """
+import json, sys
+from tensorrt_llm.llmapi.llm_args import TorchLlmArgs
+if wrong := sorted(set(json.loads(sys.argv[1])) - set(TorchLlmArgs.model_fields)):
+    sys.exit("this TensorRT-LLM does not know: " + ", ".join(wrong))
+print("this TensorRT-LLM knows all arguments")
+"""
+LIMITS, FP8_CACHE = (0, 20), (1, 0)
+"""First releases whose LLM takes its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: None of them means anything here.
+
+    Raises:
+        InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or cannot do
+            what was chosen, TW-L48 if it cannot load the repository.
+    """
+    get = fetch(facts, runtime.workspace)
+    if choice.runtime == "native":
+        return _native(choice, facts, runtime, ports, question, get)
+    version = image(choice).engine
+    check(choice, facts, version)
+    model = runtime.server.name
+    made = repository.repository(
+        model, model=str(get.path), facts=facts, choice=choice, limits=version_of(version) >= LIMITS
+    )
+    scripts = sources.folder(runtime) / "all_models" / SCRIPT
+    target = runtime.server.repository
+    write = repository_step(
+        runtime,
+        made,
+        tr(
+            "model.py is TensorRT-LLM's own and starts its LLM class with what model.yaml "
+            "says: no checkpoint is converted and no engine is built. 'decoupled' lets one "
+            "request have many responses, so that answers stream."
+        ),
+        Command(("rm", "-rf", str(target))),
+        Command(("mkdir", "-p", str(target / model))),
+        Command(("cp", "-rT", str(scripts.parent), str(target / model / "1"))),
+    )
+    brought = sources.step(runtime, version, {"all_models": SCRIPT})
+    prepared = (*runtime.prepare(), brought, get.step, after(write, brought))
+    start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+WHY_FRONT = mark(
+    "Ours holds model.py, a thin front that starts TensorRT-LLM's LLM class in its own environment and passes "
+    "questions, pieces of answers and cancellations on; 'decoupled' means one request may have many responses, one for "
+    "each piece of text."
+)
+
+
+def _native(
+    choice: Choice, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, get: Fetched
+) -> tuple[Step, ...]:
+    check(choice, facts, environment(choice.stack).engine.split()[1])
+    settings = repository.llm_args(str(get.path), choice)
+    made = front.repository(
+        runtime.server.name,
+        engine=repository.ENGINE,
+        python=runtime.python,
+        settings=settings,
+        env={**of_its_own(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
+        facts=facts,
+        choice=choice,
+    )
+    asked = check_step("TensorRT-LLM", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
+    prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_FRONT)))
+    made_from = fingerprint([step.fingerprint for step in prepared])
+    start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def _with_mpi(python: str, choice: Choice) -> dict[str, str | None]:
+    """Of a Python of the user's, the path that it has here: NVIDIA's images have MPI and CUDA's compiler on it."""
+    if choice.engine_python is None:
+        return {}
+    return {"PATH": f"{Path(python).parent}:{os.environ.get('PATH', SYSTEM_PATH)}"}
+
+
+def check(choice: Choice, facts: ModelFacts, version: str) -> None:
+    """Refuse what the release cannot load.
+
+    Raises:
+        InfeasibleError: TW-L47 for the release, TW-L48 for the repository's quantisation.
+    """
+    first = next(one for one in reversed(images("trtllm").releases) if one.llm_api)
+    if version_of(version) < version_of(first.engine):
+        raise InfeasibleError(
+            "TW-L47",
+            tr(
+                "the image {release} has TensorRT-LLM {version}, without a Triton model for the LLM API",
+                release=choice.release,
+                version=version,
+            ),
+            tr("Choose {tag} or later with --release, or --stack trtllm-engine.", tag=first.tag),
+        )
+    if choice.kv_cache_dtype == "fp8" and version_of(version) < FP8_CACHE:
+        raise InfeasibleError(
+            "TW-L47",
+            tr("the LLM API of TensorRT-LLM {version} does not take an FP8 KV cache by this name", version=version),
+            tr("Use --kv-dtype auto, or an image with TensorRT-LLM 1.0 or later with --release."),
+        )
+    stored, wanted = facts.quantization, choice.quantization or "none"
+    if stored and stored.method not in LOADED:
+        raise InfeasibleError(
+            "TW-L48",
+            tr(
+                "{ref} is quantised by {method}, which TensorRT-LLM's LLM API does not load",
+                ref=facts.ref,
+                method=stored.method,
+            ),
+            tr("Give the model's unquantised repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm."),
+        )
+    if wanted != ((stored.format or stored.method) if stored else "none"):
+        raise InfeasibleError(
+            "TW-L48",
+            tr(
+                "TensorRT-LLM's LLM API serves weights as they are stored; {ref} is not stored as {wanted}",
+                ref=facts.ref,
+                wanted=wanted,
+            ),
+            tr("Give a repository that is, or use --quantization none; --stack trtllm-engine quantises."),
+        )
+
+
+PORT = StackPlan(steps)

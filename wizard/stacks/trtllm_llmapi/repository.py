@@ -1,0 +1,114 @@
+"""What TensorRT-LLM's LLM API is told, and its model repository in an image: ``model.yaml`` for the image's own model.
+
+Sources: ``all_models/llmapi`` of tensorrtllm_backend v0.19.0 and ``triton_backend/all_models/llmapi`` of
+NVIDIA/TensorRT-LLM (044a90d2, 0a710573). Inputs that only some releases read are declared for all: what is declared and
+never read costs nothing, and a request that holds what is not declared is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from wizard.advise.advice import Choice
+from wizard.model.facts import ModelFacts
+from wizard.repository.config_pbtxt import Tensor, config_pbtxt
+from wizard.repository.front import Engine
+from wizard.repository.python_models import described
+from wizard.repository.repository import Repository, RepositoryFile
+
+ENGINE = Engine(Path(__file__).parent / "engine" / "trtllm_engine.py")
+"""Natively: the LLM API behind our front."""
+
+Value: TypeAlias = "str | int | float | bool | Values"
+Values: TypeAlias = Mapping[str, Value]
+
+INPUTS = (
+    Tensor("text_input", "STRING", (-1,)),
+    Tensor("streaming", "BOOL", optional=True),
+    Tensor("stop", "BOOL", optional=True),
+    Tensor("sampling_param_best_of", "INT32", optional=True),
+    Tensor("sampling_param_beam_width", "INT32", optional=True),
+    Tensor("sampling_param_temperature", "FP32", optional=True),
+    Tensor("sampling_param_top_k", "INT32", optional=True),
+    Tensor("sampling_param_top_p", "FP32", optional=True),
+    Tensor("sampling_param_frequency_penalty", "FP32", optional=True),
+    Tensor("sampling_param_presence_penalty", "FP32", optional=True),
+    Tensor("sampling_param_max_tokens", "INT32", optional=True),
+    Tensor("sampling_param_stop", "STRING", (-1,), optional=True),
+    Tensor("sampling_param_seed", "UINT64", optional=True),
+    Tensor("sampling_param_exclude_input_from_output", "BOOL", optional=True),
+    Tensor("return_finish_reason", "BOOL", optional=True),
+    Tensor("return_stop_reason", "BOOL", optional=True),
+    Tensor("return_cumulative_logprob", "BOOL", optional=True),
+)
+OUTPUTS = (
+    Tensor("text_output", "STRING", (-1,)),
+    Tensor("finish_reason", "STRING", (-1,)),
+    Tensor("stop_reason", "STRING", (-1,)),
+    Tensor("cumulative_logprob", "FP32", (-1,)),
+)
+
+
+def llm_args(model: str, choice: Choice, *, limits: bool = True) -> dict[str, Value]:
+    """Arguments of ``tensorrt_llm.LLM``.
+
+    Args:
+        model: The model's folder, as the engine sees it.
+        choice: For the split over GPUs, the KV cache and the limits.
+        limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
+    """
+    arguments: dict[str, Value] = {
+        "model": model,
+        "tensor_parallel_size": choice.tp,
+        "pipeline_parallel_size": choice.pp,
+    }
+    if limits:
+        arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
+    cache: dict[str, Value] = {}
+    if choice.kv_cache_fraction is not None:
+        cache["free_gpu_memory_fraction"] = choice.kv_cache_fraction
+    if choice.kv_cache_dtype == "fp8":
+        cache["dtype"] = "fp8"
+    if cache:
+        arguments["kv_cache_config"] = cache
+    return arguments
+
+
+def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice, limits: bool) -> Repository:
+    """The repository that serves ``facts`` as ``choice``.
+
+    Args:
+        model_name: Name in Triton.
+        model: The model's folder, as the server sees it.
+        facts: For the chat format and the questions.
+        choice: For the split over GPUs, the KV cache and the limits.
+        limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
+    """
+    arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **llm_args(model, choice, limits=limits)}
+    # Triton's own batching has nothing to do here: the engine batches by itself, at every token.
+    arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}
+    config = config_pbtxt(
+        model_name,
+        inputs=INPUTS,
+        outputs=OUTPUTS,
+        parameters=described(facts, choice),
+        # Said here too: model.py sets it from model.yaml only while Triton completes the configuration, and NVIDIA's
+        # launch script turns that off; the model would then refuse to stream.
+        decoupled=True,
+    )
+    text = "".join(f"{line}\n" for line in _yaml(arguments))
+    files = (RepositoryFile(f"{model_name}/config.pbtxt", config), RepositoryFile(f"{model_name}/1/model.yaml", text))
+    return Repository(files, (f"{model_name}/1",))
+
+
+def _yaml(values: Values, indent: str = "") -> Iterator[str]:
+    """Block mappings with JSON scalars, which YAML 1.2 reads as they are."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{key}:"
+            yield from _yaml(value, indent + "  ")
+        else:
+            yield f"{indent}{key}: {json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,1 @@
+"""vLLM: Triton's backend in NVIDIA's images, natively behind our front."""

@@ -1,0 +1,101 @@
+"""Models of Triton's vLLM backend: ``model.json`` holds the engine's arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from wizard.kernel.language import tr
+from wizard.repository.linting import folders
+from wizard.repository.linting.finding import Finding, Server
+from wizard.repository.linting.folders import loaded
+from wizard.repository.linting.instances import GPU
+from wizard.repository.linting.model import Model, contents
+from wizard.repository.linting.rules import StackRules
+
+BACKEND = "vllm"
+FILE = "model.json"
+
+KNOWN = frozenset(
+    """
+    model served_model_name tokenizer tokenizer_mode skip_tokenizer_init trust_remote_code download_dir load_format
+    config_format dtype kv_cache_dtype seed max_model_len distributed_executor_backend worker_use_ray
+    tensor_parallel_size pipeline_parallel_size data_parallel_size enable_expert_parallel
+    max_parallel_loading_workers block_size enable_prefix_caching disable_sliding_window swap_space cpu_offload_gb
+    gpu_memory_utilization max_num_batched_tokens max_num_seqs max_logprobs disable_log_stats disable_log_requests
+    enable_log_requests revision code_revision rope_scaling rope_theta hf_overrides tokenizer_revision quantization
+    enforce_eager max_seq_len_to_capture disable_custom_all_reduce limit_mm_per_prompt mm_processor_kwargs
+    enable_lora enable_lora_bias max_loras max_lora_rank lora_dtype max_cpu_loras fully_sharded_loras device
+    num_scheduler_steps multi_step_stream_outputs enable_chunked_prefill guided_decoding_backend
+    structured_outputs_config speculative_config speculative_model num_speculative_tokens scheduling_policy
+    override_generation_config generation_config enable_sleep_mode model_impl compilation_config kv_transfer_config
+    ignore_patterns preemption_mode num_gpu_blocks_override use_v2_block_manager collect_detailed_traces
+    otlp_traces_endpoint reasoning_parser task runner convert attention_backend async_scheduling additional_config
+    """.split()  # noqa: SIM905 - one word each, for reading
+)
+"""Arguments of vLLM's engine in some release (docs.vllm.ai, "Engine Arguments"); each release takes only its own."""
+
+
+def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
+    """The engine's arguments, and what the backend asks of config.pbtxt."""
+    if model.backend != BACKEND:
+        return []
+    found = folders.files(model, model.config.default_model_filename or FILE)
+    for version in loaded(model):
+        path = model.file(version, FILE)
+        if path.is_file():
+            found += _arguments(model, version)
+    policy = model.config
+    if policy.HasField("model_transaction_policy") and not policy.model_transaction_policy.decoupled:
+        what = tr("the vLLM backend is always decoupled, and config.pbtxt says that the model is not")
+        fix = tr("Say decoupled: true, or nothing and start the server without --disable-auto-complete-config.")
+        found.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
+    return found
+
+
+def _arguments(model: Model, version: int) -> list[Finding]:
+    where = f"{version}/{FILE}"
+    try:
+        engine: Any = json.loads(contents(model.file(version, FILE)))
+    except (OSError, ValueError, RecursionError) as error:
+        at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
+        return [
+            model.finding("R801", tr("this is no JSON: {error}", error=error), tr("Correct it."), file=where, at=at)
+        ]
+    if not isinstance(engine, dict):
+        what = tr("the engine's arguments are not one JSON object")
+        return [model.finding("R801", what, tr('Write {"model": "…"}.'), file=where)]
+    found = _several_gpus(model, engine)
+    if not isinstance(engine.get("model"), str):
+        what = tr("no model is named; vLLM would take its default")
+        found.append(model.finding("R803", what, tr('Say "model".'), file=where, severity="warning"))
+    for key in sorted(set(engine) - KNOWN):
+        what = tr(
+            "{key!r} is no argument of vLLM's engine that is known here; a wrong one keeps the model from loading",
+            key=key,
+        )
+        fix = tr("Compare with `vllm serve --help` of the server's release.")
+        found.append(model.finding("R802", what, fix, file=where, severity="warning"))
+    return found
+
+
+def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
+    """vLLM over several GPUs must choose them itself."""
+    world = 1
+    for key in ("tensor_parallel_size", "pipeline_parallel_size"):
+        value = engine.get(key, 1)
+        world *= value if isinstance(value, int) and value > 0 else 1
+    # Triton's default where there are GPUs is KIND_GPU, but the backend's own is completed before.
+    if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
+        return []
+    what = tr(
+        "vLLM runs on {world} GPUs (tensor × pipeline parallel) and the instance group is of KIND_GPU, one GPU each",
+        world=world,
+    )
+    at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None
+    return [model.finding("R404", what, tr("Say KIND_MODEL: vLLM takes the GPUs itself."), at=at)]
+
+
+PORT = StackRules(findings)

@@ -1,0 +1,266 @@
+"""The stack `vllm`: Triton's own vLLM backend in NVIDIA's image; natively vLLM in an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wizard.advise.advice import Choice
+from wizard.advise.devices import devices
+from wizard.kernel.errors import InfeasibleError
+from wizard.kernel.language import mark, tr
+from wizard.kernel.paths import suggest_name
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan import checkpoint
+from wizard.plan.arguments import check_step
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Command, Done, Estimate, Ports, Step
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
+from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import StackPlan
+from wizard.probe.host import Host
+from wizard.repository import front
+from wizard.repository.repository import Repository
+from wizard.stacks.vllm import repository
+
+READY_SECONDS = 1800.0
+"""Tutorial 004 speaks of 10 to 15 minutes for 70 billion parameters."""
+SETTINGS = (("HF_HUB_OFFLINE", "1"), ("VLLM_NO_USAGE_STATS", "1"))
+"""Everything is there already, and nobody is told what is served (docs.vllm.ai, "Usage Stats Collection")."""
+IN_A_CONTAINER = (("LOGNAME", "triton-wizard"),)
+"""The container's user has no name, and PyTorch's compiler asks for one (Python's ``getpass.getuser`` looks here)."""
+NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "SPT_NOENV": "1"}
+"""FlashInfer's sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready.
+setproctitle, by which vLLM names its processes, writes over their environment unless this forbids it (its README), and
+by that environment a server's processes are found."""
+
+AMPERE, READY_MADE = (8, 0), "TRITON_ATTN"
+"""On older GPUs vLLM takes FlashInfer (0.19.1: from 7.5 on), which needs CUDA's own compiler too. This one compiles
+with what its packages bring: tried with Triton 3.6.0 for 7.0 and 7.5, without a GPU."""
+
+CHECK = """
+import dataclasses, json, sys
+from vllm.engine.arg_utils import AsyncEngineArgs
+known = {field.name for field in dataclasses.fields(AsyncEngineArgs)}
+if wrong := sorted(set(json.loads(sys.argv[1])) - known):
+    sys.exit("this vLLM does not know: " + ", ".join(wrong))
+print("this vLLM knows all arguments")
+"""
+WHILE_LOADING = ("fp8",)
+"""Formats that vLLM makes of 16-bit weights while it loads them."""
+RANKS = (16, 32, 64, 128, 256, 512)
+"""Ranks of LoRA adapters that vLLM knows (``vllm/config/lora.py``; older ones stop at 64 or 256). The first is what it
+takes for the largest unless it is told another."""
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen; ``runtime`` decides between Triton's backend and our front.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: ``lora`` and ``max_num_seqs`` mean something here.
+
+    Raises:
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L34 for an adapter.
+    """
+    checkpoint.check(choice, facts, WHILE_LOADING)
+    native = choice.runtime == "native"
+    adapters = _adapters(choice, runtime, options)
+    get = fetch(facts, runtime.workspace)
+    served = replace(choice, max_batch_size=options.max_num_seqs or choice.max_batch_size)
+    if native:
+        made, arguments = _native(served, host, facts, runtime, get.path)
+    else:
+        made, arguments = _backend(served, facts, runtime, get.path, adapters)
+    why = tr(WHY_FRONT if native else WHY_BACKEND) + _more(options, choice)
+    write = repository_step(runtime, made, why)
+    settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
+    check = check_step("vLLM", runtime, CHECK, arguments, Estimate(15), env=settings, gpus=len(choice.devices))
+    prepared = (*runtime.prepare(), check, get.step, *adapters.steps, write)
+    start = runtime.start(
+        runtime.server.name,
+        ports,
+        fingerprint([step.fingerprint for step in prepared]),
+        env=WITHOUT_GPUS if native else settings,
+        reads=(*get.reads, *adapters.reads),
+        auto_complete=not native,  # the backend itself says what its inputs and outputs are
+    )
+    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+
+
+def _more(options: Options, choice: Choice) -> str:
+    if options.max_num_seqs is None:
+        return ""
+    return tr(
+        " Up to {most} sequences run at the same time (max_num_seqs); the KV cache has room for {users} of "
+        "{length:,} tokens each, or more shorter ones, and the others wait.",
+        most=options.max_num_seqs,
+        users=choice.max_batch_size,
+        length=choice.max_seq_len,
+    )
+
+
+WHY_BACKEND = mark(
+    "Here that is config.pbtxt, which names the backend vllm, and model.json, the "
+    "arguments of vLLM's AsyncEngineArgs: the model's folder, how many GPUs share "
+    "it, how much of their memory it may use. The backend adds inputs and outputs by "
+    "itself. KIND_MODEL says that the model chooses its GPUs."
+)
+WHY_FRONT = mark(
+    "Ours holds model.py, a thin front that starts vLLM in its own environment and "
+    "passes questions, pieces of answers and cancellations on; 'decoupled' means one "
+    "request may have many responses, one for each piece of text."
+)
+
+Made = tuple[Repository, Mapping[str, Any]]
+"""A repository, and the arguments that it gives to vLLM."""
+
+
+def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, adapters: _Adapters) -> Made:
+    name = runtime.server.name
+    made = repository.repository(
+        name, model=str(model), facts=facts, choice=choice, lora=adapters.paths, lora_rank=adapters.rank
+    )
+    (settings,) = (file.text for file in made.files if file.path == f"{name}/1/model.json")
+    return made, json.loads(settings)
+
+
+def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
+    settings = repository.engine_args(str(model), facts, choice)
+    device = next((one for one in devices(host) if {*choice.devices} & {*one.indices}), None)
+    if choice.environment and device and device.compute_capability < AMPERE:
+        settings["attention_backend"] = READY_MADE
+    made = front.repository(
+        runtime.server.name,
+        engine=repository.ENGINE,
+        python=runtime.python,
+        settings=settings,
+        env={**of_its_own(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
+        facts=facts,
+        choice=choice,
+    )
+    return made, settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Adapters:
+    """LoRA adapters: how they are fetched, where they are then, what must be readable for it, and vLLM's rank."""
+
+    steps: tuple[Step, ...] = ()
+    paths: Mapping[str, str] | None = None
+    reads: tuple[Path, ...] = ()
+    rank: int | None = None
+
+
+def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
+    """The adapters of ``options``.
+
+    Raises:
+        InfeasibleError: TW-L34 if one is neither a folder nor a hub id, if two are called the same, if vLLM has no such
+            rank, or if there are any natively.
+    """
+    if not options.lora:
+        return _Adapters()
+    if choice.runtime == "native":
+        raise InfeasibleError(
+            "TW-L34",
+            tr("LoRA adapters are served by Triton's own vLLM backend, which natively is not there"),
+            tr("Serve from NVIDIA's image, or merge the adapter into the model."),
+        )
+    if len({suggest_name(name) for name in options.lora}) < len(options.lora):
+        raise InfeasibleError(
+            "TW-L34",
+            tr(
+                "two of the LoRA adapters {lora} have one name but for capitals and signs", lora=", ".join(options.lora)
+            ),
+            tr("Give each a name of its own."),
+        )
+    steps: list[Step] = []
+    paths: dict[str, str] = {}
+    reads: list[Path] = []
+    for name, place in options.lora.items():
+        local = Path(place).expanduser().absolute()
+        if (local / "adapter_config.json").is_file():
+            paths[name] = str(local)
+            reads.append(local)
+        elif _HUB_ID.fullmatch(place) and not local.exists():
+            folder = runtime.workspace.models / f"{suggest_name(place)}-{fingerprint(place)[:8]}"
+            steps.append(_fetch_adapter(name, place, folder))
+            paths[name] = str(folder)
+        else:
+            raise InfeasibleError(
+                "TW-L34",
+                tr(
+                    "the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a hub id: {place!r}",
+                    name=name,
+                    place=place[:200],
+                ),
+                tr("Give the adapter's folder, or its repository on the hub, such as owner/name."),
+            )
+    return _Adapters(tuple(steps), paths, tuple(reads), _rank(reads))
+
+
+def _rank(folders: Sequence[Path]) -> int | None:
+    """The smallest of vLLM's `RANKS` that holds the adapters in ``folders``; None where its default does."""
+    largest = max((_rank_in(folder) for folder in folders), default=0)
+    if largest > RANKS[-1]:
+        raise InfeasibleError(
+            "TW-L34",
+            tr(
+                "a LoRA adapter has rank {largest}, and vLLM serves ranks up to {ranks}",
+                largest=largest,
+                ranks=RANKS[-1],
+            ),
+            tr("Merge it into the model."),
+        )
+    found = next(rank for rank in RANKS if rank >= largest)
+    return found if found > RANKS[0] else None
+
+
+def _rank_in(folder: Path) -> int:
+    """PEFT's ``r`` of the adapter in ``folder``; 0 where it is not said."""
+    try:
+        said = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return 0
+    rank = said.get("r") if isinstance(said, dict) else None
+    return rank if type(rank) is int else 0
+
+
+def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
+    from wizard.model.hub import download_command
+
+    argv = download_command(repo, None, None, str(folder))
+    return Step(
+        id=f"adapter-{suggest_name(name)}",
+        title=tr("Get the LoRA adapter {name}", name=name),
+        why=(
+            tr(
+                "An adapter is a small change to the model's weights; vLLM applies it to the "
+                "requests that ask for it. Its rank is not known beforehand: vLLM refuses one "
+                "above {ranks} unless a folder here is given instead.",
+                ranks=RANKS[0],
+            )
+        ),
+        actions=(Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
+        done=Done(files=(str(folder / "adapter_config.json"),)),
+        estimate=Estimate(10),
+    )
+
+
+PORT = StackPlan(steps, options=frozenset({"lora", "max_num_seqs"}))

@@ -1,0 +1,129 @@
+"""What vLLM is told: Triton's own vLLM backend in NVIDIA's images, and the arguments that every vLLM here gets.
+
+Source: triton-inference-server/vllm_backend, ``src/model.py`` and samples, r23.10 to main of 2026-01-09.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from wizard.advise.advice import Choice
+from wizard.model.facts import ModelFacts
+from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
+from wizard.repository.front import Engine
+from wizard.repository.python_models import described
+from wizard.repository.repository import Repository, RepositoryFile
+
+Release: TypeAlias = tuple[int, int]
+"""Year and month of an image: ``(26, 7)``."""
+
+FIRST: Release = (23, 10)
+"""The only release whose backend does not complete its configuration by itself, so all of it is written."""
+LAST_LOG_REQUESTS: Release = (25, 8)
+"""The next release's vLLM does not know ``disable_log_requests`` any more, and fails for an unknown argument."""
+LAST_LORA_TEXT: Release = (24, 9)
+"""Up to here the backend calls ``.lower()`` on ``enable_lora``, so it is the text "true"."""
+
+FIRST_INPUTS = (
+    Tensor("text_input", "STRING"),
+    Tensor("stream", "BOOL", optional=True),
+    Tensor("sampling_parameters", "STRING", optional=True),
+)
+FIRST_OUTPUTS = (Tensor("text_output", "STRING", (-1,)),)
+
+ENGINE = Engine(Path(__file__).parent / "engine" / "vllm_engine.py", every_setting=True)
+"""Natively: vLLM behind our front."""
+
+HALF = ("awq", "gptq")
+"""Formats whose kernels compute in float16."""
+
+
+def release_of(choice: Choice) -> Release | None:
+    """The release of the image that serves, of a tag such as ``26.07-vllm-python-py3``; None without an image."""
+    found = re.match(r"(\d\d)\.(\d\d)\b", choice.release)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+    """Arguments of vLLM's ``AsyncEngineArgs`` that every release since 0.2 knows; what is the default is left out.
+
+    Args:
+        model: The model's folder or name, as vLLM sees it.
+        facts: For the quantisation that the checkpoint has already, which vLLM finds by itself.
+        choice: For everything else.
+    """
+    stored = facts.quantization.format if facts.quantization else None
+    half = (choice.quantization or "").endswith(HALF)
+    args: dict[str, Any] = {
+        "model": model,
+        "dtype": "float16" if half else choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",
+        "max_model_len": choice.max_seq_len,
+        "max_num_seqs": choice.max_batch_size,
+    }
+    if choice.gpu_memory_utilization is not None:
+        args["gpu_memory_utilization"] = choice.gpu_memory_utilization
+    if choice.tp > 1:
+        args["tensor_parallel_size"] = choice.tp
+    if choice.pp > 1:
+        args["pipeline_parallel_size"] = choice.pp
+    if choice.kv_cache_dtype.startswith("fp8"):
+        args["kv_cache_dtype"] = "fp8"
+    if choice.quantization == "fp8" and stored is None:
+        args["quantization"] = "fp8"  # vLLM quantises the weights while it loads them
+    return args
+
+
+def repository(
+    model_name: str,
+    *,
+    model: str,
+    facts: ModelFacts,
+    choice: Choice,
+    lora: Mapping[str, str] | None = None,
+    lora_rank: int | None = None,
+) -> Repository:
+    """The repository that serves ``facts`` as ``choice`` with Triton's vLLM backend.
+
+    The backend completes its inputs and outputs by itself, so Triton must be started without
+    ``--disable-auto-complete-config``, but for release 23.10.
+
+    Args:
+        model_name: Name in Triton.
+        model: The model's folder or name, as the server sees it.
+        facts: For the chat format, the questions and the stored quantisation.
+        choice: Its ``release`` decides which arguments there are.
+        lora: Name of each LoRA adapter → its folder, as the server sees it.
+        lora_rank: One of vLLM's ranks that is no less than any adapter's; None: its default.
+    """
+    release = release_of(choice)
+    args = engine_args(model, facts, choice)
+    if release and release <= LAST_LOG_REQUESTS:
+        args["disable_log_requests"] = True
+    if lora:
+        args["enable_lora"] = "true" if release and release <= LAST_LORA_TEXT else True
+        if lora_rank:
+            args["max_lora_rank"] = lora_rank
+    whole = release == FIRST
+    config = config_pbtxt(
+        model_name,
+        backend="vllm",
+        inputs=FIRST_INPUTS if whole else (),
+        outputs=FIRST_OUTPUTS if whole else (),
+        # The backend reads "true" or "false" here; releases before 24.08 know no metrics and do not look.
+        parameters={"REPORT_CUSTOM_METRICS": "true", **described(facts, choice)},
+        decoupled=True,
+        # With KIND_GPU the backend refuses a model on several GPUs.
+        instances=(InstanceGroup(1, "KIND_MODEL"),),
+    )
+    files = [RepositoryFile(f"{model_name}/config.pbtxt", config), _json(f"{model_name}/1/model.json", args)]
+    if lora:
+        files.append(_json(f"{model_name}/1/multi_lora.json", lora))
+    return Repository(tuple(files))
+
+
+def _json(path: str, value: Mapping[str, Any]) -> RepositoryFile:
+    return RepositoryFile(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
