@@ -251,6 +251,7 @@ def plan(host: str = "this machine") -> Plan:
             ),
             Done(),
             Estimate(25, 180 * MIB, 540 * MIB),
+            writes=("environment",),
         ),
         Step(
             "model",
@@ -259,6 +260,7 @@ def plan(host: str = "this machine") -> Plan:
             (Command(("ln", "-sfn", "a", "b")),),
             Done(),
             Estimate(0.1),
+            writes=("model",),
         ),
         Step(
             "repository",
@@ -272,6 +274,7 @@ def plan(host: str = "this machine") -> Plan:
             ),
             Done(),
             Estimate(0.1),
+            writes=("repository",),
         ),
         Step(
             "start",
@@ -280,6 +283,8 @@ def plan(host: str = "this machine") -> Plan:
             (Start(("tritonserver", f"--model-repository={server}/repository"), (), ENDPOINT.ports, "demo"),),
             Done(server=True),
             Estimate(0.5),
+            reads=("environment", "model", "repository"),
+            writes=("server", "endpoint"),
         ),
         Step(
             "ready",
@@ -288,6 +293,8 @@ def plan(host: str = "this machine") -> Plan:
             (Wait("demo", ENDPOINT.ports, 60),),
             Done(),
             Estimate(2),
+            reads=("server",),
+            writes=("ready",),
         ),
         Step(
             "question",
@@ -296,6 +303,7 @@ def plan(host: str = "this machine") -> Plan:
             (Command(("triton-wizard", "chat")),),
             Done(),
             Estimate(1),
+            reads=("ready", "endpoint"),
         ),
     )
     notes = (

@@ -10,6 +10,8 @@ from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.plan import artefacts
+from wizard.plan.artefacts import ENGINE, REPOSITORY, SCRIPTS
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Action, Command, Ports, Step
@@ -17,7 +19,7 @@ from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import transformers
 from wizard.plan.stacks.trtllm import build, check, convert, feasible, launch, quantize, run, sources
-from wizard.plan.stacks.trtllm.job import Call, Job, after
+from wizard.plan.stacks.trtllm.job import Call, Job
 from wizard.probe.host import Host
 from wizard.repository import trtllm
 from wizard.repository.repository import Repository
@@ -55,16 +57,16 @@ def steps(
     job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)
     feasible.check(job, host)
     second = transformers.beside(choice, host, facts, runtime, options, get.path)
-    scripts = _sources(job)
     prepared = (
         *runtime.prepare(),
-        scripts,
+        _sources(job),
         check.step(job, calls(job, question), ("mpirun",) if job.world > 1 else ()),
         get.step,
-        *_engine(job, host, scripts, get.step),
+        quantize.step(job) if job.calibrated else convert.step(job),
+        build.step(job, host),
         run.step(job, question),
         *(second.steps if second else ()),
-        after(_repository(job, second.repository if second else None), scripts),
+        _repository(job, second.repository if second else None),
     )
     start = runtime.start(
         MODEL,
@@ -74,7 +76,10 @@ def steps(
         env=launch.ENVIRONMENT if job.world > 1 else (),
         reads=(*get.reads, *(second.reads if second else ())),
     )
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    more = (name for step in second.steps for name in step.writes) if second else ()
+    ranks = (SCRIPTS,) if job.world > 1 else ()
+    reads = (*runtime.server_needs, *ranks, artefacts.MODEL, ENGINE, *more, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 def calls(job: Job, question: str) -> tuple[Call, ...]:
@@ -82,12 +87,6 @@ def calls(job: Job, question: str) -> tuple[Call, ...]:
     checkpoint = quantize.call(job) if job.calibrated else convert.call(job)
     ranks = (launch.call(job),) if job.world > 1 else ()
     return (checkpoint, build.call(job), run.call(job, question), *ranks)
-
-
-def _engine(job: Job, host: Host, scripts: Step, model: Step) -> tuple[Step, ...]:
-    """The checkpoint and the engine; made anew with what they are made from."""
-    checkpoint = after(quantize.step(job) if job.calibrated else convert.step(job), scripts, model)
-    return checkpoint, after(build.step(job, host), scripts, model, checkpoint)
 
 
 def _sources(job: Job) -> Step:
@@ -142,6 +141,7 @@ def _repository(job: Job, second: Repository | None) -> Step:
         # What an earlier plan left there would be served too.
         Command(("rm", "-rf", str(target))),
         *(command for folder in made.copied for command in _copy(job, target, folder)),
+        reads=(SCRIPTS,),
     )
 
 

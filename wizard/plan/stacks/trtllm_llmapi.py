@@ -16,6 +16,7 @@ from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.plan.artefacts import MODEL, REPOSITORY, SCRIPTS
 from wizard.plan.fetch import Fetched, fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Ports, Step
@@ -24,7 +25,6 @@ from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks.arguments import check_step
 from wizard.plan.stacks.trtllm import feasible, sources
-from wizard.plan.stacks.trtllm.job import after
 from wizard.probe.host import Host
 from wizard.repository import front
 from wizard.repository import trtllm_llmapi as repository
@@ -88,11 +88,13 @@ def steps(
         Command(("rm", "-rf", str(target))),
         Command(("mkdir", "-p", str(target / model))),
         Command(("cp", "-rT", str(scripts.parent), str(target / model / "1"))),
+        reads=(SCRIPTS,),
     )
     brought = sources.step(runtime, version, {"all_models": SCRIPT})
-    prepared = (*runtime.prepare(), brought, get.step, after(write, brought))
+    prepared = (*runtime.prepare(), brought, get.step, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 WHY_FRONT = mark(
@@ -118,7 +120,8 @@ def _native(
     prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_FRONT)))
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 def _with_mpi(python: str, choice: Choice) -> dict[str, str | None]:

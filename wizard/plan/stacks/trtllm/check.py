@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from wizard.kernel.language import tr
+from wizard.plan.artefacts import SCRIPTS
 from wizard.plan.plan import Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.stacks.trtllm import sources
@@ -39,6 +40,7 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
         ),
         done=Done(files=(str(expected), str(checked))),
         estimate=Estimate(0, unknown=True),
+        reads=(*job.runtime.needs, SCRIPTS),
     )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.catalog.trtllm_tools import Family, Tools, folder
-from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Step
+from wizard.plan.plan import Command
 from wizard.plan.runtimes.runtime import Runtime
 
 
@@ -32,7 +31,12 @@ class Call:
     @property
     def argv(self) -> tuple[str, ...]:
         """Program and arguments."""
-        return (*self.program, *(word for pair in self.arguments for word in pair if word is not None))
+        return (*self.program, *self.words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The arguments as they are given to the program."""
+        return tuple(word for pair in self.arguments for word in pair if word is not None)
 
 
 def told(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
@@ -151,11 +155,3 @@ def whole(target: Path, command: Command) -> tuple[Command, ...]:
 def partial(target: Path) -> Path:
     """Where ``target`` is made."""
     return target.with_name(f"{target.name}.partial")
-
-
-def after(step: Step, *before: Step) -> Step:
-    """``step``, done anew when what it is made from was made in another way.
-
-    Its own commands may be the same: trtllm-build says the same of a checkpoint in FP8 and of one in INT8.
-    """
-    return replace(step, identity=fingerprint([[one.fingerprint for one in before], step.actions]))

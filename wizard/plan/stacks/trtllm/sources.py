@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wizard.catalog.trtllm_tools import Sources, tools, version_of
 from wizard.kernel.language import tr
+from wizard.plan.artefacts import SCRIPTS
 from wizard.plan.plan import Action, Command, Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 
@@ -54,6 +55,8 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
         actions=(Command(("mkdir", "-p", str(root), str(runtime.workspace.models))), *bring, *more),
         done=Done(files=tuple(str(root / part / file) for part, file in parts.items())),
         estimate=Estimate(0, unknown=True),
+        reads=runtime.needs,
+        writes=(SCRIPTS,),
     )
 
 
