@@ -101,3 +101,8 @@ def test_a_step_is_still_done_while_all_that_it_promised_is_untouched(tmp_path: 
     assert not still_done(step, finished)
     assert not still_done(step, replace(DONE, made=made(step)))  # it was not all there when it was noted
     assert not still_done(python_step("a", ""), replace(DONE, made={}))  # it promises nothing
+
+
+def test_words_of_any_language_can_be_read_in_the_file(tmp_path: Path) -> None:
+    Journal(tmp_path / "journal.jsonl").add("one", replace(DONE, reason="다시 합니다"))
+    assert "다시 합니다" in (tmp_path / "journal.jsonl").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from tests.ports import reserved
 from tests.run.runs import events_of, outcomes, touch
 from tests.values import plan_of, python_step
 from wizard.kernel.paths import Workspace
-from wizard.plan.artefacts import SERVER
+from wizard.plan.artefacts import IMAGE, SERVER
 from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Ports, Start, Step
 from wizard.run.events import Ready
 from wizard.serve import find
@@ -26,7 +26,10 @@ Make = Callable[..., Plan]
 
 @pytest_asyncio.fixture
 async def planned(tmp_path: Path) -> AsyncGenerator[Make, None]:
-    """Plans of one server, a program that waits, which reads what ``one`` makes and not what ``two`` makes."""
+    """Plans of one server, a program that waits.
+
+    It reads what ``one`` makes and not what ``two`` makes, and ``image``, which is looked for every time.
+    """
     workspace = Workspace(tmp_path / "w")
     with reserved() as first:
 
@@ -35,9 +38,10 @@ async def planned(tmp_path: Path) -> AsyncGenerator[Make, None]:
             env = (("PATH", os.environ["PATH"]), (MADE_FROM, made))
             action = Start(argv, env, Ports(ports, ports + 1, ports + 2), "test")
             steps = [python_step(name, touch(tmp_path / name), tmp_path / name) for name in ("one", "two")]
-            reads = (str(tmp_path / "one"),)
+            image = replace(python_step("image", ""), writes=(IMAGE,))
+            reads = (IMAGE, str(tmp_path / "one"))
             serve = Step("start", "Start", "", (action,), Done(server=True), Estimate(1), reads=reads, writes=(SERVER,))
-            return plan_of(workspace.root, *steps, start or serve)
+            return plan_of(workspace.root, image, *steps, start or serve)
 
         yield make
         await stop(workspace.server("test"))
@@ -48,7 +52,9 @@ async def carried(plan: Plan, **asked: set[str]) -> tuple[dict[str, str], int]:
     events, error = await events_of(plan, **asked)
     assert error is None
     (last,) = (event for event in events if isinstance(event, Ready))
-    return outcomes(events), last.endpoint.pid
+    ended = outcomes(events)
+    assert ended.pop("image") == "done"
+    return ended, last.endpoint.pid
 
 
 async def test_a_server_of_the_same_plan_is_left_alone(planned: Make) -> None:
