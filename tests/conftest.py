@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.probe.fake_driver import FakeDriver
 from wizard.kernel import language
@@ -22,6 +23,16 @@ KEEP = {
 KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_", "GRPC_")
 AGAIN = {"e2e", "prompts", "tui"}
 """Folders of tests that wait for what is not ours: servers, container engines, browsers, terminals, screens at rest."""
+# A deadline measures the machine, not the code; our fixtures are the same for every example.
+settings.register_profile(
+    "ci",
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1000)
+settings.register_profile("mutation", settings.get_profile("ci"), derandomize=True, max_examples=25)
+settings.load_profile("ci")  # --hypothesis-profile=thorough takes another
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: the programs of the tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times

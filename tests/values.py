@@ -62,8 +62,8 @@ CHOICE = Choice(
 )
 
 
-def python_step(identifier: str, code: str, *files: Path) -> Step:
-    """A step that runs Python code and promises ``files``."""
+def python_step(identifier: str, code: str, *files: Path, reads: tuple[Path | str, ...] = ()) -> Step:
+    """A step that runs Python code, reads ``reads``, and promises and writes ``files``."""
     return Step(
         identifier,
         f"Step {identifier}",
@@ -71,6 +71,8 @@ def python_step(identifier: str, code: str, *files: Path) -> Step:
         (Command((sys.executable, "-c", code)),),
         Done(files=tuple(map(str, files))),
         Estimate(1.0),
+        reads=tuple(map(str, reads)),
+        writes=tuple(map(str, files)),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.advice.judging import OURS, faults
@@ -182,7 +182,6 @@ def test_a_gpu_that_is_smaller_than_what_the_driver_keeps(tmp_path: Path) -> Non
     assert "more than the 0 B that may be used" in advice.rejections[0].text
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(sorted(SAID)), st.data())
 def test_any_file_gives_advice_or_tw_a02(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject

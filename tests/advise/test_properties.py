@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.advise.worlds import CONFIGS, HOSTS, configs, facts_of, machines, wishes
@@ -78,7 +78,6 @@ def sound(advice: Advice, wished: Wishes) -> None:
         assert all(note.text.strip() for note in (*choice.reasons, *choice.warnings))
 
 
-@settings(max_examples=400, deadline=None)
 @given(configs(), machines, wishes())
 def test_any_config_on_any_machine_gives_advice_or_is_refused_as_no_config(
     config: dict[str, Any], machine: str, wished: Wishes
@@ -90,7 +89,6 @@ def test_any_config_on_any_machine_gives_advice_or_is_refused_as_no_config(
     sound(advise(HOSTS[machine], facts, wished), wished)
 
 
-@settings(max_examples=300, deadline=None)
 @given(models, machines, wishes())
 def test_what_was_asked_for_is_met_or_refused_and_asking_twice_gives_the_same(
     model: str, machine: str, wished: Wishes
@@ -101,13 +99,11 @@ def test_what_was_asked_for_is_met_or_refused_and_asking_twice_gives_the_same(
     assert advise(HOSTS[machine], facts, wished) == advice
 
 
-@settings(max_examples=100, deadline=None)
 @given(machines, wishes())
 def test_a_gguf_too(machine: str, wished: Wishes) -> None:
     sound(advise(HOSTS[machine], GGUF, wished), wished)
 
 
-@settings(max_examples=300, deadline=None)
 @given(models, groups, setups, wishes(goals=("chat",)), st.integers(1, 64 * GIB))
 def test_more_memory_never_makes_a_fit_impossible(
     model: str, group: str, setup: Setup, wished: Wishes, more: int
@@ -122,7 +118,6 @@ def test_more_memory_never_makes_a_fit_impossible(
     assert isinstance(fit(facts, facts.anatomy, larger, setup, wished), Fit)
 
 
-@settings(max_examples=300, deadline=None)
 @given(models, setups, st.integers(1, 200_000), st.integers(0, 10_000), st.sampled_from([2048, 8192]))
 def test_a_longer_context_never_needs_less(model: str, setup: Setup, tokens: int, more: int, step: int) -> None:
     facts = facts_of(model)
@@ -131,7 +126,6 @@ def test_a_longer_context_never_needs_less(model: str, setup: Setup, tokens: int
     assert memory.sequence_bytes(facts.anatomy, setup, tokens + more, step) >= short
 
 
-@settings(max_examples=300, deadline=None)
 @given(models, groups, setups, st.integers(1, 500), st.integers(1, 500), st.integers(1, 50_000))
 def test_more_users_never_need_less_and_tokens_are_bytes(
     model: str, group: str, setup: Setup, users: int, more: int, length: int
@@ -152,7 +146,6 @@ def test_more_users_never_need_less_and_tokens_are_bytes(
         assert one.total_bytes <= max(fixed, one.budget_bytes)
 
 
-@settings(max_examples=100, deadline=None)
 @given(models, machines, st.integers(1, 64), st.integers(1, 64))
 def test_whoever_can_serve_many_can_serve_few(model: str, machine: str, users: int, more: int) -> None:
     facts = facts_of(model)

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chat.fake_openai import (
@@ -77,7 +77,6 @@ async def test_an_answer_is_streamed_and_counted(fake: FakeOpenAI) -> None:
 
 
 @given(PLACES, st.sampled_from([WHOLE, WHOLE.replace(b"\n\n", b"\r\n\r\n"), b": ping\n\nevent: x\n" + WHOLE]))
-@settings(deadline=None, max_examples=60)
 def test_any_cut_of_the_bytes_gives_the_same_text(places: list[int], body: bytes) -> None:
     async def asked_of(port: int) -> str:
         return "".join([piece.text async for piece in openai.stream(ASK, f"http://127.0.0.1:{port}/v1")])

@@ -277,7 +277,7 @@ async def test_a_name_and_a_port_that_somebody_took_meanwhile(
     made = plan(facts, tmp_path / "work", port=port)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.container
-    (name,) = [word.removeprefix("--name=") for word in start.container.run if word.startswith("--name=")]
+    (name,) = [word.removeprefix("--name=") for word in start.container.options if word.startswith("--name=")]
     docker(address, "create", f"--name={name}", IMAGE, "true")
     with pytest.raises(ServerError, match="already in use") as caught:
         await events(made)
@@ -327,7 +327,7 @@ def test_a_container_that_was_left_is_listed_and_removed(address: str, facts: Mo
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.container
     Workspace.at(made.workspace).models.mkdir()  # what a container sees must be there
-    options = [word for word in start.container.run[2:] if word not in ("--rm", "--init")]
+    options = [word for word in start.container.options if word not in ("--rm", "--init")]
     other = docker(address, "create", f"--label={LABEL}.server=another", IMAGE, "true").stdout.strip()
     assert docker(address, "create", *options, IMAGE, "true").returncode == 0
     assert "docker rm --force triton-wizard-demo-" in wizard(made, "clean")

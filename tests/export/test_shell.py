@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.values import plan_of, python_step
 from wizard.export.shell import script
+from wizard.plan.artefacts import ENDPOINT
 from wizard.plan.plan import Command, Done, Estimate, Ports, Start, Step, Wait, Write
 
 PORTS = Ports(1, 2, 3)
@@ -28,7 +29,12 @@ def test_the_script_does_what_the_plan_says(tmp_path: Path) -> None:
 
 
 def test_the_wizards_own_question_is_left_out(tmp_path: Path) -> None:
-    assert "never" not in script(plan_of(tmp_path, python_step("question", "print('never')")))
+    """It asks the server of which the wizard has left a note; whatever needs its answer is left out too."""
+    asked = python_step("ask", "print('never')", tmp_path / "answer", reads=(ENDPOINT,))
+    after = python_step("after", "print('never')", reads=(tmp_path / "answer",))
+    text = script(plan_of(tmp_path, asked, after, python_step("other", "print('other')")))
+    assert "never" not in text
+    assert "other" in text
 
 
 def test_a_step_that_fails_ends_it(tmp_path: Path) -> None:

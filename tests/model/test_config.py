@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder
@@ -110,7 +110,6 @@ JSON = st.recursive(
 FIELDS = [*LLAMA_CONFIG, "dtype", "quantization_config", "text_config", "rope_scaling", "auto_map", "num_experts"]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6))
 def test_any_json_gives_facts_or_a_wizard_error(change: dict[str, Any]) -> None:
     try:

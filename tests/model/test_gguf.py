@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.gguf_bytes import ARRAY, F32_TENSOR, I32, STRING, TEMPLATE, U32, U64, Gguf, text, tiny
@@ -164,7 +164,6 @@ def test_the_beginning_of_a_remote_file_tells_the_shape() -> None:
     assert gguf.parse_beginning(raw[: len(file.header())], len(raw), "remote").parameters == 320
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.one_of(
         st.binary(max_size=400),

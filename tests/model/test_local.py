@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.gguf_bytes import LLAMA_CONFIG, TEMPLATE, folder, safetensors, tiny
@@ -163,7 +163,6 @@ def test_a_dtype_from_the_future_is_taken_at_its_word(tmp_path: Path) -> None:
     assert reader.elements(reader.read(path)) == {"F2_NEW": 16}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300), st.integers(0, 250), st.booleans())
 def test_any_bytes_give_facts_or_a_wizard_error(tmp_path: Path, noise: bytes, at: int, whole: bool) -> None:
     raw = bytearray(safetensors(TENSORS))
@@ -300,7 +299,6 @@ JSON = st.recursive(
 NAMES = st.sampled_from(["chat_template", "bos_token", "eos_token", "added_tokens_decoder", "eos_token_id"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(NAMES, JSON, max_size=4), st.dictionaries(NAMES, JSON, max_size=2))
 def test_any_tokenizer_config_gives_facts(
     tmp_path: Path, tokenizer: dict[str, Any], generation: dict[str, Any]

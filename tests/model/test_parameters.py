@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.gguf_bytes import LLAMA_CONFIG
@@ -158,7 +158,6 @@ FIELDS = sorted(
 )
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.sampled_from(sorted(PUBLIC)), st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=4), st.booleans())
 def test_any_config_of_any_family_gives_facts_or_a_coded_error(name: str, change: dict[str, Any], deep: bool) -> None:
     config = dict(PUBLIC[name]["config"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wizard.model import stored
@@ -125,7 +125,6 @@ WEIGHTS = st.dictionaries(st.sampled_from(["num_bits", "type", "group_size", "bl
 GROUPS = st.dictionaries(st.text(max_size=3), st.fixed_dictionaries({"weights": WEIGHTS | JSON}), max_size=3)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON), METHODS, GROUPS | JSON)
 def test_any_json_is_described(config: dict[str, Any], method: str, groups: Any) -> None:
     for made in (config, {**config, "quant_method": method, "config_groups": groups}):

@@ -44,6 +44,7 @@ def shown(steps: tuple[Step, ...]) -> str:
 def _lines(steps: tuple[Step, ...]) -> Iterator[str]:
     for step in steps:
         yield f"# {step.id}: {step.title}"
+        yield f"# reads {', '.join(step.reads) or 'nothing'}; writes {', '.join(step.writes) or 'nothing'}"
         for action in step.actions:
             # Our scripts and the config.pbtxt are tested where they are made.
             ours = isinstance(action, Write) and not action.path.endswith((".json", ".yaml"))

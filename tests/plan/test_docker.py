@@ -15,7 +15,7 @@ from tests.stacks.trtllm_values import LLAMA, WORKSPACE, choice, runtime
 from tests.values import GGUF
 from wizard.kernel.paths import Workspace
 from wizard.plan.fetch import fetch
-from wizard.plan.plan import Command, Ports
+from wizard.plan.plan import Containers, Ports
 from wizard.plan.runtimes.docker import Docker
 
 ONE = runtime(choice("0.13.0"))
@@ -69,11 +69,14 @@ def test_a_command_of_podman_word_for_word() -> None:
         *("--env=A=b", "--workdir=/w/servers/demo"),
         *("nvcr.io/nvidia/tritonserver:24.09-trtllm-python-py3", "trtllm-build", "--help"),
     )
-    assert made.cleanup[2].count("podman") == 2
-    assert "docker" not in " ".join(made.cleanup)
+    assert made.cleanup == Containers("podman", (f"triton-wizard.server={mark}", "triton-wizard.step=engine"))
+    assert made.cleanup.remove[2] == (
+        f"podman ps --all --quiet --filter=label=triton-wizard.server={mark} --filter=label=triton-wizard.step=engine "
+        "| xargs --no-run-if-empty podman rm --force"
+    )
     (pull,) = PODMAN.prepare()[0].actions
-    assert isinstance(pull, Command)
-    assert "docker" not in pull.argv[2]
+    image = "nvcr.io/nvidia/tritonserver:24.09-trtllm-python-py3"
+    assert pull.shell() == f"podman image inspect {image} >/dev/null 2>&1 || podman pull {image}"
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0/\r"), min_size=1))

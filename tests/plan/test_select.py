@@ -163,7 +163,7 @@ def test_the_engine_sees_the_chosen_gpus_and_triton_none(stack: str, devices: tu
 
 def test_in_a_container_too_the_engine_has_the_gpus_and_triton_none() -> None:
     steps = planned(replace(stack_values.IN_IMAGE, stack="transformers"))
-    assert "--env=CUDA_VISIBLE_DEVICES=" in stack_values.start(steps).container.run  # type: ignore[union-attr]
+    assert "--env=CUDA_VISIBLE_DEVICES=" in stack_values.start(steps).container.options  # type: ignore[union-attr]
     _, _, env = engine(steps)
     assert env["CUDA_VISIBLE_DEVICES"] is None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.probe.fake_driver import HOSTS, FakeDriver, readings
@@ -47,7 +47,6 @@ def h200s(driver: FakeDriver, count: int) -> Host:
 
 
 @given(hosts)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_host_survives_json(host: Host) -> None:
     assert from_json(Host, to_json(host), where="here") == host
 
@@ -204,7 +203,6 @@ json_values = st.recursive(
 
 
 @given(st.sampled_from(sorted(to_data(CPU_HOST))), json_values)
-@settings(deadline=None)
 def test_no_recording_makes_anything_but_a_host_or_an_error_for_the_user(
     tmp_path_factory: pytest.TempPathFactory, name: str, value: Any
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pynvml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from tests.probe.fake_driver import FakeDriver, error, readings
 from tests.probe.test_hardware import h200s, hosts
@@ -19,7 +19,6 @@ from wizard.probe.report import fold, text
 
 
 @given(hosts)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_host_fits_eighty_columns_and_moves_no_cursor(host: Host) -> None:
     said = text(host)
     assert max(map(width, said.split("\n"))) <= 80

@@ -56,6 +56,7 @@ STEPS = (
         (Command(("python3", "-m", "venv", "the env")),),
         Done(),
         Estimate(30, 110 * 1024**2, 300 * 1024**2),
+        writes=("environment",),
     ),
     Step(
         "repository",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tritonclient.grpc import model_config_pb2 as pb
 
@@ -52,7 +52,6 @@ def test_hostile_values_stay_values(value: str) -> None:
     assert not config.input
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=60), max_size=4))
 def test_any_text_survives(parameters: dict[str, str]) -> None:
     config = parse(config_pbtxt("m", inputs=[], outputs=[], parameters=parameters))

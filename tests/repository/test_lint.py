@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.repository import broken
@@ -351,7 +351,6 @@ def test_the_text_for_people(tmp_path: Path) -> None:
     assert said.endswith("1 error, 0 warnings")
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_no_text_makes_it_stumble(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A configuration cut short, or with something put into it, gives findings and no exception."""

@@ -58,5 +58,7 @@ def chain(folder: Path) -> list[Step]:
     paths = {name: folder / name / "made" for name in ("one", "two", "three")}
     for path in paths.values():
         path.parent.mkdir(parents=True)
-    read = f"open({str(paths['one'])!r}); "
-    return [python_step(name, (read if name == "two" else "") + touch(path), path) for name, path in paths.items()]
+    return [
+        python_step(name, touch(path), path, reads=(paths["one"],) if name == "two" else ())
+        for name, path in paths.items()
+    ]

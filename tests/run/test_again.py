@@ -10,26 +10,24 @@ import pytest
 from tests.values import plan_of, python_step
 from wizard.cli import main
 from wizard.kernel.values import to_json
+from wizard.plan.artefacts import dependants
 from wizard.plan.plan import Plan
-from wizard.run.again import followers
 
 
 def line(folder: Path) -> Plan:
     """b reads a's file, c reads b's, d reads nobody's; each has a folder of its own."""
     made = {name: folder / name / "made" for name in "abcd"}
-    reads = {"b": "a", "c": "b"}
-    steps = [
-        python_step(name, f"open({str(made[reads[name]])!r})" if name in reads else "", path)
-        for name, path in made.items()
-    ]
-    return plan_of(folder / "w", *steps)
+    reads = {"b": (made["a"],), "c": (made["b"],)}
+    return plan_of(
+        folder / "w", *(python_step(name, "", path, reads=reads.get(name, ())) for name, path in made.items())
+    )
 
 
 @pytest.mark.parametrize(
     ("chosen", "found"), [("", ""), ("a", "abc"), ("b", "bc"), ("c", "c"), ("d", "d"), ("cd", "cd"), ("ad", "abcd")]
 )
 def test_what_follows_is_what_uses_what_was_made(tmp_path: Path, chosen: str, found: str) -> None:
-    assert followers(line(tmp_path), set(chosen)) == set(found)
+    assert dependants(line(tmp_path).steps, set(chosen)) == set(found)
 
 
 def run(plan: Path, *flags: str) -> int:

@@ -18,6 +18,7 @@ from wizard.kernel.errors import ServerError, StepError, UsageError, WorkspaceEr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
+from wizard.plan.artefacts import READY, SERVER
 from wizard.plan.plan import Command, Done, Estimate, Ports, Start, Step, Wait, Write
 from wizard.run.diagnose import CommandError
 from wizard.run.engine import run
@@ -271,8 +272,8 @@ async def test_a_server_that_will_never_be_ready_is_noticed_and_stopped(
 ) -> None:
     start, wait = fake_server(code)
     steps = (
-        Step("start", "Start", "", (start,), Done(server=True), Estimate(1)),
-        Step("ready", "Wait", "", (wait,), Done(), Estimate(1)),
+        Step("start", "Start", "", (start,), Done(server=True), Estimate(1), writes=(SERVER,)),
+        Step("ready", "Wait", "", (wait,), Done(), Estimate(1), reads=(SERVER,), writes=(READY,)),
     )
     events, error = await events_of(plan_of(tmp_path / "w", *steps))
     assert isinstance(error, ServerError)

@@ -9,6 +9,7 @@ import pytest
 from tests.run.runs import chain, events_of, fake_server, outcomes
 from tests.values import plan_of, python_step
 from wizard.kernel.errors import ServerError, UsageError, WorkspaceError
+from wizard.plan.artefacts import READY, SERVER
 from wizard.plan.plan import Done, Estimate, Step
 from wizard.run.events import StepFinished
 from wizard.run.journal import Journal
@@ -72,7 +73,10 @@ async def test_a_step_that_there_is_not_is_refused_before_anything_is_done(
 @pytest.mark.parametrize("index", [0, 1])
 async def test_starting_and_waiting_cannot_be_left_out(tmp_path: Path, index: int) -> None:
     ids = ("start", "ready")
-    steps = [Step(ids[n], ids[n], "", (one,), Done(), Estimate(1)) for n, one in enumerate(fake_server(""))]
+    steps = [
+        Step(ids[n], ids[n], "", (one,), Done(), Estimate(1), writes=((SERVER, READY)[n],))
+        for n, one in enumerate(fake_server(""))
+    ]
     _, error = await events_of(plan_of(tmp_path / "w", *steps), skip={ids[index]})
     assert isinstance(error, UsageError)
     assert error.code == "TW-R08"

@@ -116,7 +116,7 @@ def inside(steps: tuple[Step, ...]) -> Iterator[tuple[str, ...]]:
 def _argv(action: Action) -> tuple[str, ...]:
     if isinstance(action, Start):
         return action.argv
-    if not isinstance(action, Command) or action.argv[0] == "sh":  # the pull
+    if not isinstance(action, Command) or action.unless:  # the pull
         return ()
     if action.argv[:2] == ("docker", "run"):
         image = next(index for index, word in enumerate(action.argv) if word.startswith(IMAGE))

@@ -1,4 +1,4 @@
-"""What the pictures show: journeys in every state, and the keys that lead to it."""
+"""States that are pictured or read: the journey of each, and the keys that lead to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from textual.widgets import Static
 from tests.tui.chatting import to_running_chat, words
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_machine import at_work, here
-from tests.tui.test_model import HITS, PATHS, VERDICTS
+from tests.tui.test_model import VERDICTS
 from tests.tui.values import (
     ANSWER,
     ENDPOINT,
@@ -31,7 +31,6 @@ from tests.tui.values import (
     WORKSPACE,
     events,
     gpu_advice,
-    plan,
 )
 from tests.tui.walking import (
     answered,
@@ -114,22 +113,6 @@ async def to_model_error(pilot: Pilot[Any]) -> None:
     await wait_for(pilot, lambda: model.view.error)
 
 
-async def to_search(pilot: Pilot[Any]) -> None:
-    model = await to_model(pilot)
-    await pilot.press(*"mist")
-    await wait_for(pilot, lambda: model.view.searched == "mist" and HITS[0].ref in model.view.judged)
-    await pilot.pause()
-
-
-async def to_path(pilot: Pilot[Any]) -> None:
-    model = await to_model(pilot)
-    await pilot.press(*"/data/models/l")
-    await wait_for(pilot, lambda: len(model.view.entries) == 2)
-    await pilot.press("tab")
-    await wait_for(pilot, lambda: model.view.text == "/data/models/llama" and len(model.view.entries) == 2)
-    await pilot.pause()
-
-
 async def to_running(pilot: Pilot[Any]) -> None:
     build = await to_build(pilot)
     await wait_for(pilot, lambda: build.view.progress)
@@ -164,11 +147,6 @@ async def to_building(pilot: Pilot[Any]) -> None:
     await wait_for(pilot, lambda: welcome.view.servers and welcome.view.host and welcome.view.suggestions)
     pilot.app.clear_notifications()
     await pilot.pause()
-
-
-async def to_export(pilot: Pilot[Any]) -> None:
-    await then(to_review, "x", to=AskScreen)(pilot)
-    await then(screen_is_there, "enter", to=FormScreen)(pilot)
 
 
 async def screen_is_there(pilot: Pilot[Any]) -> None:
@@ -310,11 +288,10 @@ def diagnosed() -> FakeJourney:
     return FakeJourney(script=script, run_error=error)
 
 
-PICTURES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
+STATES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "welcome": (FakeJourney, to_welcome),
     "welcome_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_welcome),
     "welcome_with_a_server": (lambda: FakeJourney(running=(ENDPOINT,)), to_welcome),
-    "welcome_after_a_server": (lambda: FakeJourney(off=("demo",), earlier=plan()), to_welcome),
     "welcome_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_welcome),
     "welcome_help": (FakeJourney, then(to_welcome, "f1", to=ReaderScreen)),
     "journeys": (lambda: FakeJourney(host=GPU_HOST), to_journeys),
@@ -328,8 +305,6 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "machine_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_machine),
     "model": (FakeJourney, to_model),
     "model_verdicts": (lambda: FakeJourney(offered=VERDICTS), to_model),
-    "model_search": (lambda: FakeJourney(offered=VERDICTS, hits=HITS), to_search),
-    "model_path": (lambda: FakeJourney(entries=PATHS), to_path),
     "model_error": (FakeJourney, to_model_error),
     "model_token": (lambda: FakeJourney(token="hf_good"), then(to_model, "enter", to=FormScreen)),
     "advice": (FakeJourney, to_advice),
@@ -337,7 +312,6 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "advice_infeasible": (lambda: FakeJourney(advice=INFEASIBLE), to_advice),
     "advice_gpus": (gpus, to_advice),
     "advice_what_if": (gpus, then(to_advice, "plus", "right", "plus")),
-    "advice_what_if_refused": (gpus, then(to_advice, "right", "plus", "plus")),
     "advice_why": (gpus, then(to_advice, "e", to=ReaderScreen)),
     "advice_refused": (gpus, then(to_advice, "x", to=ReaderScreen)),
     "advice_wishes": (FakeJourney, then(to_advice, "w", to=FormScreen)),
@@ -345,20 +319,16 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "review_cannot_build": (lambda: FakeJourney(planned=NOT_YET), to_review),
     "review_other_step": (FakeJourney, then(to_review, "down", "down")),
     "review_export": (FakeJourney, then(to_review, "x", to=AskScreen)),
-    "review_export_file": (FakeJourney, to_export),
     "build": (running, to_running),
-    "build_stop": (running, then(to_running, "escape", to=AskScreen)),
     "build_failed": (failing, to_end),
     "build_ready": (FakeJourney, to_end),
     "build_search": (running, to_found),
     "build_diagnosis": (diagnosed, to_end),
-    "build_redo": (FakeJourney, then(to_end, "tab", "up", "up", "up", "up", "R", to=AskScreen)),
     "welcome_building": (running, to_building),
     "chat": (FakeJourney, to_empty_chat),
     "chat_questions": (FakeJourney, then(to_empty_chat, "down")),
     "chat_answer": (FakeJourney, to_answer),
     "chat_error": (lambda: FakeJourney(chat_error=GONE), to_answer),
-    "chat_settings": (FakeJourney, then(to_empty_chat, "ctrl+t", to=FormScreen)),
     "chat_settings_without_chance": (FakeJourney, then(to_settings, "down", "0")),
     "chat_save": (FakeJourney, then(to_answer, "ctrl+s", to=FormScreen)),
     "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o", to=ReaderScreen)),
@@ -368,10 +338,8 @@ PICTURES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "chat_compare": (two_servers, to_compared),
     "chat_log": (with_log, to_log),
     "chat_logprobs": (lambda: FakeJourney(logprobs=TOKENS), to_probabilities),
-    "chat_presets": (FakeJourney, then(to_empty_chat, "f9", to=AskScreen)),
-    "chat_quit": (FakeJourney, then(to_empty_chat, "ctrl+q", to=AskScreen)),
     "help": (FakeJourney, then(to_answer, "f1", to=ReaderScreen)),
     "machine_explained": (FakeJourney, then(to_machine, "f3")),
     "review_explained": (FakeJourney, then(to_review, "down", "f3")),
 }
-"""Name of a picture → the journey, and the way to what is shown."""
+"""Name of a state → the journey, and the way to what is shown."""

@@ -17,6 +17,7 @@ from tests.tui.walking import (
     StillApp,
     asked,
     screen,
+    shown,
     to_advice,
     to_build,
     to_chat,
@@ -36,11 +37,6 @@ from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
 
 ROOMY = (200, 60)
-
-
-def shown(app: StillApp) -> list[str]:
-    """The lines of the screen."""
-    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
 
 
 async def to_answer(pilot: Pilot[Any]) -> None:

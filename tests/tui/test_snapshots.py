@@ -1,5 +1,5 @@
-"""Pictures of every screen. After a change that is meant: ``pytest tests/tui/test_snapshots.py --snapshot-update``,
-then look at every changed picture."""
+"""Pictures of what can look wrong (which: `tests.tui`). After a change that is meant:
+``pytest tests/tui/test_snapshots.py --snapshot-update``, then look at every changed picture."""
 
 from __future__ import annotations
 
@@ -10,24 +10,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.pictured import PICTURES
+from tests.tui.pictured import STATES
 from tests.tui.walking import StillApp
 from wizard.kernel import settings
 from wizard.kernel.settings import THEME
 from wizard.tui.theme import CONTRAST
 
-SIZES = [(40, 15), (80, 24), (120, 40)]
+NARROW, MEDIUM, WIDE = (40, 15), (80, 24), (120, 40)
 LARGE = (200, 60)
 MAIN = ("welcome", "machine_with_gpus", "model", "advice_gpus", "review", "build", "chat_answer", "settings")
-"""One state of each stage, pictured in every size and also with high contrast."""
+"""One state of each stage."""
+PLACED = (
+    *("welcome_help", "journeys", "keys", "keys_press", "review_export", "advice_wishes"),
+    *("machine_explained", "chat_conversations", "chat_compare", "chat_log", "chat_logprobs"),
+)
+"""Windows, and panels beside or below something."""
+DRAWN = (
+    *("machine_one_gpu_at_work", "machine_eight_gpus", "model_verdicts", "model_error", "model_token"),
+    *("advice_what_if", "advice_infeasible", "build_failed", "build_ready", "build_search", "build_diagnosis"),
+    *("welcome_building", "chat_error", "chat_code_and_table", "chat_streaming"),
+)
+"""Graphs, colours, marks and boxes that no other picture has."""
 CASES = [
-    *((name, size, THEME) for name in PICTURES for size in (*SIZES, *[LARGE] * (name in MAIN))),
-    *((name, size, CONTRAST.name) for name in MAIN for size in (*SIZES, LARGE)),
+    *((name, size, THEME) for name in MAIN for size in (NARROW, MEDIUM, WIDE, LARGE)),
+    *((name, MEDIUM, CONTRAST.name) for name in MAIN),
+    *((name, size, THEME) for name in PLACED for size in (NARROW, MEDIUM, WIDE)),
+    *((name, MEDIUM, THEME) for name in DRAWN),
 ]
 
 
-def case(one: tuple[str, tuple[int, int], str]) -> str:
-    name, (width, height), theme = one
+def case(name: str, size: tuple[int, int], theme: str) -> str:
+    width, height = size
     return f"{name}-{width}x{height}" + "-contrast" * (theme == CONTRAST.name)
 
 
@@ -37,9 +50,14 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
-@pytest.mark.parametrize(("name", "size", "theme"), [pytest.param(*one, id=case(one)) for one in CASES])
+@pytest.mark.parametrize(("name", "size", "theme"), [pytest.param(*each, id=case(*each)) for each in CASES])
 def test_picture(snap_compare: Callable[..., bool], name: str, size: tuple[int, int], theme: str) -> None:
     if theme != THEME:
         settings.change(theme=theme)
-    journey, walk = PICTURES[name]
+    journey, walk = STATES[name]
     assert snap_compare(StillApp(journey()), terminal_size=size, run_before=walk)
+
+
+def test_no_picture_is_left_over() -> None:
+    folder = Path(__file__).parent / "__snapshots__" / "test_snapshots"
+    assert {path.stem for path in folder.iterdir()} == {f"test_picture[{case(*each)}]" for each in CASES}

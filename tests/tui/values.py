@@ -252,6 +252,7 @@ def plan(host: str = "this machine") -> Plan:
             ),
             Done(),
             Estimate(25, 180 * MIB, 540 * MIB),
+            writes=("environment",),
         ),
         Step(
             "model",
@@ -260,6 +261,7 @@ def plan(host: str = "this machine") -> Plan:
             (Command(("ln", "-sfn", "a", "b")),),
             Done(),
             Estimate(0.1),
+            writes=("model",),
         ),
         Step(
             "repository",
@@ -273,6 +275,7 @@ def plan(host: str = "this machine") -> Plan:
             ),
             Done(),
             Estimate(0.1),
+            writes=("repository",),
         ),
         Step(
             "start",
@@ -281,6 +284,8 @@ def plan(host: str = "this machine") -> Plan:
             (Start(("tritonserver", f"--model-repository={server}/repository"), (), ENDPOINT.ports, "demo"),),
             Done(server=True),
             Estimate(0.5),
+            reads=("environment", "model", "repository"),
+            writes=("server", "endpoint"),
         ),
         Step(
             "ready",
@@ -289,6 +294,8 @@ def plan(host: str = "this machine") -> Plan:
             (Wait("demo", ENDPOINT.ports, 60),),
             Done(),
             Estimate(2),
+            reads=("server",),
+            writes=("ready",),
         ),
         Step(
             "question",
@@ -297,6 +304,7 @@ def plan(host: str = "this machine") -> Plan:
             (Command(("triton-wizard", "chat")),),
             Done(),
             Estimate(1),
+            reads=("ready", "endpoint"),
         ),
     )
     notes = (

@@ -94,6 +94,11 @@ async def screen(pilot: Pilot[Any], kind: type[S]) -> S:
     return found
 
 
+def shown(app: textual.app.App[Any]) -> list[str]:
+    """The lines of the screen."""
+    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+
+
 async def to_welcome(pilot: Pilot[Any]) -> WelcomeScreen:
     """Wait until everything is known that the welcome looks for."""
     found = await screen(pilot, WelcomeScreen)

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
+from wizard.plan.artefacts import ENDPOINT, dependants
 from wizard.plan.plan import Plan, Step
 
 ABOUT = mark(
@@ -31,12 +32,12 @@ def script(plan: Plan) -> str:
     names = {"model": plan.facts.name, "name": plan.name, "stack": plan.choice.stack, "host": plan.host}
     about = "\n".join(f"# {one_line(line)}" for line in tr(ABOUT, **names).splitlines())
     head = HEAD.format(about=about, server=shlex.quote(str(server)))
-    # The question is the wizard's own command, which knows only of servers that it has started.
-    return "\n".join([head, *(_step(step) for step in plan.steps if step.id != "question")])
+    # The wizard's own command knows only of servers that it has started, of which it leaves a note.
+    own = dependants(plan.steps, [step.id for step in plan.steps if ENDPOINT in step.reads])
+    return "\n".join([head, *(_step(step) for step in plan.steps if step.id not in own)])
 
 
 def _step(step: Step) -> str:
     why = textwrap.fill(" ".join(step.why.split()), 110, initial_indent="# ", subsequent_indent="# ")
-    # A directory that a command changes to is that command's own.
-    lines = [f"({line})" if line.startswith("cd ") else line for line in (each.shell() for each in step.actions)]
+    lines = [action.shell() for action in step.actions]
     return "\n".join([f"# --- {step.title}", why, f"echo {shlex.quote('--- ' + step.title)}", *lines, ""])

@@ -51,4 +51,5 @@ def check_step(
         done=Done(files=(checked,)),
         estimate=estimate,
         identity=checked,
+        reads=runtime.needs,
     )

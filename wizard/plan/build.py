@@ -14,6 +14,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name, unsafe
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.plan.artefacts import MODEL
 from wizard.plan.found import hint
 from wizard.plan.options import Options
 from wizard.plan.options import check as check_options
@@ -129,7 +130,7 @@ def _check_token(plan: Plan) -> None:
     """A gated model that is still to be fetched needs a token; whether it opens the model, the hub says."""
     from wizard.model.hub import has_token
 
-    wanted = [one for one in plan.steps if one.id == "model" and not _there(one)]
+    wanted = [step for step in plan.steps if MODEL in step.writes and not _there(step)]
     if plan.facts.gated and not plan.facts.local and wanted and not has_token():
         raise ModelError(
             "TW-L06",

@@ -10,6 +10,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.plan.artefacts import MODEL
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 
 
@@ -60,6 +61,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),
+        writes=(MODEL,),
     )
     return Fetched(step, target)
 
@@ -79,6 +81,8 @@ def _link(source: Path, target: Path) -> Fetched:
         ),
         Done(files=(str(target),)),
         Estimate(0.1),
+        reads=(str(source),),
+        writes=(MODEL,),
     )
     return Fetched(step, target, (source, *_elsewhere(source)))
 

@@ -27,6 +27,21 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
+class Containers:
+    """All containers of ``engine`` (``docker``, ``podman``) that bear every one of ``labels`` (``name=value``)."""
+
+    engine: str
+    labels: tuple[str, ...]
+
+    @property
+    def remove(self) -> tuple[str, ...]:
+        """Program and arguments that remove them, whatever state they are in."""
+        found = (self.engine, "ps", "--all", "--quiet", *(f"--filter=label={label}" for label in self.labels))
+        removal = ("xargs", "--no-run-if-empty", self.engine, "rm", "--force")
+        return ("sh", "-c", f"{shlex.join(found)} | {shlex.join(removal)}")
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """Run a program to its end.
 
@@ -35,21 +50,25 @@ class Command:
         env: Variables added to the wizard's own environment.
         secrets: Names of environment variables that the program needs; their values are never in the plan.
         cwd: Working directory, or None for the server's folder.
-        cleanup: Program and arguments that remove what outlives the program's own processes (a container of a step
-            that was stopped); run before the program too, for what a killed wizard left.
+        unless: Program and arguments; where they end well there is nothing to run.
+        cleanup: The containers that outlive the program's own processes (of a step that was stopped); they are removed
+            before the program is run too, for what a killed wizard left.
     """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     cwd: str | None = None
-    cleanup: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    cleanup: Containers | None = None
     kind: Literal["command"] = "command"
 
     def shell(self) -> str:
         """The same as one shell line."""
         line = " ".join([*(f"{name}={shlex.quote(value)}" for name, value in self.env), shlex.join(self.argv)])
-        return f"cd {shlex.quote(self.cwd)} && {line}" if self.cwd else line
+        if self.unless:
+            line = f"{shlex.join(self.unless)} >/dev/null 2>&1 || {line}"
+        return f"(cd {shlex.quote(self.cwd)} && {line})" if self.cwd else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +96,16 @@ class Container:
     """The container that a server runs in; its client process stands for it in the process table.
 
     Attributes:
-        run: Engine and options up to the image: ``docker run --rm --name …``.
+        engine: ``docker`` or ``podman``.
+        options: Of ``run``.
         image: With its tag.
-        remove: Program and arguments that remove the container, whatever state it is in.
+        labels: By which it is known, each ``name=value``.
     """
 
-    run: tuple[str, ...]
+    engine: str
+    options: tuple[str, ...]
     image: str
-    remove: tuple[str, ...]
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +136,9 @@ class Start:
             inside = Ports()
             pairs = ((ports.http, inside.http), (ports.grpc, inside.grpc), (ports.metrics, inside.metrics))
             published = tuple(f"--publish={self.host}:{ours}:{theirs}" for ours, theirs in pairs)
-            argv = (*self.container.run, *published, self.container.image, *self.argv)
-            return Command(argv, self.env, cleanup=self.container.remove)
+            box = self.container
+            argv = (box.engine, "run", *box.options, *published, box.image, *self.argv)
+            return Command(argv, self.env, cleanup=Containers(box.engine, box.labels))
         flags = (
             f"--http-address={self.host}",
             f"--http-port={ports.http}",
@@ -186,7 +208,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: what, why (for a learner), the exact commands, how to tell that it is done, and what it takes."""
+    """One step: what, why (for a learner), the exact commands, how to tell that it is done, and what it takes.
+
+    What it ``reads`` and ``writes`` are artefacts, see `wizard.plan.artefacts`.
+    """
 
     id: str
     title: str
@@ -196,6 +221,8 @@ class Step:
     estimate: Estimate
     identity: str | None = None
     """What the result depends on, where that is less than the commands: any installer makes the same environment."""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:

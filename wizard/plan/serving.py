@@ -6,13 +6,16 @@ import sys
 from collections.abc import Sequence
 
 from wizard.kernel.language import tr
+from wizard.plan.artefacts import ENDPOINT, READY, REPOSITORY, SERVER
 from wizard.plan.plan import Command, Done, Estimate, Start, Step, Wait, Write
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.repository.repository import Repository
 
 
-def repository_step(runtime: Runtime, repository: Repository, why: str, *before: Command) -> Step:
-    """The step that writes the model repository, whole; ``before`` brings what is not ours to write."""
+def repository_step(
+    runtime: Runtime, repository: Repository, why: str, *before: Command, reads: Sequence[str] = ()
+) -> Step:
+    """The step that writes the model repository, whole; ``before`` brings what is not ours to write, from ``reads``."""
     files = tuple(Write(str(runtime.server.repository / file.path), file.text) for file in repository.files)
     return Step(
         id="repository",
@@ -28,6 +31,8 @@ def repository_step(runtime: Runtime, repository: Repository, why: str, *before:
         actions=(*before, *files),
         done=Done(files=tuple(file.path for file in files)),
         estimate=Estimate(0.1, disk_bytes=sum(len(file.text) for file in files)),
+        reads=tuple(reads),
+        writes=(REPOSITORY,),
     )
 
 
@@ -35,8 +40,10 @@ LOADING = Estimate(0, unknown=True)
 """Reading the weights takes seconds or many minutes: it depends on their size and the disk."""
 
 
-def serve_steps(start: Start, ready_seconds: float, loading: Estimate = LOADING) -> tuple[Step, ...]:
-    """Start the server and wait until it is ready, at most ``ready_seconds``."""
+def serve_steps(
+    start: Start, reads: Sequence[str], ready_seconds: float, loading: Estimate = LOADING
+) -> tuple[Step, ...]:
+    """Start the server, which reads the artefacts ``reads``, and wait until it is ready, at most ``ready_seconds``."""
     return (
         Step(
             id="start",
@@ -51,6 +58,8 @@ def serve_steps(start: Start, ready_seconds: float, loading: Estimate = LOADING)
             actions=(start,),
             done=Done(server=True),
             estimate=Estimate(0.5),
+            reads=tuple(reads),
+            writes=(SERVER, ENDPOINT),
         ),
         Step(
             id="ready",
@@ -59,6 +68,8 @@ def serve_steps(start: Start, ready_seconds: float, loading: Estimate = LOADING)
             actions=(Wait(start.model, start.ports, ready_seconds),),
             done=Done(),
             estimate=loading,
+            reads=(SERVER,),
+            writes=(READY,),
         ),
     )
 
@@ -76,4 +87,5 @@ def question_step(runtime: Runtime, question: str) -> Step:
         actions=(Command(tuple(argv)),),
         done=Done(),
         estimate=Estimate(2),
+        reads=(READY, ENDPOINT),
     )

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import PurePath
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
-from wizard.plan.plan import Plan, Start, Step, Wait
-
-
-def followers(plan: Plan, chosen: Collection[str]) -> frozenset[str]:
-    """The ids in ``chosen``, and of every later step that uses what one of them makes, directly or not.
-
-    A step uses what another makes if its commands name a folder in which a file lies that the other promises. (What a
-    step reads is not declared; its commands are all that is known, and a folder too many only costs time.)
-    """
-    found = set(chosen)
-    for index, step in enumerate(plan.steps):
-        said = "\n".join(action.shell() for action in step.actions)
-        before = (one for one in plan.steps[:index] if one.id in found)
-        if any(folder in said for one in before for folder in _folders(one)):
-            found.add(step.id)
-    return frozenset(found)
-
-
-def _folders(step: Step) -> set[str]:
-    return {str(PurePath(file).parent) for file in step.done.files}
+from wizard.plan.artefacts import READY, SERVER
+from wizard.plan.plan import Plan, Step
 
 
 def needed(step: Step) -> bool:
     """Whether there is no server without this step, so that it cannot be left out."""
-    return any(isinstance(action, (Start, Wait)) for action in step.actions)
+    return not {SERVER, READY}.isdisjoint(step.writes)
 
 
 def check(plan: Plan, redo: Collection[str], skip: Collection[str]) -> None:

@@ -85,7 +85,7 @@ def images(workspace: Workspace) -> list[Image]:
 
     An engine that does not answer has none.
     """
-    used = {(container.run[0], container.image) for _, container in _containers(workspace)}
+    used = {(container.engine, container.image) for _, container in _containers(workspace)}
     questions = {one: (one[0], "image", "inspect", "--format", "{{.Size}}", one[1]) for one in sorted(used)}
     with asking(questions) as asked:
         answers = {one: asked[one].answer() for one in questions}
@@ -99,7 +99,7 @@ def images(workspace: Workspace) -> list[Image]:
 def _left(workspace: Workspace) -> list[Item]:
     """Containers of the workspace's servers, running or not; of an engine that does not answer, none."""
     marked = {
-        (container.run[0], server): f"--filter=label={LABEL}.server={mark(server)}"
+        (container.engine, server): f"--filter=label={LABEL}.server={mark(server)}"
         for server, container in _containers(workspace)
     }
     questions = {one: (one[0], "ps", "--all", "--format={{.Names}}", label) for one, label in marked.items()}

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncGenerator, Set
+from collections.abc import AsyncGenerator, Mapping, Set
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,9 @@ from wizard.kernel.process import Child, Line, finish, stop_group
 from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
+from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.again import check, followers
+from wizard.run.again import check
 from wizard.run.diagnose import MEND, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
@@ -45,8 +46,9 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
 
     Args:
         plan: What to do.
-        redo: Ids of steps that are done again though they are done, with all that use what they make. That is kept
-            in the journal: a run that goes on after this one was stopped does again what is left of them.
+        redo: Ids of steps that are done again though they are done, with all that read what they write; so are those
+            that read what had to be made again because it was gone or had changed. That is kept in the journal: a run
+            that goes on after this one was stopped does again what is left of them.
         skip: Ids of steps that are left out this time, whatever else is said; the next run does them.
 
     Raises:
@@ -68,8 +70,9 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
     with writing(workspace):
         server = workspace.server(plan.name)
         await _end_strays(workspace)
-        one = _Run(plan, workspace, server, Journal(workspace.journal), followers(plan, redo), skip)
-        async with aclosing(one.events()) as events:
+        marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
+        carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip)
+        async with aclosing(carried.events()) as events:
             async for event in events:
                 yield event
 
@@ -87,19 +90,17 @@ class _Run:
     workspace: Workspace
     server: ServerFolder
     journal: Journal
-    redo: Set[str]
+    fingerprints: Mapping[str, str]
+    redo: set[str]
+    """Ids of steps that are done whatever the journal says; grows with what this run makes again."""
     skip: Set[str]
-    changed: bool = False
-    """Whether this run made anything anew that the server is made from."""
     started: Endpoint | None = None
     """The server, if this run started it; its process may have ended since."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
         self._write(self.server.plan, to_document(self.plan))
-        for step in self.plan.steps:
-            if step.id in self.redo:
-                self._end(step, "cancelled", time.monotonic(), "to be done again")
         finished = self.journal.finished()
+        self._forget(self.redo, finished)
         for index, step in enumerate(self.plan.steps, 1):
             started = StepStarted(step.id, step.title, index, len(self.plan.steps), time.time())
             self.journal.add(self.plan.name, started)
@@ -107,10 +108,14 @@ class _Run:
             if step.id in self.skip:
                 yield self._end(step, "omitted", time.monotonic(), tr("left out by the user"))
                 continue
-            if still_done(step, finished) or await self._is_served(step):
+            mark = self.fingerprints[step.id]
+            if still_done(step, finished.get(mark)) or await self._is_served(step):
                 yield self._end(step, "skipped", time.monotonic(), tr("done before and unchanged"))
                 continue
-            self.changed = self.changed or bool(step.done.files)
+            if step.done.files:  # what promises nothing is done every time, and changes nothing that is there
+                users = dependants(self.plan.steps, {step.id})
+                self.redo |= users
+                self._forget(users - {step.id}, finished)
             async with aclosing(self._recorded(step)) as events:
                 async for event in events:
                     yield event
@@ -119,9 +124,17 @@ class _Run:
         self.journal.add(self.plan.name, last)
         yield last
 
+    def _forget(self, ids: Set[str], finished: dict[str, StepFinished]) -> None:
+        """Note of the steps ``ids`` that they are to be done again, so that a later run knows it too."""
+        for step in self.plan.steps:
+            mark = self.fingerprints[step.id]
+            if step.id in ids and mark in finished:
+                del finished[mark]
+                self._end(step, "cancelled", time.monotonic(), "to be done again")
+
     async def _is_served(self, step: Step) -> bool:
         """Whether the step is to start a server that runs already, made from exactly this plan."""
-        if not step.done.server or self.changed or step.id in self.redo:
+        if not step.done.server or step.id in self.redo:
             return False
         now = await asyncio.to_thread(look, self.server)
         endpoint = now.endpoint if now.state in ("ready", "starting") else None
@@ -159,7 +172,7 @@ class _Run:
             seconds=time.monotonic() - began,
             reason=redact(reason),
             at=time.time(),
-            fingerprint=step.fingerprint,
+            fingerprint=self.fingerprints[step.id],
             made=made(step) if outcome == "done" else None,
             error=error.as_json() if error else None,
         )
@@ -192,6 +205,8 @@ class _Run:
         environment[proctable.STEP_MARK] = str(self.workspace.root)
         environment.setdefault("PYTHONUNBUFFERED", "1")
         await _clean_up(command)
+        if command.unless and await finish(command.unless, environment) == 0:
+            return
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
@@ -294,7 +309,7 @@ def _unwritable(path: object, error: OSError) -> WorkspaceError:
 async def _clean_up(command: Command) -> None:
     """Remove what the command's own processes left, or an earlier wizard's; if that fails, so does the command."""
     if command.cleanup:
-        await finish(command.cleanup, environment_for())
+        await finish(command.cleanup.remove, environment_for())
 
 
 def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:

@@ -88,9 +88,8 @@ def made(step: Step) -> dict[str, tuple[int, int]]:
     return found
 
 
-def still_done(step: Step, finished: dict[str, StepFinished]) -> bool:
-    """Whether ``step`` was finished as it is now and what it made is still there, untouched."""
-    before = finished.get(step.fingerprint)
+def still_done(step: Step, before: StepFinished | None) -> bool:
+    """Whether what ``step`` made is still there, untouched, since it was finished as it is now (None: it never was)."""
     return (
         before is not None
         and bool(step.done.files)

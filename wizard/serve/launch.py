@@ -53,7 +53,7 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
         pid=process.pid,
         started=row.started if row else "",
         log=str(log),
-        remove=command.cleanup,
+        remove=command.cleanup.remove if command.cleanup else (),
     )
     find.write(server, endpoint)
     return endpoint, said

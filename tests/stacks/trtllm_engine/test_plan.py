@@ -16,6 +16,7 @@ from wizard.catalog.trtllm_tools import version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.units import GIB
 from wizard.model.facts import Quantization
+from wizard.plan.artefacts import fingerprints
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Plan, Ports, Start, Step, Wait, Write
 from wizard.plan.words import cost
@@ -152,17 +153,15 @@ def test_an_engine_of_another_checkpoint_is_another_engine(other: tuple[str, ...
     first = planned(LLAMA, choice("0.13.0", "fp8"))
     second = planned(LLAMA, choice(version, how, kv=kv))
     for name in ("checkpoint", "engine"):
-        assert named(first, name).fingerprint != named(second, name).fingerprint
-    again = planned(LLAMA, choice("0.13.0", "fp8"))
-    assert [step.fingerprint for step in again] == [step.fingerprint for step in first]
+        assert fingerprints(first)[name] != fingerprints(second)[name]
+    assert fingerprints(planned(LLAMA, choice("0.13.0", "fp8"))) == fingerprints(first)
 
 
 def test_an_engine_is_built_anew_by_another_release_and_on_another_gpu() -> None:
     """What a resumed workspace skips is known by fingerprints: an engine loads where and by what it was built."""
 
     def made(version: str, machine: str) -> dict[str, str]:
-        steps = planned(LLAMA, choice(version), machine=machine)
-        return {step.id: step.fingerprint for step in steps}
+        return fingerprints(planned(LLAMA, choice(version), machine=machine))
 
     first = made("0.13.0", "1xL4")
     assert made("0.13.0", "1xL4") == first
@@ -179,7 +178,7 @@ def test_ranks_are_started_by_mpi() -> None:
     assert [Path(word).name for word in start.argv[1:3]] == ["launch_and_wait.py", "launch_triton_server.py"]
     assert values(start.argv)["--world_size"] == "2"
     assert start.container
-    assert "--env=OMPI_MCA_odls_base_sigkill_timeout=5" in start.container.run
+    assert "--env=OMPI_MCA_odls_base_sigkill_timeout=5" in start.container.options
     brought = {Path(action.path).name for action in named(steps, "sources").actions if isinstance(action, Write)}
     assert brought == {"check_tools.py", "launch_and_wait.py"}
 

@@ -14,7 +14,19 @@ from pathlib import Path
 from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
-from wizard.plan.plan import LINK_BYTES_PER_S, MADE_FROM, Command, Container, Done, Estimate, Ports, Start, Step
+from wizard.plan.artefacts import IMAGE
+from wizard.plan.plan import (
+    LINK_BYTES_PER_S,
+    MADE_FROM,
+    Command,
+    Container,
+    Containers,
+    Done,
+    Estimate,
+    Ports,
+    Start,
+    Step,
+)
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
 SHM_GB, SHM_GB_PER_GPU = 1.0, 2.56
@@ -23,7 +35,6 @@ SHM_GB, SHM_GB_PER_GPU = 1.0, 2.56
 access, vLLM's workers): tutorial 004 gives 10.24 GB to 4. It is a limit: only what is written there takes memory."""
 LABEL = "triton-wizard"
 """Labels of ours begin with this; nothing without them is ever touched."""
-_PULL = 'docker image inspect "$0" >/dev/null 2>&1 || exec docker pull "$0"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,16 @@ class Docker:
         return self.workspace.environments / self.image.rpartition(":")[2] / "checked"
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """See `Runtime.needs`."""
+        return (IMAGE,)
+
+    @property
+    def server_needs(self) -> tuple[str, ...]:
+        """See `Runtime.server_needs`."""
+        return (IMAGE,)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
         return (tr("Everything runs in containers of {image}.", image=self.image),)
@@ -88,9 +109,13 @@ class Docker:
                         counted=counted,
                     )
                 ),
-                actions=(Command(("sh", "-c", _PULL.replace("docker", self.engine), self.image)),),
+                actions=(
+                    Command((self.engine, "pull", self.image), unless=(self.engine, "image", "inspect", self.image)),
+                ),
                 done=Done(),
                 estimate=Estimate(size / LINK_BYTES_PER_S + 1, size, size, unknown=self.image_bytes is None),
+                identity=self.image,
+                writes=(IMAGE,),
             ),
         )
 
@@ -105,14 +130,16 @@ class Docker:
         gpus: int = 0,
     ) -> Command:
         """``argv`` in a container of its own, see `Runtime.command`."""
+        labels = self._labels("step", step)
         options = [
-            *self._options(f"{self._name}-{step}", {"step": step}, gpus),
+            *self._options(f"{self._name}-{step}", labels, gpus),
             *self._gpus(self.devices[:gpus]),
             *self._mounts((self.workspace.models, *reads), (self.server.root, *writes)),
             *(f"--env={name}={value}" for name, value in env),
             f"--workdir={self.server.root}",
         ]
-        return Command((*options, self.image, *argv), cleanup=self._remove({"step": step}))
+        argv = (self.engine, "run", *options, self.image, *argv)
+        return Command(argv, cleanup=Containers(self.engine, labels))
 
     def start(
         self,
@@ -126,8 +153,9 @@ class Docker:
         auto_complete: bool = False,
     ) -> Start:
         """``tritonserver`` in a container, see `Runtime.start`."""
-        run = (
-            *self._options(self._name, {"role": "server"}, len(self.devices)),
+        labels = self._labels("role", "server")
+        options = (
+            *self._options(self._name, labels, len(self.devices)),
             *self._gpus(self.devices),
             *self._mounts((self.workspace.models, self.server.root, *reads), ()),
             *(f"--env={name}={value}" for name, value in env),
@@ -139,7 +167,7 @@ class Docker:
             env=((MADE_FROM, made),),
             ports=ports,
             model=model,
-            container=Container(run, self.image, self._remove({"role": "server"})),
+            container=Container(self.engine, options, self.image, labels),
         )
 
     @property
@@ -150,16 +178,17 @@ class Docker:
     def _mark(self) -> str:
         return mark(self.server)
 
-    def _options(self, name: str, labels: dict[str, str], gpus: int) -> tuple[str, ...]:
+    def _labels(self, name: str, value: str) -> tuple[str, ...]:
+        """The labels of the server's containers that are alike."""
+        return (f"{LABEL}.server={self._mark}", f"{LABEL}.{name}={value}")
+
+    def _options(self, name: str, labels: Sequence[str], gpus: int) -> tuple[str, ...]:
         shared = SHM_GB_PER_GPU * gpus if gpus > 1 else SHM_GB
         return (
-            self.engine,
-            "run",
             "--rm",
             "--init",
             f"--name={name}",
-            f"--label={LABEL}.server={self._mark}",
-            *(f"--label={LABEL}.{key}={value}" for key, value in labels.items()),
+            *(f"--label={label}" for label in labels),
             "--user=0:0" if self.rootless else f"--user={os.getuid()}:{os.getgid()}",
             "--env=HOME=/tmp",
             f"--shm-size={shared:g}g",
@@ -181,13 +210,6 @@ class Docker:
         """Bind mounts that fail where the source is missing (``--volume`` would make an empty folder of root's)."""
         options = {path: ("readonly",) for path in reads} | dict.fromkeys(writes, ())
         return tuple(_mount(path, *mode) for path, mode in options.items())
-
-    def _remove(self, labels: dict[str, str]) -> tuple[str, ...]:
-        """Removes our containers with ``labels``, in whatever state."""
-        wanted = {"server": self._mark} | labels
-        filters = " ".join(f"--filter=label={LABEL}.{key}={value}" for key, value in wanted.items())
-        find = f"{self.engine} ps --all --quiet {filters}"
-        return ("sh", "-c", f"{find} | xargs --no-run-if-empty {self.engine} rm --force")
 
 
 def mark(server: ServerFolder) -> str:

@@ -19,6 +19,7 @@ from wizard.catalog.environments import Environment
 from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
+from wizard.plan.artefacts import ENGINE_ENVIRONMENT, ENVIRONMENT
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Ports, Start, Step
 from wizard.plan.runtimes.own import check_step, kept
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
@@ -79,6 +80,16 @@ class Native:
         return self.triton.root / "backends"
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """See `Runtime.needs`."""
+        return (ENGINE_ENVIRONMENT,) if self.engine else (ENVIRONMENT,)
+
+    @property
+    def server_needs(self) -> tuple[str, ...]:
+        """See `Runtime.server_needs`."""
+        return (ENVIRONMENT, ENGINE_ENVIRONMENT) if self.engine else (ENVIRONMENT,)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
         version = ".".join(map(str, self.interpreter.version))
@@ -129,6 +140,8 @@ class Native:
             done=Done(files=(venv.python, str(triton / "bin" / "tritonserver"), str(target / stub.name))),
             estimate=Estimate(20, self.environment.download_bytes, self.environment.disk_bytes),
             identity=str(venv.root),
+            reads=(self.interpreter.path,),
+            writes=(ENVIRONMENT,),
         )
 
     def command(

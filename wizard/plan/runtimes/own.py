@@ -8,6 +8,7 @@ from pathlib import Path
 from wizard.catalog.environments import Environment
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
+from wizard.plan.artefacts import ENGINE_ENVIRONMENT
 from wizard.plan.plan import Command, Done, Estimate, Step
 from wizard.probe.host import EnginePython
 
@@ -57,4 +58,6 @@ def check_step(folder: Path, engine: Environment, python: EnginePython, *, gpus:
         done=Done(files=(python.path, str(made))),
         estimate=Estimate(30),
         identity=str(made),
+        reads=(python.path,),
+        writes=(ENGINE_ENVIRONMENT,),
     )

@@ -43,6 +43,16 @@ class Runtime(Protocol):
         ...
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Artefacts that a command reads: of what `prepare` makes, that which has the engine's packages."""
+        ...
+
+    @property
+    def server_needs(self) -> tuple[str, ...]:
+        """Artefacts that the server reads: all that `prepare` makes."""
+        ...
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
         ...

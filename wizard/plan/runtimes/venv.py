@@ -16,6 +16,7 @@ from wizard.catalog.environments import Environment, pins
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
+from wizard.plan.artefacts import ENGINE_ENVIRONMENT
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 from wizard.probe.host import Host, Interpreter
 
@@ -104,6 +105,8 @@ def engine_step(venv: Venv) -> Step:
             unknown=not venv.environment.download_bytes,
         ),
         identity=str(venv.root),
+        reads=(venv.interpreter.path,),
+        writes=(ENGINE_ENVIRONMENT,),
     )
 
 

@@ -6,6 +6,7 @@ from wizard.advise.advice import Choice
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.plan.artefacts import MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Ports, Step
@@ -46,7 +47,8 @@ def steps(
     )
     prepared = (*runtime.prepare(), get.step, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
-    return (*prepared, *serve_steps(start, READY_SECONDS, Estimate(2)), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS, Estimate(2)), question_step(runtime, question))
 
 
 def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from wizard.kernel.units import size
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan import checkpoint
+from wizard.plan.artefacts import ENGINE_ENVIRONMENT, MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, Step, Write
@@ -84,7 +85,8 @@ def steps(
         env=WITHOUT_GPUS,
         reads=(*get.reads, *engine.reads),
     )
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    reads = (*runtime.server_needs, *(name for step in engine.steps for name in step.writes), MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 WHY = mark(
@@ -205,6 +207,8 @@ def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
         done=Done(files=(str(requirements), str(complete))),
         estimate=Estimate(10 + env.download_bytes / LINK_BYTES_PER_S, env.download_bytes, env.disk_bytes),
         identity=str(folder),
+        reads=runtime.needs,
+        writes=(ENGINE_ENVIRONMENT,),
     )
     own = {"LD_LIBRARY_PATH": None, "CUDA_VISIBLE_DEVICES": None}  # the container's GPUs are the choice's
     changes: dict[str, str | None] = {**own, **dict(path), "LOGNAME": "triton-wizard", **OFFLINE}

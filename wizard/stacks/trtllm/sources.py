@@ -6,12 +6,11 @@ They are brought to one folder of the server, so that every later command names 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from wizard.catalog.trtllm_tools import Sources, tools, version_of
 from wizard.kernel.language import tr
-from wizard.kernel.values import fingerprint
+from wizard.plan.artefacts import SCRIPTS
 from wizard.plan.plan import Action, Command, Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 
@@ -55,15 +54,9 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
         actions=(Command(("mkdir", "-p", str(root), str(runtime.workspace.models))), *bring, *more),
         done=Done(files=tuple(str(root / part / file) for part, file in parts.items())),
         estimate=Estimate(0, unknown=True),
+        reads=runtime.needs,
+        writes=(SCRIPTS,),
     )
-
-
-def after(step: Step, *before: Step) -> Step:
-    """``step``, done anew when what it is made from was made in another way.
-
-    Its own commands may be the same: trtllm-build says the same of a checkpoint in FP8 and of one in INT8.
-    """
-    return replace(step, identity=fingerprint([[one.fingerprint for one in before], step.actions]))
 
 
 def ours(runtime: Runtime, script: Path) -> Write:

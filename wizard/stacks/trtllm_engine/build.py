@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from wizard.kernel.language import ntr, tr
+from wizard.plan.artefacts import CHECKPOINT, ENGINE
 from wizard.plan.plan import Command, Done, Estimate, Step, Write
 from wizard.probe.host import Host
 from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
@@ -83,6 +84,8 @@ def step(job: Job, host: Host) -> Step:
         ),
         done=Done(files=files(job)),
         estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
+        reads=(*job.runtime.needs, CHECKPOINT),
+        writes=(ENGINE,),
     )
 
 

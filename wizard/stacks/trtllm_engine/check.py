@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wizard.kernel.language import tr
+from wizard.plan.artefacts import SCRIPTS
 from wizard.plan.plan import Done, Estimate, Step, Write
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.stacks.trtllm import sources
@@ -40,6 +41,7 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
         ),
         done=Done(files=(str(expected), str(checked))),
         estimate=Estimate(0, unknown=True),
+        reads=(*job.runtime.needs, SCRIPTS),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
+from wizard.plan.artefacts import CHECKPOINT, MODEL, SCRIPTS
 from wizard.plan.plan import Done, Estimate, Step
 from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
 
@@ -65,6 +66,8 @@ def step(job: Job) -> Step:
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=1)),
         done=Done(files=files(job)),
         estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
+        reads=(*job.runtime.needs, SCRIPTS, MODEL),
+        writes=(CHECKPOINT,),
     )
 
 

@@ -31,7 +31,12 @@ class Call:
     @property
     def argv(self) -> tuple[str, ...]:
         """Program and arguments."""
-        return (*self.program, *(word for pair in self.arguments for word in pair if word is not None))
+        return (*self.program, *self.words)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The arguments as they are given to the program."""
+        return tuple(word for pair in self.arguments for word in pair if word is not None)
 
 
 def told(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:

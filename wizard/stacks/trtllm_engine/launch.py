@@ -18,16 +18,21 @@ ENVIRONMENT = (("OMPI_MCA_odls_base_sigkill_timeout", str(GRACE_S)),)
 
 def call(job: Job) -> Call:
     """Triton's ranks for the engine of ``job``."""
-    program = (job.runtime.python, str(job.scripts / "scripts" / TOOL))
+    program = (job.runtime.python, script_of(job))
     return job.call(TOOL, program, {"world_size": job.world, "model_repository": job.runtime.server.repository})
+
+
+def script_of(job: Job) -> str:
+    """NVIDIA's script that starts the ranks."""
+    return str(job.scripts / "scripts" / TOOL)
 
 
 def argv(job: Job) -> tuple[str, ...] | None:
     """What starts Triton, or None where it is started as it is."""
     if job.world == 1:
         return None
-    found = call(job)
-    return (job.runtime.python, str(sources.folder(job.runtime) / SCRIPT), *found.argv[1:])
+    ours = str(sources.folder(job.runtime) / SCRIPT)
+    return (job.runtime.python, ours, script_of(job), *call(job).words)
 
 
 def script(job: Job) -> tuple[Write, ...]:

@@ -12,6 +12,8 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.plan import artefacts
+from wizard.plan.artefacts import ENGINE, REPOSITORY, SCRIPTS
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Action, Command, Ports, Step
@@ -21,7 +23,6 @@ from wizard.plan.stack import Second, StackPlan, stack_plan
 from wizard.probe.host import Host
 from wizard.repository.repository import Repository
 from wizard.stacks.trtllm import sources
-from wizard.stacks.trtllm.sources import after
 from wizard.stacks.trtllm_engine import build, check, convert, feasible, launch, quantize, run
 from wizard.stacks.trtllm_engine import repository as trtllm
 from wizard.stacks.trtllm_engine.job import Call, Job
@@ -60,16 +61,16 @@ def steps(
     job = Job(choice, facts, version, family, tools(), runtime, options, get.path, get.reads)
     feasible.check(job, host)
     second = _beside(job, host)
-    scripts = _sources(job)
     prepared = (
         *runtime.prepare(),
-        scripts,
+        _sources(job),
         check.step(job, calls(job, question), ("mpirun",) if job.world > 1 else ()),
         get.step,
-        *_engine(job, host, scripts, get.step),
+        quantize.step(job) if job.calibrated else convert.step(job),
+        build.step(job, host),
         run.step(job, question),
         *(second.steps if second else ()),
-        after(_repository(job, second.repository if second else None), scripts),
+        _repository(job, second.repository if second else None),
     )
     start = runtime.start(
         MODEL,
@@ -79,7 +80,10 @@ def steps(
         env=launch.ENVIRONMENT if job.world > 1 else (),
         reads=(*get.reads, *(second.reads if second else ())),
     )
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    more = (name for step in second.steps for name in step.writes) if second else ()
+    ranks = (SCRIPTS,) if job.world > 1 else ()
+    reads = (*runtime.server_needs, *ranks, artefacts.MODEL, ENGINE, *more, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 def _beside(job: Job, host: Host) -> Second | None:
@@ -101,12 +105,6 @@ def calls(job: Job, question: str) -> tuple[Call, ...]:
     checkpoint = quantize.call(job) if job.calibrated else convert.call(job)
     ranks = (launch.call(job),) if job.world > 1 else ()
     return (checkpoint, build.call(job), run.call(job, question), *ranks)
-
-
-def _engine(job: Job, host: Host, scripts: Step, model: Step) -> tuple[Step, ...]:
-    """The checkpoint and the engine; made anew with what they are made from."""
-    checkpoint = after(quantize.step(job) if job.calibrated else convert.step(job), scripts, model)
-    return checkpoint, after(build.step(job, host), scripts, model, checkpoint)
 
 
 def _sources(job: Job) -> Step:
@@ -161,6 +159,7 @@ def _repository(job: Job, second: Repository | None) -> Step:
         # What an earlier plan left there would be served too.
         Command(("rm", "-rf", str(target))),
         *(command for folder in made.copied for command in _copy(job, target, folder)),
+        reads=(SCRIPTS,),
     )
 
 

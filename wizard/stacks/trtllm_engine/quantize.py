@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wizard.kernel.language import mark, tr
+from wizard.plan.artefacts import CHECKPOINT, MODEL, SCRIPTS
 from wizard.plan.plan import Done, Estimate, Step
 from wizard.stacks.trtllm_engine import convert
 from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
@@ -55,4 +56,6 @@ def step(job: Job) -> Step:
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=job.world)),
         done=Done(files=convert.files(job)),
         estimate=Estimate(0, disk_bytes=job.weight_bytes, unknown=True),
+        reads=(*job.runtime.needs, SCRIPTS, MODEL),
+        writes=(CHECKPOINT,),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wizard.kernel.language import tr
+from wizard.plan.artefacts import ENGINE, MODEL, SCRIPTS
 from wizard.plan.plan import Done, Estimate, Step, Write
 from wizard.stacks.trtllm_engine.build import tested
 from wizard.stacks.trtllm_engine.job import Call, Job
@@ -43,4 +44,5 @@ def step(job: Job, question: str) -> Step:
         ),
         done=Done(files=(tested(job),)),
         estimate=Estimate(0, unknown=True),
+        reads=(*job.runtime.needs, SCRIPTS, MODEL, ENGINE),
     )

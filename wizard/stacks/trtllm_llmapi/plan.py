@@ -17,6 +17,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.arguments import check_step
+from wizard.plan.artefacts import MODEL, REPOSITORY, SCRIPTS
 from wizard.plan.fetch import Fetched, fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Ports, Step
@@ -28,7 +29,6 @@ from wizard.probe.host import Host
 from wizard.repository import front
 from wizard.stacks.trtllm import sources
 from wizard.stacks.trtllm.images import image
-from wizard.stacks.trtllm.sources import after
 from wizard.stacks.trtllm_llmapi import repository
 
 READY_SECONDS = 1200.0
@@ -90,11 +90,13 @@ def steps(
         Command(("rm", "-rf", str(target))),
         Command(("mkdir", "-p", str(target / model))),
         Command(("cp", "-rT", str(scripts.parent), str(target / model / "1"))),
+        reads=(SCRIPTS,),
     )
     brought = sources.step(runtime, version, {"all_models": SCRIPT})
-    prepared = (*runtime.prepare(), brought, get.step, after(write, brought))
+    prepared = (*runtime.prepare(), brought, get.step, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 WHY_FRONT = mark(
@@ -122,7 +124,8 @@ def _native(
     prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_FRONT)))
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 def _with_mpi(python: str, choice: Choice) -> dict[str, str | None]:

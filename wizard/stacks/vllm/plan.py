@@ -16,8 +16,9 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
-from wizard.plan import checkpoint
+from wizard.plan import artefacts, checkpoint
 from wizard.plan.arguments import check_step
+from wizard.plan.artefacts import MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Done, Estimate, Ports, Step
@@ -100,7 +101,8 @@ def steps(
         reads=(*get.reads, *adapters.reads),
         auto_complete=not native,  # the backend itself says what its inputs and outputs are
     )
-    return (*prepared, *serve_steps(start, READY_SECONDS), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY, *adapters.needs)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
 def _more(options: Options, choice: Choice) -> str:
@@ -165,6 +167,11 @@ class _Adapters:
     paths: Mapping[str, str] | None = None
     reads: tuple[Path, ...] = ()
     rank: int | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Artefacts that the server reads: those fetched, and those given."""
+        return (*(name for step in self.steps for name in step.writes), *map(str, self.reads))
 
 
 def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
@@ -260,6 +267,7 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
         actions=(Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         done=Done(files=(str(folder / "adapter_config.json"),)),
         estimate=Estimate(10),
+        writes=(artefacts.adapter(name),),
     )
 
 

@@ -17,10 +17,11 @@ from textual.widgets import Input, Static
 from wizard.catalog.lessons import Part
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
+from wizard.plan.artefacts import dependants
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Step
 from wizard.plan.words import cost
-from wizard.run.again import followers, needed
+from wizard.run.again import needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
 from wizard.tui.bridge import Begun, Ended, LogLines, Moved
 from wizard.tui.copying import copy
@@ -218,8 +219,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def _others(self, step: Step) -> str:
         """Titles of the steps that use what ``step`` makes."""
-        found = followers(self.run.plan, {step.id}) - {step.id}
-        return ", ".join(one.title for one in self.run.plan.steps if one.id in found)
+        users = dependants(self.run.plan.steps, {step.id}) - {step.id}
+        return ", ".join(user.title for user in self.run.plan.steps if user.id in users)
 
     def action_logs(self) -> None:
         """Say where the whole output is."""

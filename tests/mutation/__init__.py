@@ -1,0 +1,16 @@
+"""Mutation testing: small faults are put into the code, one at a time; a test must fail for each.
+
+    pip install -e .[dev,mutation]
+    python -m tests.mutation --package run --sample 40 --seed 1
+
+The faults are cosmic-ray's; what runs them is ours, because here
+
+- a mutant is run with the tests that execute its function, the fastest first, so that it takes seconds (cosmic-ray has
+  one command for all mutants of a session);
+- mutmut 3, which selects tests itself, changes functions only. The borders of `advise.rules` are tables of a module, a
+  third of the figures are read by functions that are decorated (properties, `lru_cache`), and its switch is a variable
+  of the environment, which our tests empty.
+
+Each worker has a copy of the tree; the checkout is never changed. Programs that a test starts see the installed code,
+not the mutant.
+"""

@@ -1,0 +1,98 @@
+"""Which tests execute which function, and how long they take."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = {
+    "advise": ("tests/advise",),
+    "plan": ("tests/plan", "tests/export"),
+    "run": ("tests/run",),
+    "serve": ("tests/serve",),
+    "repository": ("tests/repository",),
+}
+"""Package of ``wizard`` → its tests. Those of the interfaces and with real servers execute it too, and take minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageMap:
+    """What was executed.
+
+    Attributes:
+        lines: Module → line → tests.
+        seconds: Test → how long it took.
+    """
+
+    lines: dict[str, dict[int, list[str]]]
+    seconds: dict[str, float]
+
+    def tests(self, module: str, span: range | None, limit: float) -> list[str]:
+        """The tests that execute a line in ``span`` of ``module``, the fastest first, for ``limit`` seconds together.
+
+        None stands for what is executed on import: every test that executes any function of the module will do.
+        """
+        lines = self.lines.get(module, {})
+        names = {name for line, found in lines.items() if span is None or line in span for name in found}
+        chosen: list[str] = []
+        for name in sorted(names, key=lambda name: (self.seconds.get(name, 0.0), name)):
+            limit -= self.seconds.get(name, 0.0)
+            if limit < 0 and chosen:
+                break
+            chosen.append(name)
+        return chosen
+
+
+def span(tree: ast.Module, line: int) -> range | None:
+    """Lines of the body of the innermost function around ``line``; None on the level of the module or of a class."""
+    found: range | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = range(node.body[0].lineno, (node.end_lineno or line) + 1)
+            if line in body and (found is None or len(body) < len(found)):
+                found = body
+    return found
+
+
+def measure(root: Path, packages: Sequence[str]) -> CoverageMap:
+    """Run the tests of ``packages`` once in the tree ``root``.
+
+    Raises:
+        SystemExit: If one of them fails: then no mutant can be told from the code as it is.
+    """
+    import coverage
+
+    with tempfile.TemporaryDirectory() as folder:
+        data, durations = Path(folder, "coverage"), Path(folder, "durations.json")
+        sources = ",".join(f"wizard/{package}/*" for package in packages)
+        targets = [path for package in packages for path in TESTS[package]]
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "coverage", "run", f"--data-file={data}", f"--include={sources}"),
+                *("-m", "pytest", "-q", "-n", "0", "-p", "tests.mutation.contexts"),
+                *("--hypothesis-profile=mutation", *targets),
+            ],
+            cwd=root,
+            env={**os.environ, "MUTATION_DURATIONS": str(durations)},
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit("The tests fail without any mutant.")
+        found = coverage.CoverageData(str(data))
+        found.read()
+        lines = {
+            str(Path(path).relative_to(root)): {
+                line: [name for name in names if name]
+                for line, names in found.contexts_by_lineno(path).items()
+                if any(names)
+            }
+            for path in found.measured_files()
+        }
+        return CoverageMap(lines, json.loads(durations.read_text(encoding="utf-8")))

@@ -1,0 +1,87 @@
+"""The mutants of a module: one small fault each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutation.coverage_map import span
+
+COMPARISONS = (
+    *("Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Lt_GtE", "Gt_LtE", "LtE_Gt", "GtE_Lt"),
+    *("Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is"),
+)
+BINARY = ("Add_Sub", "Sub_Add", "Mul_Add", "Div_Mul", "FloorDiv_Mul", "Mod_Add", "BitOr_BitAnd", "BitAnd_BitOr")
+OPERATORS = (
+    *("core/NumberReplacer", "core/ReplaceTrueWithFalse", "core/ReplaceFalseWithTrue", "core/AddNot"),
+    *("core/ReplaceAndWithOr", "core/ReplaceOrWithAnd", "core/ZeroIterationForLoop", "core/ExceptionReplacer"),
+    *("core/ReplaceBreakWithContinue", "core/ReplaceContinueWithBreak"),
+    *(f"core/ReplaceComparisonOperator_{pair}" for pair in COMPARISONS),
+    *(f"core/ReplaceBinaryOperator_{pair}" for pair in BINARY),
+)
+"""cosmic-ray's, with the neighbours and the opposite of an operator instead of every other: ``<`` becomes ``<=`` and
+``>=``, and not also ``==``, ``!=``, ``is`` and so on, which nobody mistypes and which the same tests notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One fault.
+
+    Attributes:
+        module: Path below the checkout.
+        line: Where it is.
+        operator: cosmic-ray's name of it.
+        before: The line as it is.
+        after: The same with the fault.
+        code: The whole module with the fault.
+        function: Lines of the function that it is in; None: executed on import.
+    """
+
+    module: str
+    line: int
+    operator: str
+    before: str
+    after: str
+    code: str
+    function: range | None
+
+
+def of(root: Path, module: str) -> Iterator[Mutant]:
+    """Every mutant of ``module``."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    code = (root / module).read_text(encoding="utf-8")
+    tree = ast.parse(code)
+    nodes = list(ast_nodes(get_ast(code)))
+    for name in OPERATORS:
+        operator = get_operator(name)()
+        places = [start for node in nodes for start, _end in operator.mutation_positions(node)]
+        for occurrence, (line, column) in enumerate(places):
+            if annotates(tree, line, column):
+                continue
+            mutated = mutate_code(code, operator, occurrence)
+            if mutated is None or mutated == code:
+                continue
+            before, after = code.splitlines(), mutated.splitlines()
+            yield Mutant(
+                module, line, name, before[line - 1].strip(), after[line - 1].strip(), mutated, span(tree, line)
+            )
+
+
+def annotates(tree: ast.Module, line: int, column: int) -> bool:
+    """Whether the place is in an annotation, which nothing executes."""
+    annotations: list[ast.expr | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            annotations.append(node.returns)
+        elif isinstance(node, (ast.arg, ast.AnnAssign)):
+            annotations.append(node.annotation)
+    return any(
+        (each.lineno, each.col_offset) <= (line, column) < (each.end_lineno or 0, each.end_col_offset or 0)
+        for each in annotations
+        if each
+    )

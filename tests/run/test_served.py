@@ -1,0 +1,108 @@
+"""Whether a server that runs is the one that a plan would start: it is left alone, or started anew."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.ports import reserved
+from tests.run.runs import events_of, outcomes, touch
+from tests.values import plan_of, python_step
+from wizard.kernel.paths import Workspace
+from wizard.plan.artefacts import IMAGE, SERVER
+from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Ports, Start, Step
+from wizard.run.events import Ready
+from wizard.serve import find
+from wizard.serve.stop import stop
+
+Make = Callable[..., Plan]
+
+
+@pytest_asyncio.fixture
+async def planned(tmp_path: Path) -> AsyncGenerator[Make, None]:
+    """Plans of one server, a program that waits.
+
+    It reads what ``one`` makes and not what ``two`` makes, and ``image``, which is looked for every time.
+    """
+    workspace = Workspace(tmp_path / "w")
+    with reserved() as first:
+
+        def make(*, made: str = "made", ports: int = first, start: Step | None = None) -> Plan:
+            argv = (sys.executable, "-c", "import signal; signal.pause()", "--")
+            env = (("PATH", os.environ["PATH"]), (MADE_FROM, made))
+            action = Start(argv, env, Ports(ports, ports + 1, ports + 2), "test")
+            steps = [python_step(name, touch(tmp_path / name), tmp_path / name) for name in ("one", "two")]
+            image = replace(python_step("image", ""), writes=(IMAGE,))
+            reads = (IMAGE, str(tmp_path / "one"))
+            serve = Step("start", "Start", "", (action,), Done(server=True), Estimate(1), reads=reads, writes=(SERVER,))
+            return plan_of(workspace.root, image, *steps, start or serve)
+
+        yield make
+        await stop(workspace.server("test"))
+
+
+async def carried(plan: Plan, **asked: set[str]) -> tuple[dict[str, str], int]:
+    """How each step ended, and the process of the server."""
+    events, error = await events_of(plan, **asked)
+    assert error is None
+    (last,) = (event for event in events if isinstance(event, Ready))
+    ended = outcomes(events)
+    assert ended.pop("image") == "done"
+    return ended, last.endpoint.pid
+
+
+async def test_a_server_of_the_same_plan_is_left_alone(planned: Make) -> None:
+    first, pid = await carried(planned())
+    assert first == {"one": "done", "two": "done", "start": "done"}
+    assert await carried(planned()) == (dict.fromkeys(first, "skipped"), pid)
+
+
+@pytest.mark.parametrize("what", ["made", "ports"])
+async def test_a_server_of_another_plan_is_started_anew(planned: Make, what: str) -> None:
+    _, pid = await carried(planned())
+    other = planned(made="other") if what == "made" else planned(ports=planned().steps[-1].actions[0].ports.http + 3)  # type: ignore[union-attr]
+    outcome, now = await carried(other)
+    assert outcome == {"one": "skipped", "two": "skipped", "start": "done"}
+    assert now != pid
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"), [("one", "done"), ("two", "skipped")], ids=["what it reads", "what it does not read"]
+)
+async def test_a_server_is_started_anew_with_what_it_reads(
+    planned: Make, tmp_path: Path, name: str, outcome: str
+) -> None:
+    _, pid = await carried(planned())
+    (tmp_path / name).unlink()
+    ended, now = await carried(planned())
+    assert (ended[name], ended["start"]) == ("done", outcome)
+    assert (now == pid) == (outcome == "skipped")
+
+
+async def test_a_server_is_started_anew_when_that_is_asked_for(planned: Make) -> None:
+    _, pid = await carried(planned())
+    ended, now = await carried(planned(), redo={"start"})
+    assert ended == {"one": "skipped", "two": "skipped", "start": "done"}
+    assert now != pid
+
+
+async def test_a_server_that_has_ended_is_started(planned: Make, tmp_path: Path) -> None:
+    _, pid = await carried(planned())
+    await stop(Workspace(tmp_path / "w").server("test"))
+    ended, now = await carried(planned())
+    assert ended["start"] == "done"
+    assert now != pid
+
+
+async def test_a_step_that_starts_no_server_is_not_skipped_because_one_runs(planned: Make, tmp_path: Path) -> None:
+    await carried(planned())
+    step = replace(planned().steps[-1], done=Done())
+    ended, _ = await carried(planned(start=step))
+    assert ended["start"] == "done"
+    assert find.running(Workspace(tmp_path / "w").server("test"))
