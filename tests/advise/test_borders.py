@@ -227,9 +227,10 @@ def test_the_remedies_are_the_largest_that_fit() -> None:
     context = asked(Wishes(users=2, max_len=8192, gpu_memory_utilization=share(2, 4096)))
     assert isinstance(context, Obstacle)
     assert (context.code, context.remedy) == ("context", "--max-len 4096")
-    users = asked(Wishes(users=9, max_len=2048, gpu_memory_utilization=share(5, 2048)))
-    assert isinstance(users, Obstacle)
-    assert (users.code, users.remedy) == ("users", "--users 5")
+    for people in (5, 1):
+        users = asked(Wishes(users=9, max_len=2048, gpu_memory_utilization=share(people, 2048)))
+        assert isinstance(users, Obstacle)
+        assert (users.code, users.remedy) == ("users", f"--users {people}")
 
 
 def test_a_share_may_be_all_that_is_free() -> None:
