@@ -83,10 +83,10 @@ class FakeHttp(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None: ...
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self._reply(200, CONFIG if self.path.endswith("/config") else {"data": [{"id": MODEL}]})
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.fake.arrival.note()
         self._reply(400, {"error": "this is a benchmark"})

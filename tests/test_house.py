@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ else:
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TOOLKITS = {"textual", "questionary", "prompt_toolkit", "IPython", "ipywidgets", "ipykernel"}
-SDKS = {"huggingface_hub", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
+SDKS = {"huggingface_hub", "httpx2", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
 ENGINES = {"torch", "vllm", "tensorrt_llm", "xllamacpp", "triton_python_backend_utils"}
 HEAVY = TOOLKITS | SDKS | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"}
 """What neither ``import wizard`` nor ``triton-wizard --help`` may load."""
@@ -78,6 +79,12 @@ def test_the_layers_are_all_the_parts_there_are() -> None:
         if (path / "__init__.py").exists() or (path.suffix == ".py" and not path.stem.startswith("_"))
     }
     assert there == set(PARTS)
+
+
+def test_http_goes_only_through_the_kernel() -> None:
+    """The models that we ship run in Triton's interpreter, which has nothing but the standard library."""
+    clients = re.compile(r"^\s*(?:import|from) (?:http\.client|urllib\.request|httpx2?|requests)\b", re.MULTILINE)
+    assert [name for part in PARTS for name in modules(part) if clients.search(source(name))] == ["wizard.kernel.http"]
 
 
 def test_import_wizard_loads_nothing_heavy() -> None:

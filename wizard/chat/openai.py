@@ -8,7 +8,6 @@ HTTPS or to this machine.
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import json
 import os
@@ -21,6 +20,7 @@ from wizard.chat.ask import (
     API_KEY,
     Ask,
     Piece,
+    connection_errors,
     key_not_sent,
     key_wanted,
     lost,
@@ -29,11 +29,11 @@ from wizard.chat.ask import (
     server_said,
     unreachable,
 )
-from wizard.chat.http_lines import lines
 from wizard.chat.logprobs import of_openai as logprobs_of
 from wizard.chat.snippet import NOT_OPENAIS, Request
 from wizard.chat.template import TIMEOUT_S, ServedModel
 from wizard.chat.wire import OPENAI, VLLM_LARGEST_SEED, Wire
+from wizard.kernel import http
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
@@ -101,13 +101,14 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
     while True:
         events = _Events(ask, base)
         refused: list[bytes] = []
-        async with aclosing(lines(url, body, headers, not_openai, sent)) as answer:
-            async for status, line in answer:
-                if status != 200:
-                    refused.append(line)
-                    code = status
-                elif piece := events.take(line.strip()):
-                    yield piece
+        with connection_errors(base, not_openai):
+            async with aclosing(http.post_lines(url, body, headers, sent)) as answer:
+                async for status, line in answer:
+                    if status != 200:
+                        refused.append(line)
+                        code = status
+                    elif piece := events.take(line.strip()):
+                        yield piece
         if not refused:
             break
         if headers or code not in KEY_WANTED:
@@ -248,20 +249,13 @@ def _models(base: str) -> list[dict[str, Any]]:
         raise not_openai(base, f"HTTP status {status}, {error!r}") from error
 
 
-def _get_models(base: str, headers: dict[str, str]) -> tuple[int, bytes]:
-    parts = urlsplit(base)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.netloc, timeout=TIMEOUT_S)
+def _get_models(base: str, headers: dict[str, str]) -> http.Reply:
     try:
-        connection.request("GET", f"{parts.path}/models", headers=headers)
-        response = connection.getresponse()
-        return response.status, response.read()
-    except http.client.HTTPException as error:
-        raise not_openai(base, repr(error)) from error
-    except OSError as error:
+        return http.get(f"{base}/models", timeout_s=TIMEOUT_S, headers=headers)
+    except http.NoConnectionError as error:
         raise unreachable(base, error) from error
-    finally:
-        connection.close()
+    except (http.LostConnectionError, http.NotHttpError) as error:
+        raise not_openai(base, error) from error
 
 
 def private(base: str) -> bool:

@@ -6,18 +6,18 @@ Models of other makers say nothing of templates and tokenizers: those come from 
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.chat.wire import OPENAI, OWN, TEXT, TOKEN_IDS, Wire, engine_of, wire_of
+from wizard.kernel import http
 from wizard.kernel.language import tr
 from wizard.model import chat_format
 from wizard.model.facts import ChatFormat
@@ -102,21 +102,15 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
 
 
 def _config(url: str, model: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 8000, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", f"/v2/models/{quote(model, safe='')}/config")
-        response = connection.getresponse()
-        body = response.read()
-    except http.client.HTTPException as error:
-        raise ask.not_triton(url, repr(error)) from error
-    except OSError as error:
+        reply = http.get(f"{url}/v2/models/{quote(model, safe='')}/config", timeout_s=TIMEOUT_S)
+    except http.NoConnectionError as error:
         raise ask.unreachable(url, error) from error
-    finally:
-        connection.close()
+    except (http.LostConnectionError, http.NotHttpError) as error:
+        raise ask.not_triton(url, error) from error
     try:
-        data: dict[str, Any] = json.loads(body)
-        if response.status != 200:
+        data: dict[str, Any] = json.loads(reply.body)
+        if reply.status != 200:
             raise ask.no_model(model, str(data["error"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ask.not_triton(url, repr(error)) from error

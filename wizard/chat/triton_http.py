@@ -17,9 +17,9 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
-from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said
-from wizard.chat.http_lines import lines
+from wizard.chat.ask import Ask, Piece, connection_errors, lost, not_triton, server_said
 from wizard.chat.reader import Reader
+from wizard.kernel import http
 from wizard.kernel.language import tr
 
 
@@ -38,13 +38,14 @@ async def stream(
     reader = reader or Reader(ask)
     body = json.dumps({tensor.name: _value(tensor.values, tensor.single) for tensor in reader.tensors()}).encode()
     path = f"{url}/v2/models/{quote(ask.model, safe='')}/generate_stream"
-    async with aclosing(lines(path, body, {}, not_triton, sent)) as answer:
-        async for _, line in answer:
-            # An event is one line with "data: " before it; an error before the first event is a bare JSON object.
-            if line.strip() and (piece := _piece(line.removeprefix(b"data:"), ask, reader, url)):
-                yield piece
-            if reader.cut:
-                break
+    with connection_errors(url, not_triton):
+        async with aclosing(http.post_lines(path, body, sent=sent)) as answer:
+            async for _, line in answer:
+                # An event is one line with "data: " before it; an error before the first event is a bare JSON object.
+                if line.strip() and (piece := _piece(line.removeprefix(b"data:"), ask, reader, url)):
+                    yield piece
+                if reader.cut:
+                    break
     if piece := reader.end():
         yield piece
     if not reader.over:
