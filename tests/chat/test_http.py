@@ -13,7 +13,7 @@ from tests.chat.fake_openai import ASK, KEY, WHOLE, WORDS, FakeOpenAI, event, re
 from wizard.chat import openai, triton_http
 from wizard.chat.ask import API_KEY, Ask
 from wizard.chat.openai import at
-from wizard.chat.template import served_model
+from wizard.chat.served import served_model
 from wizard.kernel import http
 from wizard.kernel.errors import ServerError
 from wizard.plan.plan import Ports

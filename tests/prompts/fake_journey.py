@@ -22,7 +22,7 @@ from wizard.catalog.journeys import Journey
 from wizard.catalog.workshops import workshop
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.history import History
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import ModelError, NetworkError, ServerError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace

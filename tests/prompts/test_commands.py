@@ -11,7 +11,7 @@ import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
 from wizard.chat.conversation import Conversation, Message
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.prompts.commands import COMMANDS, command, is_command

@@ -34,7 +34,7 @@ from wizard.chat.ask import lost, unreachable
 from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.paths import Workspace

@@ -30,8 +30,8 @@ from wizard.chat.ask import (
     unreachable,
 )
 from wizard.chat.logprobs import of_openai as logprobs_of
+from wizard.chat.served import TIMEOUT_S, ServedModel
 from wizard.chat.snippet import NOT_OPENAIS, Request
-from wizard.chat.template import TIMEOUT_S, ServedModel
 from wizard.chat.wire import OPENAI, VLLM_LARGEST_SEED, Wire
 from wizard.kernel import http
 from wizard.kernel.errors import UsageError

@@ -12,7 +12,7 @@ from wizard.catalog.presets import preset as find
 from wizard.chat.ask import Ask
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.history import History, Kept
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain

@@ -14,8 +14,9 @@ from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, no_tokenizer
 from wizard.chat.conversation import Chunk, Conversation, Stats
 from wizard.chat.meter import Meter
 from wizard.chat.reader import Reader
+from wizard.chat.rendering import render
+from wizard.chat.served import ServedModel, served_model
 from wizard.chat.snippet import Request, triton_request
-from wizard.chat.template import ServedModel, render, served_model
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
 from wizard.chat.wire import LLM_API, OPENAI, TEXT, TOKEN_IDS, VLLM, WIZARD
@@ -31,7 +32,7 @@ def described(endpoint: Endpoint) -> ServedModel:
     """What the server says of the model that ``endpoint`` names; blocks for a few questions of up to 5 s each.
 
     Raises:
-        WizardError: As `wizard.chat.template.served_model` and `wizard.chat.openai.served_model` say.
+        WizardError: As `wizard.chat.served.served_model` and `wizard.chat.openai.served_model` say.
     """
     if endpoint.protocol == "openai":
         from wizard.chat import openai
@@ -90,7 +91,7 @@ async def answer(
 
 
 def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
-    """What would be sent for the conversation's last question; blocks for a second at the first time.
+    """What would be sent for the conversation's last question.
 
     Raises:
         UsageError: TW-C13 the model speaks in token ids and there is no tokenizer.

@@ -9,8 +9,8 @@ from typing import Any
 from wizard.chat.conversation import Conversation, TokenLogprob
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
+from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
-from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.serve.endpoint import Endpoint

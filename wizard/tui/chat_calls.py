@@ -10,7 +10,7 @@ from wizard.catalog.presets import Preset
 from wizard.chat.conversation import Chunk, Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wizard.chat.conversation import Chunk, Conversation
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
-    from wizard.chat.template import ServedModel
+    from wizard.chat.served import ServedModel
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.here import Entry
