@@ -31,7 +31,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 from wizard.catalog import profiles
 from wizard.kernel import proctable
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 

@@ -16,7 +16,7 @@ from wizard.chat.openai import at
 from wizard.chat.served import served_model
 from wizard.kernel import http
 from wizard.kernel.errors import ServerError
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve import health
 from wizard.serve.endpoint import Endpoint
 

@@ -21,7 +21,7 @@ from wizard.chat.conversation import Chunk, Conversation, Sampling
 from wizard.chat.served import ServedModel
 from wizard.chat.stream import answer
 from wizard.kernel.errors import ServerError, UsageError
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 

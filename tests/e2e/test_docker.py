@@ -19,8 +19,8 @@ from tests.e2e.fake_registry import registry
 from tests.values import CHOICE, plan_of
 from wizard.kernel.errors import ServerError, StepError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step
-from wizard.plan.ports import free
+from wizard.plan.plan import Command, Done, Estimate, Plan, Step
+from wizard.plan.ports import Ports, free
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.serving import repository_step, serve_steps
 from wizard.probe.engines import has_image

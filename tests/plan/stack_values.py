@@ -17,7 +17,8 @@ from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.plan.build import STACKS
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Ports, Start, Step, Write
+from wizard.plan.plan import Command, Start, Step, Write
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.select import runtime_of
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host

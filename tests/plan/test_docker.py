@@ -15,7 +15,8 @@ from tests.plan.trtllm_values import LLAMA, WORKSPACE, choice, runtime
 from tests.values import GGUF
 from wizard.kernel.paths import Workspace
 from wizard.plan.fetch import fetch
-from wizard.plan.plan import Command, Ports
+from wizard.plan.plan import Command
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker
 
 ONE = runtime(choice("0.13.0"))

@@ -17,7 +17,8 @@ from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.units import GIB
 from wizard.model.facts import Quantization
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Plan, Ports, Start, Step, Wait, Write
+from wizard.plan.plan import Command, Plan, Start, Step, Wait, Write
+from wizard.plan.ports import Ports
 from wizard.plan.stacks import trtllm_engine
 from wizard.plan.words import cost
 from wizard.probe.shorthand import host

@@ -29,7 +29,8 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.offers import Suggestion
-from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
+from wizard.plan.plan import Command, Done, Estimate, Plan, Step, Write
+from wizard.plan.ports import Ports
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import agreed, seated
 from wizard.probe.host import Host

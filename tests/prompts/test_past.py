@@ -10,8 +10,8 @@ import pytest
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
-from wizard.chat.snippet import Request
 from wizard.chat.served import ServedModel
+from wizard.chat.snippet import Request
 from wizard.chat.wire import TEXT, Wire
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.prompts.commands import command

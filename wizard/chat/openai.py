@@ -37,7 +37,7 @@ from wizard.kernel import http
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 
 KEY_WANTED = (401, 403)

@@ -12,7 +12,8 @@ from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Action, Command, Ports, Step
+from wizard.plan.plan import Action, Command, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stacks import transformers
