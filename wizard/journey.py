@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from wizard.advise.speed import Load
     from wizard.catalog.journeys import Journey
     from wizard.catalog.presets import Preset
-    from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.chunk import Chunk
+    from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
     from wizard.chat.served import ServedModel

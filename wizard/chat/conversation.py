@@ -1,4 +1,4 @@
-"""A conversation and the pieces of an answer, as values.
+"""A conversation as a value.
 
 `wizard.kernel.values.to_json` writes a conversation and `from_json` reads it; `to_markdown` is for people.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-
-if TYPE_CHECKING:
-    from wizard.chat.snippet import Request
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
@@ -285,27 +282,3 @@ class TokenLogprob:
     text: str
     logprob: float
     top: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A piece of the answer; the last one has ``stats`` and may have no text.
-
-    Attributes:
-        text: What to append to the answer; whole characters.
-        stats: Only in the last one.
-        note: Something that the user should know about this answer (and no part of it): a turn that was left out.
-        tokens: Generated so far, as the server counts them; None where it does not say.
-        logprobs: Of tokens since the last piece, where they were asked for and the server gives them. They may be
-            ahead of the text, of which the beginning of a stop text is held back.
-        request: What was sent; only in the first one that is no ``note``. See `wizard.chat.snippet`.
-        ttft_s: Of this answer as in `Stats`; None while no text came.
-    """
-
-    text: str
-    stats: Stats | None = None
-    note: str | None = None
-    tokens: int | None = None
-    logprobs: tuple[TokenLogprob, ...] = ()
-    request: Request | None = None
-    ttft_s: float | None = None

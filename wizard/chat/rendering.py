@@ -112,7 +112,7 @@ def _generation_blocks() -> Any:
 
 def _namespaces() -> Any:
     """``namespace()`` that keeps no name with an underscore in front: those lead into Python's own objects."""
-    from jinja2.sandbox import SecurityError
+    from jinja2.exceptions import SecurityError
     from jinja2.utils import Namespace
 
     def checked(name: str) -> None:

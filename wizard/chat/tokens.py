@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.chat.ask import no_tokenizer
-from wizard.chat.reading import REPLACEMENT
+from wizard.chat.text_filters import REPLACEMENT
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.model.checked import optional_object

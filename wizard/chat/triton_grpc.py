@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
-from wizard.chat.reader import Reader
+from wizard.chat.exchange import Exchange
 from wizard.chat.triton_stubs import stubs
 from wizard.chat.wire import Tensor
 from wizard.kernel.errors import ServerError
@@ -48,11 +48,11 @@ ENDS_S = 2.0
 
 
 async def stream(
-    ask: Ask, address: str, sent: Callable[[], object] = lambda: None, reader: Reader | None = None
+    ask: Ask, address: str, sent: Callable[[], object] = lambda: None, exchange: Exchange | None = None
 ) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``address`` (host:port) and yield the answer's pieces; closing the iterator cancels the request.
 
-    ``sent`` is called when everything is connected and the request goes out. Without a ``reader`` the model is one of
+    ``sent`` is called when everything is connected and the request goes out. Without a ``exchange`` the model is one of
     the wizard's own.
 
     Raises:
@@ -62,12 +62,12 @@ async def stream(
     import grpc
 
     messages, services = stubs()
-    reader = reader or Reader(ask)
+    exchange = exchange or Exchange(ask)
     started = False
     async with grpc.aio.insecure_channel(address, _OPTIONS) as channel:
         # Leaving the block closes the channel, and that cancels what still runs on it.
         server = services.GRPCInferenceServiceStub(channel)
-        request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, reader.tensors()))
+        request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, exchange.tensors()))
         request.parameters["triton_enable_empty_final_response"].bool_param = True
         try:
             await server.ServerLive(messages.ServerLiveRequest())
@@ -80,18 +80,18 @@ async def stream(
                     await _ended(responses)
                     raise server_said(response.error_message, ask.model)
                 started = True
-                if piece := _piece(reader, response.infer_response, address):
+                if piece := _piece(exchange, response.infer_response, address):
                     yield piece
                 if response.infer_response.parameters["triton_final_response"].bool_param:
                     await _ended(responses)
                     break
-                if reader.cut:
+                if exchange.cut:
                     break
         except grpc.aio.AioRpcError as error:
             raise _broken(address, error, started=started) from error
-        if piece := reader.end():
+        if piece := exchange.end():
             yield piece
-    if not reader.over:
+    if not exchange.over:
         raise lost(address, tr("the stream ended early"))
 
 
@@ -130,13 +130,13 @@ def _input(tensor: Tensor) -> dict[str, Any]:
     return {"name": tensor.name, "datatype": tensor.kind, "shape": tensor.shape, "contents": contents}
 
 
-def _piece(reader: Reader, response: Any, address: str) -> Piece | None:
+def _piece(exchange: Exchange, response: Any, address: str) -> Piece | None:
     if not response.outputs:
         return None  # the empty response that ends a stream
     outputs = zip(response.outputs, response.raw_output_contents, strict=False)
-    wanted = reader.wire.outputs
+    wanted = exchange.wire.outputs
     try:
-        return reader.take({each.name: _values(each.datatype, raw) for each, raw in outputs if each.name in wanted})
+        return exchange.take({each.name: _values(each.datatype, raw) for each, raw in outputs if each.name in wanted})
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, struct.error) as error:
         raise not_triton(address, repr(error)) from error
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wizard.chat.ask import Ask
-from wizard.chat.reading import Way
+from wizard.chat.text_filters import Way
 
 
 @dataclass(frozen=True, slots=True)

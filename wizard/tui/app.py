@@ -34,9 +34,6 @@ from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
 from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
 
-PICTURE = "picture"
-"""Name of the delivery of a picture of the screen."""
-
 LONGEST_S = 0.5
 """Seconds that a key waits at most for what was typed before it."""
 
@@ -216,6 +213,8 @@ class WizardApp(App[int]):
 
     @on(events.DeliveryComplete)
     def _saved(self, event: events.DeliveryComplete) -> None:
+        from wizard.tui.palette import PICTURE
+
         if event.name == PICTURE:
             text = tr("Saved as {path}", path=event.path) if event.path else tr("Saved")
             self.notify(text, markup=False)
@@ -223,6 +222,7 @@ class WizardApp(App[int]):
     @on(events.DeliveryFailed)
     def _not_saved(self, event: events.DeliveryFailed) -> None:
         from wizard.kernel.reasons import unreadable
+        from wizard.tui.palette import PICTURE
 
         if event.name == PICTURE:
             reason = unreadable(event.exception) if isinstance(event.exception, Exception) else event.exception

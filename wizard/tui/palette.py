@@ -22,6 +22,8 @@ from wizard.tui.widgets.chrome import key_rows
 if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
 
+PICTURE = "picture"
+"""Name of the delivery of a picture of the screen."""
 ARROWS = {"up", "down", "left", "right"}
 """Keys of the cursor: what they do is no command."""
 
@@ -71,8 +73,6 @@ def _copy(app: WizardApp) -> None:
 def _save(app: WizardApp) -> None:
     """To the folder of downloads (that of the user where a server has none), or through the browser that shows it."""
     from platformdirs import user_downloads_path
-
-    from wizard.tui.app import PICTURE
 
     folder = user_downloads_path()
     app.deliver_text(

@@ -16,7 +16,7 @@ REPLACEMENT = "\ufffd"
 Way: TypeAlias = Literal["delta", "cumulative", "either"]
 
 
-class Pieces:
+class DeltaFilter:
     """New text out of responses that hold what is new (``delta``), everything so far (``cumulative``), or ``either``.
 
     In the last case a response that does not begin with the one before it shows that they are deltas, and one that
@@ -78,7 +78,7 @@ def _common(one: str, other: str) -> str:
     return one[: next((place for place in range(shorter) if one[place] != other[place]), shorter)]
 
 
-class Prompt:
+class EchoFilter:
     """Takes the prompt away from the front of an answer, if it is there.
 
     An engine gives the prompt back as its tokenizer decodes it: without special tokens, and with other white space.
@@ -128,7 +128,7 @@ def _without(text: str, marks: int) -> str:
     return ""
 
 
-class Stop:
+class StopFilter:
     """Ends an answer at the first stop text, which is no part of it."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from wizard.chat.ask import Ask, Piece
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.logprobs import of_own, of_vllm
-from wizard.chat.reading import Pieces, Prompt, Stop
+from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter
 from wizard.chat.tokens import Detokenizer, Tokenizer
 from wizard.chat.wire import OWN, WIZARD, Tensor, Wire
 
@@ -16,7 +16,7 @@ NO_REASON = ("", "None")
 """What engines write for a reason while there is none; the LLM API and vLLM write Python's None as text."""
 
 
-class Reader:
+class Exchange:
     """Makes the request and reads what comes back.
 
     Attributes:
@@ -40,9 +40,9 @@ class Reader:
         self._tokens: int | None = None
         self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
         self._ids = _Ids(ask, wire.echoes, tokenizer) if tokenizer else None
-        self._pieces = Pieces(wire.way)
-        self._prompt = Prompt(ask.prompt if wire.echoes and not tokenizer else "", special)
-        self._stop = Stop(() if wire.format is WIZARD else ask.stop)
+        self._pieces = DeltaFilter(wire.way)
+        self._prompt = EchoFilter(ask.prompt if wire.echoes and not tokenizer else "", special)
+        self._stop = StopFilter(() if wire.format is WIZARD else ask.stop)
 
     def tensors(self) -> list[Tensor]:
         """The inputs of the request."""
