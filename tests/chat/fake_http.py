@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -40,9 +41,10 @@ def serving_bytes(answer: Callable[[str], bytes], *, endless: bytes = b"") -> It
 
         def one(connection: socket.socket) -> None:
             with connection, contextlib.suppress(OSError), connection.makefile("rb") as reader:
-                while head := _head(reader.readline):
+                while request := read_request(reader):
+                    head, body = request
                     fake.heads.append(head)
-                    fake.bodies.append(reader.read(_length(head)))
+                    fake.bodies.append(body)
                     connection.sendall(answer(head.split("\r\n")[0]))
                     if endless:
                         try:
@@ -67,16 +69,15 @@ def serving_bytes(answer: Callable[[str], bytes], *, endless: bytes = b"") -> It
             thread.join()
 
 
-def _head(readline: Callable[[], bytes]) -> str:
+def read_request(reader: BinaryIO) -> tuple[str, bytes] | None:
+    """The head (request line and fields) and body of the next request; None at the connection's end."""
     lines = []
-    while (line := readline()).strip():
+    while (line := reader.readline()).strip():
         lines.append(line.decode())
-    return "".join(lines)
-
-
-def _length(head: str) -> int:
-    fields = dict(line.lower().split(": ", 1) for line in head.strip().split("\r\n")[1:])
-    return int(fields.get("content-length", 0))
+    if not lines:
+        return None
+    fields = dict(line.lower().strip().split(": ", 1) for line in lines[1:])
+    return "".join(lines), reader.read(int(fields.get("content-length", 0)))
 
 
 def chunk(data: bytes, extension: str = "") -> bytes:

@@ -103,7 +103,7 @@ def test_a_stop_text_ends_it(text: str, stops: list[str], places: list[int]) -> 
     stop = StopFilter(tuple(stops))
     found = fed(stop, [str(each) for each in cut(text, places)])
     first = [place for each in stops if (place := text.find(each)) >= 0]
-    assert stop.found == bool(first)
+    assert stop.reached == bool(first)
     if not first:
         assert found == text
     else:  # with overlapping stop texts the piece that completes one first decides

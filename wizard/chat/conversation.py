@@ -202,9 +202,9 @@ class Conversation:
         last, answer = self.messages[place], self.messages[place + 1 : place + 2]
         now = Version(last.content, *((answer[0].content, answer[0].stats, answer[0].at) if answer else ("",)))
         if not answer:
-            return (*sorted(last.versions, key=lambda one: one.at), now), len(last.versions)
-        every = sorted((*last.versions, now), key=lambda one: one.at)
-        return tuple(every), next(index for index, one in enumerate(every) if one is now)
+            return (*sorted(last.versions, key=lambda version: version.at), now), len(last.versions)
+        every = sorted((*last.versions, now), key=lambda version: version.at)
+        return tuple(every), next(index for index, version in enumerate(every) if version is now)
 
     def chosen(self, index: int) -> Conversation:
         """With version ``index`` of `versions` as how the last turn went; the others stay versions.
@@ -219,11 +219,11 @@ class Conversation:
                 tr("there is no version {number} of the last turn", number=index + 1),
                 tr("Give 1 to {count}.", count=len(every)),
             )
-        one = every[index]
+        version = every[index]
         others = tuple(each for place, each in enumerate(every) if place != index and (each.answer or place != now))
         place = self._last_question()
-        question = replace(self.messages[place], content=one.question, versions=others)
-        answer = (Message("assistant", one.answer, one.stats, one.at),) if one.answer else ()
+        question = replace(self.messages[place], content=version.question, versions=others)
+        answer = (Message("assistant", version.answer, version.stats, version.at),) if version.answer else ()
         return replace(self, messages=(*self.messages[:place], question, *answer))
 
     def _last_question(self) -> int:
@@ -262,7 +262,7 @@ def conversation(answers: Mapping[str, object]) -> Conversation:
     Args:
         answers: ``system`` and the fields of `Sampling`; None, and what is something else, counts as not given.
     """
-    given = {one.name: value for one in fields(Sampling) if (value := answers.get(one.name)) is not None}
+    given = {each.name: value for each in fields(Sampling) if (value := answers.get(each.name)) is not None}
     if "stop" in given:
         given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])  # type: ignore[arg-type]
     system = answers.get("system")

@@ -64,13 +64,13 @@ class Exchange:
                 logprobs = self._ids.logprobs(outputs.get(self.wire.format.logprobs) or ())
         else:
             new = self._pieces.feed(_text(outputs["text_output"]))
-            reason = self._said(outputs)
+            reason = self._progress(outputs)
             if self._ask.logprobs is not None and outputs.get(self.wire.format.logprobs):
                 read = of_own if self.wire.format is WIZARD else of_vllm
                 logprobs = read(_text(outputs[self.wire.format.logprobs]))
         text = self._stop.feed(self._prompt.feed(new))
-        if reason or self._stop.found:
-            return self._last(text, "stop" if self._stop.found else reason, logprobs)
+        if reason or self._stop.reached:
+            return self._last(text, "stop" if self._stop.reached else reason, logprobs)
         return Piece(text, self._tokens, "", logprobs) if text or logprobs or self.wire.format is WIZARD else None
 
     def end(self) -> Piece | None:
@@ -80,7 +80,7 @@ class Exchange:
         full = self._ids is not None and self._ids.count >= self._ask.max_tokens
         return self._last("", "length" if full else "end")
 
-    def _said(self, outputs: Mapping[str, Sequence[Any]]) -> str:
+    def _progress(self, outputs: Mapping[str, Sequence[Any]]) -> str:
         """Take in how many tokens there are; the reason of the end, if the response gives one."""
         form = self.wire.format
         if form is WIZARD or outputs.get(form.tokens):
@@ -93,11 +93,11 @@ class Exchange:
 
     def _last(self, text: str, reason: str, logprobs: tuple[TokenLogprob, ...] = ()) -> Piece:
         self.over = True
-        self.cut = self.wire.format.cancels and (self._stop.found or bool(self._ids and self._ids.ended != self._end))
-        if not self._stop.found:
+        self.cut = self.wire.format.cancels and (self._stop.reached or bool(self._ids and self._ids.ended != self._end))
+        if not self._stop.reached:
             held = self._ids.text.rest() if self._ids else self._pieces.rest()
             text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
-        return Piece(text, self._tokens, "stop" if self._stop.found else reason, logprobs)
+        return Piece(text, self._tokens, "stop" if self._stop.reached else reason, logprobs)
 
 
 class _Ids:
@@ -134,7 +134,7 @@ class _Ids:
         """Of the last response's tokens; ``values`` may be those of all tokens so far, or of these only."""
         last = values[len(values) - len(self._new) :] if len(values) >= len(self._new) else values
         return tuple(
-            TokenLogprob(self._decode([one]), float(value)) for one, value in zip(self._new, last, strict=False)
+            TokenLogprob(self._decode([token]), float(value)) for token, value in zip(self._new, last, strict=False)
         )
 
 

@@ -19,7 +19,9 @@ def of_openai(entries: Iterable[Mapping[str, Any]]) -> tuple[TokenLogprob, ...]:
         TokenLogprob(
             str(each["token"]),
             float(each["logprob"]),
-            tuple((str(one["token"]), float(one["logprob"])) for one in each.get("top_logprobs") or ()),
+            tuple(
+                (str(candidate["token"]), float(candidate["logprob"])) for candidate in each.get("top_logprobs") or ()
+            ),
         )
         for each in entries
     )
@@ -32,7 +34,7 @@ def of_own(text: str) -> tuple[TokenLogprob, ...]:
         KeyError, TypeError, ValueError: It is none.
     """
     return tuple(
-        TokenLogprob(str(token), float(logprob), tuple((str(one), float(value)) for one, value in top))
+        TokenLogprob(str(token), float(logprob), tuple((str(candidate), float(value)) for candidate, value in top))
         for token, logprob, top in json.loads(text or "[]")
     )
 
@@ -46,10 +48,10 @@ def of_vllm(text: str) -> tuple[TokenLogprob, ...]:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: It is none.
     """
-    found = []
+    tokens_read = []
     for place in json.loads(text or "null") or ():
-        tokens = [(str(one["decoded_token"] or ""), float(one["logprob"])) for one in place.values()]
+        tokens = [(str(candidate["decoded_token"] or ""), float(candidate["logprob"])) for candidate in place.values()]
         if tokens:
-            top = sorted(tokens, key=lambda one: one[1], reverse=True) if len(tokens) > 1 else ()
-            found.append(TokenLogprob(*tokens[0], tuple(top)))
-    return tuple(found)
+            top = sorted(tokens, key=lambda candidate: candidate[1], reverse=True) if len(tokens) > 1 else ()
+            tokens_read.append(TokenLogprob(*tokens[0], tuple(top)))
+    return tuple(tokens_read)

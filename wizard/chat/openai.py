@@ -82,10 +82,10 @@ def served_model(base: str, model: str) -> ServedModel:
     Raises:
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
-    found = next((each for each in _models(base) if each["id"] == model), None)
-    if found is None:
+    entry = next((each for each in _models(base) if each["id"] == model), None)
+    if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
-    length = found.get("max_model_len")  # vLLM says it
+    length = entry.get("max_model_len")  # vLLM says it
     return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
 
 
@@ -167,14 +167,14 @@ class _Events:
             self._done = True
             return None
         try:
-            said = json.loads(data)
-            if error := said.get("error"):
+            event = json.loads(data)
+            if error := event.get("error"):
                 raise server_said(_message(error), self._ask.model)
-            if usage := said.get("usage"):
+            if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
-            if not said["choices"]:
+            if not event["choices"]:
                 return None
-            choice = said["choices"][0]
+            choice = event["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
             logprobs = logprobs_of((choice.get("logprobs") or {}).get("content") or ())
@@ -196,8 +196,8 @@ class _Events:
 def _said(status: int, body: bytes) -> str:
     """The words of a refusal."""
     try:
-        said = json.loads(body)
-        return _message(said.get("error") or said)
+        reply = json.loads(body)
+        return _message(reply.get("error") or reply)
     except (ValueError, AttributeError, RecursionError):
         return body[:200].decode(errors="replace") or f"HTTP status {status}"
 
@@ -268,17 +268,17 @@ def private(base: str) -> bool:
         return False
 
 
-def _key(base: str, said: str) -> dict[str, str]:
+def _key(base: str, refusal: str) -> dict[str, str]:
     """The header with the key, for a server that refused to answer without and said ``said``.
 
     Raises:
         ServerError: TW-C12 if there is no key, TW-C17 if it cannot be sent there.
     """
     if not private(base):
-        raise key_not_sent(base, said)
+        raise key_not_sent(base, refusal)
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise key_wanted(base, tr("the key holds characters that no key has"))
     if not key:
-        raise key_wanted(base, said)
+        raise key_wanted(base, refusal)
     return {"Authorization": f"Bearer {key}"}

@@ -72,10 +72,10 @@ class DeltaFilter:
         return new
 
 
-def _common(one: str, other: str) -> str:
+def _common(first: str, second: str) -> str:
     """What both begin with."""
-    shorter = min(len(one), len(other))
-    return one[: next((place for place in range(shorter) if one[place] != other[place]), shorter)]
+    shorter = min(len(first), len(second))
+    return first[: next((place for place in range(shorter) if first[place] != second[place]), shorter)]
 
 
 class EchoFilter:
@@ -134,16 +134,16 @@ class StopFilter:
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = tuple(text for text in texts if text)
         self._held = ""
-        self.found = False
+        self.reached = False
 
     def feed(self, text: str) -> str:
         """What can be no part of a stop text; nothing once one was found."""
-        if self.found:
+        if self.reached:
             return ""
         held = self._held + text
         places = [place for each in self._texts if (place := held.find(each)) >= 0]
         if places:
-            self.found, self._held = True, ""
+            self.reached, self._held = True, ""
             return held[: min(places)]
         keep = max((_overlap(held, each) for each in self._texts), default=0)
         self._held = held[len(held) - keep :]

@@ -58,10 +58,10 @@ def _value(values: tuple[Any, ...], single: bool) -> Any:
 
 def _piece(data: bytes, ask: Ask, exchange: Exchange, url: str) -> Piece | None:
     try:
-        said = json.loads(data)
-        if "error" not in said:
-            return exchange.take({name: each if isinstance(each, list) else [each] for name, each in said.items()})
-        text = str(said["error"])
+        event = json.loads(data)
+        if "error" not in event:
+            return exchange.take({name: each if isinstance(each, list) else [each] for name, each in event.items()})
+        text = str(event["error"])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise not_triton(url, repr(error)) from error
     raise server_said(text, ask.model)

@@ -58,13 +58,13 @@ def tr(text: str, /, **values: object) -> str:
         text: The English message, a literal where `translations/update.py` is to find it.
         values: Field → value; a translation may put them in another order.
     """
-    said = _messages.gettext(text) if text else ""  # gettext keeps the catalogue's own header under the empty text
-    return said.format(**values) if values else said
+    message = _messages.gettext(text) if text else ""  # gettext keeps the catalogue's own header under the empty text
+    return message.format(**values) if values else message
 
 
-def ntr(one: str, many: str, count: int, /, **values: object) -> str:
-    """``one`` or ``many``, as the present language's grammar wants for ``count``, with ``values`` in its fields."""
-    return _messages.ngettext(one, many, count).format(**values)
+def ntr(singular: str, plural: str, count: int, /, **values: object) -> str:
+    """``singular`` or ``plural``, as the language's grammar wants for ``count``, with ``values`` in its fields."""
+    return _messages.ngettext(singular, plural, count).format(**values)
 
 
 def mark(text: str) -> str:
