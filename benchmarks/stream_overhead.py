@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for tests/, w
 
 from tests.server_environment import running_triton
 from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.served import served_model
 from wizard.chat.stream import answer
-from wizard.chat.template import served_model
 from wizard.kernel.paths import default_workspace
 from wizard.repository.config_pbtxt import config_pbtxt
 from wizard.repository.python_models import INPUTS, OUTPUTS

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.ports import reserved
 from wizard.catalog import profiles
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.repository.repository import Repository
 
 GIVEN = os.environ.get("TRITON_WIZARD_TEST_ENV")

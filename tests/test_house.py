@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pkgutil
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ else:
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 TOOLKITS = {"textual", "questionary", "prompt_toolkit", "IPython", "ipywidgets", "ipykernel"}
-SDKS = {"huggingface_hub", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
+SDKS = {"huggingface_hub", "httpx2", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
 ENGINES = {"torch", "vllm", "tensorrt_llm", "xllamacpp", "triton_python_backend_utils"}
 HEAVY = TOOLKITS | SDKS | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"}
 """What neither ``import wizard`` nor ``triton-wizard --help`` may load."""
@@ -78,6 +81,37 @@ def test_the_layers_are_all_the_parts_there_are() -> None:
         if (path / "__init__.py").exists() or (path.suffix == ".py" and not path.stem.startswith("_"))
     }
     assert there == set(PARTS)
+
+
+def test_http_goes_only_through_the_kernel() -> None:
+    """The models that we ship run in Triton's interpreter, which has nothing but the standard library."""
+    clients = re.compile(r"^\s*(?:import|from) (?:http\.client|urllib\.request|httpx2?|requests)\b", re.MULTILINE)
+    assert [name for part in PARTS for name in modules(part) if clients.search(source(name))] == ["wizard.kernel.http"]
+
+
+def imported(tree: ast.AST, names: set[str]) -> Iterator[str]:
+    """Those of ``names`` that the code imports, inside functions too; not for type checkers alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield from {submodule if submodule in names else str(node.module)} & names
+        else:
+            yield from imported(node, names)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {name for part in PARTS for name in modules(part)}
+    imports = {name: {*imported(ast.parse(source(name)), names)} - {name} for name in names}
+    while leaves := {name for name, others in imports.items() if not others & imports.keys()}:
+        for name in leaves:
+            del imports[name]
+    assert not imports, {name: sorted(others & imports.keys()) for name, others in imports.items()}
 
 
 def test_import_wizard_loads_nothing_heavy() -> None:

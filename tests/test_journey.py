@@ -20,7 +20,8 @@ from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
-from wizard.plan.plan import Ports, Start
+from wizard.plan.plan import Start
+from wizard.plan.ports import Ports
 from wizard.probe import shorthand
 from wizard.probe.ports import choose
 from wizard.serve import find

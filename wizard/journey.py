@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from wizard.advise.speed import Load
     from wizard.catalog.journeys import Journey
     from wizard.catalog.presets import Preset
-    from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.chunk import Chunk
+    from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
+    from wizard.chat.served import ServedModel
     from wizard.chat.snippet import Request
-    from wizard.chat.template import ServedModel
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
@@ -302,10 +303,7 @@ def meter(served: ServedModel) -> Meter:
 
 
 def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
-    """What is sent for the conversation's last question, as it is now; `wizard.chat.snippet` makes commands of it.
-
-    The first one takes about a second, see `wizard.chat.template.render`.
-    """
+    """What is sent for the conversation's last question, as it is now; `wizard.chat.snippet` makes commands of it."""
     from wizard.chat.stream import request as make
 
     return make(endpoint, conversation, served)

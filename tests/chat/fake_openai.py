@@ -12,7 +12,8 @@ from typing import Any
 
 from wizard.chat import openai
 from wizard.chat.ask import Ask
-from wizard.chat.conversation import Chunk, Conversation, Sampling
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.serve.endpoint import Endpoint
 

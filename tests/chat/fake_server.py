@@ -7,6 +7,8 @@ import socket
 import threading
 from collections.abc import Iterator
 
+from tests.chat.fake_http import read_request
+
 
 @contextlib.contextmanager
 def fake_server(answer: bytes) -> Iterator[int]:
@@ -17,8 +19,8 @@ def fake_server(answer: bytes) -> Iterator[int]:
             with contextlib.suppress(OSError):
                 while True:
                     connection, _ = listener.accept()
-                    with connection:
-                        connection.recv(65536)
+                    with connection, connection.makefile("rb") as request:
+                        read_request(request)  # whole, or closing would reset the connection
                         connection.sendall(answer)
 
         thread = threading.Thread(target=serve)

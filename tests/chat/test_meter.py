@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.chat.fake_repository import write_tokenizer
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.meter import BYTES_PER_TOKEN, LONGEST_COUNTED, TURN_TOKENS, Meter, meter
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 
 
 def test_an_estimate_without_a_tokenizer() -> None:

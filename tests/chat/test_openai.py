@@ -28,7 +28,7 @@ from tests.chat.fake_openai import (
     only,
     read,
 )
-from tests.chat.test_reading import PLACES, cut
+from tests.chat.test_text_filters import PLACES, cut
 from wizard.chat import openai
 from wizard.chat.ask import API_KEY
 from wizard.chat.conversation import Sampling, TokenLogprob

@@ -17,11 +17,12 @@ from tests.processes import KILLS
 from tests.server_environment import running_triton
 from wizard.chat import triton_grpc, triton_http
 from wizard.chat.ask import Ask, Piece
-from wizard.chat.conversation import Chunk, Conversation, Sampling
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.served import ServedModel
 from wizard.chat.stream import answer
-from wizard.chat.template import ServedModel
 from wizard.kernel.errors import ServerError, UsageError
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 

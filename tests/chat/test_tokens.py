@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.chain_model import BOS, END
 from tests.chat.fake_repository import write_tokenizer
-from tests.chat.test_reading import PLACES, cut
+from tests.chat.test_text_filters import PLACES, cut
 from wizard.catalog import profiles
 from wizard.chat.tokens import Detokenizer, Tokenizer
 from wizard.kernel.errors import UsageError

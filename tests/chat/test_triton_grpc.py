@@ -13,7 +13,7 @@ from tests.chat.test_stream import asked, read, without_template
 from tests.ports import reserved
 from wizard.chat import triton_grpc
 from wizard.kernel.errors import ServerError
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 
 

@@ -21,7 +21,8 @@ from wizard.kernel.errors import CancelledError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_json
-from wizard.plan.plan import Done, Estimate, Ports, Step, Write
+from wizard.plan.plan import Done, Estimate, Step, Write
+from wizard.plan.ports import Ports
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 

@@ -19,8 +19,9 @@ from tests.e2e.fake_registry import registry
 from tests.values import CHOICE, plan_of
 from wizard.kernel.errors import ServerError, StepError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step
-from wizard.plan.ports import free
+from wizard.plan.artefacts import REPOSITORY
+from wizard.plan.plan import Command, Done, Estimate, Plan, Step
+from wizard.plan.ports import Ports, free
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.serving import repository_step, serve_steps
 from wizard.probe.engines import has_image
@@ -118,7 +119,8 @@ def serving(runtime: Docker, tmp_path: Path) -> tuple[Step, ...]:
     files = (RepositoryFile("test/config.pbtxt", config), RepositoryFile("test/1/model.py", FAKE_MODEL))
     write = repository_step(runtime, Repository(files), "A stand-in.")
     ports, _ = free(Ports(FIRST_PORT, FIRST_PORT + 1, FIRST_PORT + 2))
-    return (*runtime.prepare(), write, *serve_steps(runtime.start("test", ports, "made"), 240))
+    start = runtime.start("test", ports, "made")
+    return (*runtime.prepare(), write, *serve_steps(start, (*runtime.server_needs, REPOSITORY), 240))
 
 
 async def test_a_whole_journey(address: str, runtime: Docker, tmp_path: Path) -> None:

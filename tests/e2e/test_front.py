@@ -26,7 +26,8 @@ from tritonclient.utils import InferenceServerException
 from tests.server_environment import RunningTriton, running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.chat.ask import server_said
-from wizard.chat.conversation import Chunk, Conversation, Sampling
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.kernel import proctable
 from wizard.kernel.errors import WizardError

@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.values import plan_of, python_step
 from wizard.export.shell import script
 from wizard.plan.artefacts import ENDPOINT
-from wizard.plan.plan import Command, Done, Estimate, Ports, Start, Step, Wait, Write
+from wizard.plan.plan import Command, Done, Estimate, Start, Step, Wait, Write
+from wizard.plan.ports import Ports
 
 PORTS = Ports(1, 2, 3)
 """Nobody listens there."""

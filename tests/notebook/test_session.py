@@ -17,7 +17,7 @@ from wizard.advise import calibration
 from wizard.advise.advice import Wishes
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 
 
 @pytest.fixture

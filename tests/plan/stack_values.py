@@ -16,7 +16,8 @@ from wizard.advise.advice import Choice
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Ports, Start, Step, Write
+from wizard.plan.plan import Command, Start, Step, Write
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.select import runtime_of
 from wizard.plan.stack import stack_plan
 from wizard.probe.host import Host

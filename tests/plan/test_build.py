@@ -17,7 +17,8 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan import build as build_module
 from wizard.plan.build import build
-from wizard.plan.plan import Command, Plan, Ports, Start, Step, Write
+from wizard.plan.plan import Command, Plan, Start, Step, Write
+from wizard.plan.ports import Ports
 from wizard.probe.host import ContainerEngine
 
 HOSTILE = "/models/a;rm -rf ~ $(x) ${y} 'q' \"d\" ü.gguf"

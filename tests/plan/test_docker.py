@@ -15,7 +15,8 @@ from tests.stacks.trtllm_values import LLAMA, WORKSPACE, choice, runtime
 from tests.values import GGUF
 from wizard.kernel.paths import Workspace
 from wizard.plan.fetch import fetch
-from wizard.plan.plan import Containers, Ports
+from wizard.plan.plan import Containers
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker
 
 ONE = runtime(choice("0.13.0"))

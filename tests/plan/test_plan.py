@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wizard.plan.plan import Command, Ports, Start, Wait, Write
+from wizard.plan.plan import Command, Start, Wait, Write
+from wizard.plan.ports import Ports
 
 
 def sh(line: str, cwd: Path) -> str:

@@ -20,20 +20,22 @@ from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measureme
 from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.workshops import workshop
-from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import ModelError, NetworkError, ServerError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.offers import Suggestion
-from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Step, Write
+from wizard.plan.plan import Command, Done, Estimate, Plan, Step, Write
+from wizard.plan.ports import Ports
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import agreed, seated
 from wizard.probe.host import Host
-from wizard.prompts.talk import Talk
+from wizard.prompts.chat_session import ChatSession
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
@@ -75,7 +77,7 @@ MEASUREMENT = Measurement(
 """A start of the server ``demo``."""
 
 
-def nobody(name: str, model: str | None) -> Talk:
+def nobody(name: str, model: str | None) -> ChatSession:
     """There is no other server to talk with."""
     raise ServerError("TW-S01", f"no server {name} runs", "Start it.")
 
@@ -258,11 +260,11 @@ def main() -> int:
         stack.enter_context(pseudo.spoken())
     try:
         if what == "chat":
-            from wizard.prompts import lines
+            from wizard.prompts import question_input
             from wizard.prompts.chat import run_chat
 
             if "without_readline" in options:
-                lines._editor = lambda: None
+                question_input._editor = lambda: None
             kept = History(workspace.root / "chats.sqlite3") if "kept" in options else None
             return run_chat(
                 ENDPOINT,

@@ -222,15 +222,15 @@ def test_every_word_is_in_the_catalogue(begin: Callable[..., Walk]) -> None:
 
 
 def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
-    from wizard.prompts.shower import Shower
+    from wizard.prompts.event_printer import EventPrinter
     from wizard.run.events import Progress, StepFinished, StepStarted
 
     out = FakeTerminal()
-    shower = Shower(out, aloud=True)
-    shower.show(StepStarted("model", "Get the model", 2, 6, 0.0))
+    printer = EventPrinter(out, aloud=True)
+    printer.show(StepStarted("model", "Get the model", 2, 6, 0.0))
     for second in range(1, 31):
-        shower.show(Progress("model", second / 100, 100.0 - second, "", float(second)))
-    shower.show(StepFinished("model", "done", 30.0, "", 30.0))
+        printer.show(Progress("model", second / 100, 100.0 - second, "", float(second)))
+    printer.show(StepFinished("model", "done", 30.0, "", 30.0))
     assert out.getvalue().splitlines() == [
         "Step 2 of 6: Get the model",
         "Step 2 of 6: 10%, 1 minute 30 seconds left",

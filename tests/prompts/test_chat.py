@@ -17,10 +17,11 @@ import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
-from wizard.chat.conversation import Chunk, Conversation, Message, Sampling, Stats
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Message, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.prompts.chat import run_chat
-from wizard.prompts.lines import forget_typed, read_question, unechoed
+from wizard.prompts.question_input import forget_typed, read_question, unechoed
 
 
 @pytest.fixture

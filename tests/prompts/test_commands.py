@@ -11,22 +11,22 @@ import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
 from wizard.chat.conversation import Conversation, Message
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
+from wizard.prompts.chat_session import ChatSession
 from wizard.prompts.commands import COMMANDS, command, is_command
-from wizard.prompts.talk import Talk
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 
 
 @pytest.fixture
-def talk() -> Talk:
+def talk() -> ChatSession:
     said = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")
-    return Talk(ENDPOINT, said, lambda: SERVED, nobody)
+    return ChatSession(ENDPOINT, said, lambda: SERVED, nobody)
 
 
-def refusal(talk: Talk, line: str) -> UsageError:
+def refusal(talk: ChatSession, line: str) -> UsageError:
     before = talk.conversation
     with pytest.raises(UsageError) as raised:
         command(talk, line)
@@ -34,23 +34,23 @@ def refusal(talk: Talk, line: str) -> UsageError:
     return raised.value
 
 
-def test_help_names_every_command(talk: Talk) -> None:
+def test_help_names_every_command(talk: ChatSession) -> None:
     text = command(talk, "/help").text
     assert all(name in text for name in [*COMMANDS, "/multi"])
 
 
-def test_unknown_commands_are_refused_with_the_nearest(talk: Talk) -> None:
+def test_unknown_commands_are_refused_with_the_nearest(talk: ChatSession) -> None:
     error = refusal(talk, "/claer")
     assert error.code == "TW-U23"
     assert "Did you mean /clear?" in error.todo
 
 
-def test_clear_keeps_the_system_prompt(talk: Talk) -> None:
+def test_clear_keeps_the_system_prompt(talk: ChatSession) -> None:
     command(talk, "/clear")
     assert talk.conversation.messages == (Message("system", "Be brief."),)
 
 
-def test_system_is_set_replaced_and_removed(talk: Talk) -> None:
+def test_system_is_set_replaced_and_removed(talk: ChatSession) -> None:
     command(talk, "/system Be long. Very long.")
     assert talk.conversation.messages[0] == Message("system", "Be long. Very long.")
     assert len(talk.conversation.messages) == 3
@@ -58,7 +58,7 @@ def test_system_is_set_replaced_and_removed(talk: Talk) -> None:
     assert [message.role for message in talk.conversation.messages] == ["user", "assistant"]
 
 
-def test_settings(talk: Talk) -> None:
+def test_settings(talk: ChatSession) -> None:
     command(talk, "/set max_tokens 9")
     command(talk, "/set seed 1")
     assert (talk.conversation.sampling.max_tokens, talk.conversation.sampling.seed) == (9, 1)
@@ -81,11 +81,11 @@ def test_settings(talk: Talk) -> None:
         ("/save no/such/folder/chat.md", "TW-U25"),
     ],
 )
-def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> None:
+def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str) -> None:
     assert refusal(talk, line).code == code
 
 
-def test_again_opens_the_last_question_and_keeps_its_answer(talk: Talk) -> None:
+def test_again_opens_the_last_question_and_keeps_its_answer(talk: ChatSession) -> None:
     outcome = command(talk, "/again")
     assert (outcome.ask, outcome.open) == ("Why?", True)
     assert [message.role for message in talk.conversation.messages] == ["system", "user"]
@@ -94,12 +94,12 @@ def test_again_opens_the_last_question_and_keeps_its_answer(talk: Talk) -> None:
     assert refusal(talk, "/regenerate").code == "TW-C18"
 
 
-def test_a_model_without_known_questions(talk: Talk) -> None:
+def test_a_model_without_known_questions(talk: ChatSession) -> None:
     talk.served = lambda: replace(SERVED, questions=())
     assert "ask it anything" in command(talk, "/questions 1").text
 
 
-def test_saved_as_markdown_and_json_and_never_over_a_file(talk: Talk) -> None:
+def test_saved_as_markdown_and_json_and_never_over_a_file(talk: ChatSession) -> None:
     command(talk, "/save chat.md")
     assert Path("chat.md").read_text().startswith("# Chat with demo\n")
     assert "## Assistant\n\nBecause." in Path("chat.md").read_text()
@@ -127,10 +127,10 @@ def test_what_is_a_command(text: str, command: bool) -> None:
     assert is_command(text) is command
 
 
-def test_a_system_prompt_of_several_lines(talk: Talk) -> None:
+def test_a_system_prompt_of_several_lines(talk: ChatSession) -> None:
     command(talk, "/system\nBe\nbrief.")
     assert talk.conversation.system == "Be\nbrief."
 
 
-def test_bye_ends(talk: Talk) -> None:
+def test_bye_ends(talk: ChatSession) -> None:
     assert command(talk, "/bye").end

@@ -11,7 +11,8 @@ from tests.prompts.terminal import ADVICE, CTRL_D, PLAN, Flow
 from tests.values import plan_of
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Done, Estimate, Ports, Step, Wait
+from wizard.plan.plan import Done, Estimate, Step, Wait
+from wizard.plan.ports import Ports
 from wizard.prompts.ask import Ask
 from wizard.prompts.run import Run
 from wizard.run.events import StepFinished

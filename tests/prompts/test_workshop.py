@@ -11,8 +11,8 @@ import pytest
 
 from tests.prompts.terminal import DOWN, ENTER, Terminal
 from wizard.catalog.lessons import Part
-from wizard.prompts.show import lesson_text
 from wizard.prompts.speech import fitted
+from wizard.prompts.value_text import lesson_text
 
 Attend: TypeAlias = Callable[..., Terminal]
 MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."

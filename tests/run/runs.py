@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.values import python_step
 from wizard.kernel.errors import ServerError, StepError, UsageError, WorkspaceError
-from wizard.plan.plan import Plan, Ports, Start, Step, Wait
+from wizard.plan.plan import Plan, Start, Step, Wait
+from wizard.plan.ports import Ports
 from wizard.run.engine import run
 from wizard.run.events import Event, StepFinished
 

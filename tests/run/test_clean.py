@@ -9,7 +9,8 @@ from tests.values import plan_of
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
-from wizard.plan.plan import Done, Estimate, Ports, Step
+from wizard.plan.plan import Done, Estimate, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker, mark
 from wizard.run import clean
 from wizard.serve import find

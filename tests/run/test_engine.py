@@ -19,7 +19,8 @@ from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
 from wizard.plan.artefacts import READY, SERVER
-from wizard.plan.plan import Command, Done, Estimate, Ports, Start, Step, Wait, Write
+from wizard.plan.plan import Command, Done, Estimate, Start, Step, Wait, Write
+from wizard.plan.ports import Ports
 from wizard.run.diagnose import CommandError
 from wizard.run.engine import run
 from wizard.run.events import Output, Progress, StepFinished, StepStarted

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from wizard.kernel.errors import UsageError
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.run.events import (
     Event,
     Output,

@@ -14,7 +14,7 @@ from wizard.advise.advice import Note
 from wizard.advise.calibration import NOTHING, Measured, Measurement, summary
 from wizard.kernel import proctable
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve import find
 from wizard.serve.calibration import keep, kept, latest_of, measurement
 from wizard.serve.endpoint import Endpoint

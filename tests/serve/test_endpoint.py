@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 
 SERVED = Endpoint("demo", "chain", "127.0.0.1", Ports(8000, 8001, 8002), 4711, "12", "/logs/triton.log")

@@ -15,7 +15,7 @@ import pytest
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve import find, stop
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import statuses

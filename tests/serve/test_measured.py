@@ -23,7 +23,7 @@ from wizard.kernel import proctable
 from wizard.kernel.units import GIB, MIB
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.measured import StackLog, measure, read

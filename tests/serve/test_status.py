@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 

@@ -14,7 +14,8 @@ from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts, Quantization, WeightFile
 from wizard.plan.options import Options
-from wizard.plan.plan import Action, Command, Ports, Start, Step
+from wizard.plan.plan import Action, Command, Start, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker
 from wizard.probe.shorthand import host
 from wizard.stacks.trtllm_engine import plan as trtllm_engine

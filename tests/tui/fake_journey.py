@@ -31,10 +31,11 @@ from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.presets import Preset
 from wizard.chat.ask import lost, unreachable
-from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized

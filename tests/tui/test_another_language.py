@@ -30,11 +30,11 @@ from tests.tui.walking import (
 from wizard.kernel.language import tr
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.settings import SettingsScreen
-from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.lesson import LessonPanel, Pinned
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.search_bar import SearchBar
 
 ROOMY = (200, 60)
 
@@ -162,7 +162,7 @@ async def test_a_search_in_the_output_goes_on() -> None:
         with pseudo.spoken():
             app.change_settings(language="ko")
             await pilot.pause()
-            assert build.query_one(Find).query_one(Input).value == "fine"
+            assert build.query_one(SearchBar).query_one(Input).value == "fine"
             assert pseudo.OPEN in str(build.query_one(LiveLog).border_title)
 
 

@@ -15,8 +15,8 @@ from tests.tui.walking import StillApp, to_build, wait_for
 from wizard.plan.plan import Plan
 from wizard.run.events import Event, Output, StepStarted
 from wizard.tui.screens.build import BuildScreen
-from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.live_log import LiveLog
+from wizard.tui.widgets.search_bar import SearchBar
 
 LONG = "a line that is longer than any terminal that is eighty columns wide, and then some; " * 2 + "its end"
 
@@ -49,7 +49,7 @@ def found(build: BuildScreen) -> str:
 
 async def search(pilot: Pilot[Any], build: BuildScreen, text: str) -> None:
     await pilot.press("slash")
-    await wait_for(pilot, lambda: build.query_one(Find).has_focus_within)
+    await wait_for(pilot, lambda: build.query_one(SearchBar).has_focus_within)
     await pilot.press(*text)
     await wait_for(pilot, lambda: build.query_one(LiveLog).sought == text)
     await pilot.pause()
@@ -61,7 +61,7 @@ async def test_in_40_by_15_what_is_sought_and_found_is_in_sight() -> None:
         build, log = await begun(pilot, made, "one", "two", "three")
         await search(pilot, build, "two")
         stage = build.query_one("#stage").region
-        await wait_for(pilot, lambda: stage.contains_region(build.query_one(Find).region))
+        await wait_for(pilot, lambda: stage.contains_region(build.query_one(SearchBar).region))
         assert stage.overlaps(log.region)
 
 
@@ -85,7 +85,7 @@ async def test_matches_are_counted_shown_and_gone_through_while_lines_arrive() -
         assert lines[0] in log.visible_text()
         await pilot.press("escape")
         await wait_for(pilot, lambda: not log.sought)
-        assert not build.query_one(Find).display
+        assert not build.query_one(SearchBar).display
         assert pilot.app.screen is build
 
 

@@ -23,8 +23,8 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.views.build import Phase
 from wizard.tui.views.chat import ChatView, figures, still_running
+from wizard.tui.widgets.model_chat import Figures
 from wizard.tui.widgets.prompt import Prompt
-from wizard.tui.widgets.talk import Figures
 from wizard.tui.widgets.turn import BAR
 
 

@@ -15,8 +15,8 @@ from wizard.chat.meter import Usage
 from wizard.kernel.errors import ServerError
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.views.chat import ChatView, Live, figures, gauge
-from wizard.tui.widgets.find_here import FindHere
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.transcript_search import TranscriptSearch
 
 CODE = "First:\n\n```python\none()\n```\n\nthen\n\n```sh\ntwo\nthree\n```\n"
 
@@ -147,7 +147,7 @@ async def test_another_conversation_begins_without_the_search_in_the_one_before(
         await wait_for(pilot, lambda: words(chat, "#found") == "1 of 1")
         await pilot.press(key, *"next")
         await wait_for(pilot, lambda: chat.query_one(Prompt).text == "next")
-        assert not chat.query_one(FindHere).display
+        assert not chat.query_one(TranscriptSearch).display
 
 
 async def test_a_word_is_found_and_the_search_ends_with_escape() -> None:

@@ -21,8 +21,8 @@ from wizard.tui.screens.modal import AskScreen
 from wizard.tui.views.chat import ChatView, comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.log_panel import LogPanel
+from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.picker import Picker
-from wizard.tui.widgets.talk import Talk
 
 SLOW = Stats(48, 0.09, 2.0, "stop")
 
@@ -119,7 +119,7 @@ async def test_choosing_no_second_model_leaves_everything_as_it_was() -> None:
         assert chat.talks.second is None
 
 
-async def with_second(pilot: Pilot[Any], chat: ChatScreen) -> Talk:
+async def with_second(pilot: Pilot[Any], chat: ChatScreen) -> ModelChat:
     """Let the second server answer beside the first."""
     await pilot.press("f6")
     await screen(pilot, AskScreen)

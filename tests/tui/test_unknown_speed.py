@@ -12,7 +12,7 @@ from wizard.advise.advice import Choice, Wishes
 from wizard.advise.ranking import advise
 from wizard.notebook.html import choice_html
 from wizard.probe.shorthand import host
-from wizard.prompts.show import choice_text
+from wizard.prompts.value_text import choice_text
 
 FACTS = replace(LLAMA, unknown={"speed": "its names are odd"})
 SAID = "Speed unknown: its names are odd."

@@ -16,7 +16,8 @@ from wizard.kernel.units import size
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.plan.offers import Suggestion
-from wizard.plan.plan import Command, Done, Estimate, Plan, Ports, Start, Step, Wait, Write
+from wizard.plan.plan import Command, Done, Estimate, Plan, Start, Step, Wait, Write
+from wizard.plan.ports import Ports
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, Problem, System
 from wizard.probe.live import GpuReading, Reading
 from wizard.probe.load import CpuReading

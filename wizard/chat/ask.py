@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from wizard.chat.conversation import Message, TokenLogprob
+from wizard.kernel import http
 from wizard.kernel.errors import ModelError, ServerError, UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
@@ -125,6 +128,19 @@ def lost(where: str, cause: object) -> ServerError:
         ),
         tr("See why with `triton-wizard logs`; `triton-wizard status` says how to start it again."),
     )
+
+
+@contextlib.contextmanager
+def connection_errors(where: str, foreign: Callable[[str, object], WizardError]) -> Iterator[None]:
+    """Raise what goes wrong with an HTTP connection to ``where`` as a `WizardError`; ``foreign`` if it is not HTTP."""
+    try:
+        yield
+    except http.NoConnectionError as error:
+        raise unreachable(where, error) from error
+    except http.LostConnectionError as error:
+        raise lost(where, error) from error
+    except http.NotHttpError as error:
+        raise foreign(where, error) from error
 
 
 def model_ended(model: str) -> ServerError:

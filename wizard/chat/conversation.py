@@ -1,4 +1,4 @@
-"""A conversation and the pieces of an answer, as values.
+"""A conversation as a value.
 
 `wizard.kernel.values.to_json` writes a conversation and `from_json` reads it; `to_markdown` is for people.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-
-if TYPE_CHECKING:
-    from wizard.chat.snippet import Request
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
@@ -205,9 +202,9 @@ class Conversation:
         last, answer = self.messages[place], self.messages[place + 1 : place + 2]
         now = Version(last.content, *((answer[0].content, answer[0].stats, answer[0].at) if answer else ("",)))
         if not answer:
-            return (*sorted(last.versions, key=lambda one: one.at), now), len(last.versions)
-        every = sorted((*last.versions, now), key=lambda one: one.at)
-        return tuple(every), next(index for index, one in enumerate(every) if one is now)
+            return (*sorted(last.versions, key=lambda version: version.at), now), len(last.versions)
+        every = sorted((*last.versions, now), key=lambda version: version.at)
+        return tuple(every), next(index for index, version in enumerate(every) if version is now)
 
     def chosen(self, index: int) -> Conversation:
         """With version ``index`` of `versions` as how the last turn went; the others stay versions.
@@ -222,11 +219,11 @@ class Conversation:
                 tr("there is no version {number} of the last turn", number=index + 1),
                 tr("Give 1 to {count}.", count=len(every)),
             )
-        one = every[index]
+        version = every[index]
         others = tuple(each for place, each in enumerate(every) if place != index and (each.answer or place != now))
         place = self._last_question()
-        question = replace(self.messages[place], content=one.question, versions=others)
-        answer = (Message("assistant", one.answer, one.stats, one.at),) if one.answer else ()
+        question = replace(self.messages[place], content=version.question, versions=others)
+        answer = (Message("assistant", version.answer, version.stats, version.at),) if version.answer else ()
         return replace(self, messages=(*self.messages[:place], question, *answer))
 
     def _last_question(self) -> int:
@@ -265,7 +262,7 @@ def conversation(answers: Mapping[str, object]) -> Conversation:
     Args:
         answers: ``system`` and the fields of `Sampling`; None, and what is something else, counts as not given.
     """
-    given = {one.name: value for one in fields(Sampling) if (value := answers.get(one.name)) is not None}
+    given = {each.name: value for each in fields(Sampling) if (value := answers.get(each.name)) is not None}
     if "stop" in given:
         given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])  # type: ignore[arg-type]
     system = answers.get("system")
@@ -285,27 +282,3 @@ class TokenLogprob:
     text: str
     logprob: float
     top: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A piece of the answer; the last one has ``stats`` and may have no text.
-
-    Attributes:
-        text: What to append to the answer; whole characters.
-        stats: Only in the last one.
-        note: Something that the user should know about this answer (and no part of it): a turn that was left out.
-        tokens: Generated so far, as the server counts them; None where it does not say.
-        logprobs: Of tokens since the last piece, where they were asked for and the server gives them. They may be
-            ahead of the text, of which the beginning of a stop text is held back.
-        request: What was sent; only in the first one that is no ``note``. See `wizard.chat.snippet`.
-        ttft_s: Of this answer as in `Stats`; None while no text came.
-    """
-
-    text: str
-    stats: Stats | None = None
-    note: str | None = None
-    tokens: int | None = None
-    logprobs: tuple[TokenLogprob, ...] = ()
-    request: Request | None = None
-    ttft_s: float | None = None

@@ -175,7 +175,7 @@ class History:
         if not text:
             return self.entries(limit=limit)
         with self._open() as store:
-            store.create_function("has", 2, lambda one, wanted: wanted in one.casefold(), deterministic=True)
+            store.create_function("has", 2, lambda text, wanted: wanted in text.casefold(), deterministic=True)
             rows = store.execute(_FOUND, (text.casefold(), limit)).fetchall()
         return [replace(Entry(*row[:7]), found=_around(row[7] or "", text)) for row in rows]
 

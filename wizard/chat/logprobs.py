@@ -19,7 +19,9 @@ def of_openai(entries: Iterable[Mapping[str, Any]]) -> tuple[TokenLogprob, ...]:
         TokenLogprob(
             str(each["token"]),
             float(each["logprob"]),
-            tuple((str(one["token"]), float(one["logprob"])) for one in each.get("top_logprobs") or ()),
+            tuple(
+                (str(candidate["token"]), float(candidate["logprob"])) for candidate in each.get("top_logprobs") or ()
+            ),
         )
         for each in entries
     )
@@ -32,6 +34,6 @@ def of_own(text: str) -> tuple[TokenLogprob, ...]:
         KeyError, TypeError, ValueError: It is none.
     """
     return tuple(
-        TokenLogprob(str(token), float(logprob), tuple((str(one), float(value)) for one, value in top))
+        TokenLogprob(str(token), float(logprob), tuple((str(candidate), float(value)) for candidate, value in top))
         for token, logprob, top in json.loads(text or "[]")
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from wizard.chat.conversation import Conversation, Message
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.chat.tokens import Tokenizer
 from wizard.kernel.errors import UsageError
 

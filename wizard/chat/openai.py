@@ -8,7 +8,6 @@ HTTPS or to this machine.
 
 from __future__ import annotations
 
-import http.client
 import ipaddress
 import json
 import os
@@ -21,6 +20,7 @@ from wizard.chat.ask import (
     API_KEY,
     Ask,
     Piece,
+    connection_errors,
     key_not_sent,
     key_wanted,
     lost,
@@ -29,15 +29,15 @@ from wizard.chat.ask import (
     server_said,
     unreachable,
 )
-from wizard.chat.http_lines import lines
 from wizard.chat.logprobs import of_openai as logprobs_of
+from wizard.chat.served import TIMEOUT_S, ServedModel
 from wizard.chat.snippet import NOT_OPENAIS, Request
-from wizard.chat.template import TIMEOUT_S, ServedModel
 from wizard.chat.wire import OPENAI, Wire
+from wizard.kernel import http
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 
 KEY_WANTED = (401, 403)
@@ -82,10 +82,10 @@ def served_model(base: str, model: str) -> ServedModel:
     Raises:
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
-    found = next((each for each in _models(base) if each["id"] == model), None)
-    if found is None:
+    entry = next((each for each in _models(base) if each["id"] == model), None)
+    if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
-    length = found.get("max_model_len")  # vLLM says it
+    length = entry.get("max_model_len")  # vLLM says it
     return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
 
 
@@ -101,13 +101,14 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
     while True:
         events = _Events(ask, base)
         refused: list[bytes] = []
-        async with aclosing(lines(url, body, headers, not_openai, sent)) as answer:
-            async for status, line in answer:
-                if status != 200:
-                    refused.append(line)
-                    code = status
-                elif piece := events.take(line.strip()):
-                    yield piece
+        with connection_errors(base, not_openai):
+            async with aclosing(http.post_lines(url, body, headers, sent)) as answer:
+                async for status, line in answer:
+                    if status != 200:
+                        refused.append(line)
+                        code = status
+                    elif piece := events.take(line.strip()):
+                        yield piece
         if not refused:
             break
         if headers or code not in KEY_WANTED:
@@ -168,14 +169,14 @@ class _Events:
             self._done = True
             return None
         try:
-            said = json.loads(data)
-            if error := said.get("error"):
+            event = json.loads(data)
+            if error := event.get("error"):
                 raise server_said(_message(error), self._ask.model)
-            if usage := said.get("usage"):
+            if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
-            if not said["choices"]:
+            if not event["choices"]:
                 return None
-            choice = said["choices"][0]
+            choice = event["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
             logprobs = logprobs_of((choice.get("logprobs") or {}).get("content") or ())
@@ -197,8 +198,8 @@ class _Events:
 def _said(status: int, body: bytes) -> str:
     """The words of a refusal."""
     try:
-        said = json.loads(body)
-        return _message(said.get("error") or said)
+        reply = json.loads(body)
+        return _message(reply.get("error") or reply)
     except (ValueError, AttributeError, RecursionError):
         return body[:200].decode(errors="replace") or f"HTTP status {status}"
 
@@ -250,20 +251,13 @@ def _models(base: str) -> list[dict[str, Any]]:
         raise not_openai(base, f"HTTP status {status}, {error!r}") from error
 
 
-def _get_models(base: str, headers: dict[str, str]) -> tuple[int, bytes]:
-    parts = urlsplit(base)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.netloc, timeout=TIMEOUT_S)
+def _get_models(base: str, headers: dict[str, str]) -> http.Reply:
     try:
-        connection.request("GET", f"{parts.path}/models", headers=headers)
-        response = connection.getresponse()
-        return response.status, response.read()
-    except http.client.HTTPException as error:
-        raise not_openai(base, repr(error)) from error
-    except OSError as error:
+        return http.get(f"{base}/models", timeout_s=TIMEOUT_S, headers=headers)
+    except http.NoConnectionError as error:
         raise unreachable(base, error) from error
-    finally:
-        connection.close()
+    except (http.LostConnectionError, http.NotHttpError) as error:
+        raise not_openai(base, error) from error
 
 
 def private(base: str) -> bool:
@@ -276,17 +270,17 @@ def private(base: str) -> bool:
         return False
 
 
-def _key(base: str, said: str) -> dict[str, str]:
+def _key(base: str, refusal: str) -> dict[str, str]:
     """The header with the key, for a server that refused to answer without and said ``said``.
 
     Raises:
         ServerError: TW-C12 if there is no key, TW-C17 if it cannot be sent there.
     """
     if not private(base):
-        raise key_not_sent(base, said)
+        raise key_not_sent(base, refusal)
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise key_wanted(base, tr("the key holds characters that no key has"))
     if not key:
-        raise key_wanted(base, said)
+        raise key_wanted(base, refusal)
     return {"Authorization": f"Bearer {key}"}

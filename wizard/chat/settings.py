@@ -12,7 +12,7 @@ from wizard.catalog.presets import preset as find
 from wizard.chat.ask import Ask
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.history import History, Kept
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
@@ -83,7 +83,7 @@ def setting(name: str) -> Question:
     Raises:
         UsageError: TW-U24 if there is none of that name.
     """
-    known = {one.name: one for one in SETTINGS}
+    known = {question.name: question for question in SETTINGS}
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         there = tr("There are: {names}.", names=", ".join(known))
@@ -101,7 +101,7 @@ def parsed(pairs: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: TW-U24 if there is no such setting, TW-U31 or TW-U32 if a value does not fit.
     """
-    split = (one.partition("=") for one in pairs)
+    split = (pair.partition("=") for pair in pairs)
     return {name: setting(name).parse(value) for name, _, value in split}
 
 
@@ -126,7 +126,7 @@ def untaken(served: ServedModel) -> list[str]:
 def answers_of(conversation: Conversation) -> dict[str, Any]:
     """What is set, by the questions' names, as a form shows it; None where nothing is."""
     values = to_data(conversation.sampling)
-    stop = SEVERAL.join(one.replace("\n", "\\n") for one in conversation.sampling.stop)
+    stop = SEVERAL.join(text.replace("\n", "\\n") for text in conversation.sampling.stop)
     return {**values, "stop": stop or None, "system": conversation.system or None}
 
 
@@ -140,10 +140,10 @@ def with_answers(conversation: Conversation, answers: Mapping[str, Any]) -> Conv
     Raises:
         UsageError: TW-C08 if a value is out of its range.
     """
-    names = {one.name: one.default for one in fields(Sampling)}
+    names = {each.name: each.default for each in fields(Sampling)}
     given = {name: value for name, value in answers.items() if name in names}
     if "stop" in given:
-        given["stop"] = tuple(one.replace("\\n", "\n") for one in (given["stop"] or "").split(SEVERAL) if one)
+        given["stop"] = tuple(text.replace("\\n", "\n") for text in (given["stop"] or "").split(SEVERAL) if text)
     changes: dict[str, Any] = {name: names[name] if value is None else value for name, value in given.items()}
     sampling = replace(conversation.sampling, **changes)
     sampling.check()

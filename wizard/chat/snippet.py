@@ -187,4 +187,4 @@ def _literal(value: object) -> str:
 def _json(body: Mapping[str, Any]) -> str:
     """JSON that a terminal shows as it is: what is not printable is escaped."""
     text = json.dumps(body, ensure_ascii=False, indent=1)
-    return re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
+    return re.sub(r"[^\n -~]", lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)

@@ -11,11 +11,13 @@ from functools import partial
 from pathlib import Path
 
 from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, no_tokenizer, too_long
-from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Stats
+from wizard.chat.exchange import Exchange
 from wizard.chat.meter import Meter
-from wizard.chat.reader import Reader
+from wizard.chat.rendering import render
+from wizard.chat.served import ServedModel, served_model
 from wizard.chat.snippet import Request, triton_request
-from wizard.chat.template import ServedModel, render, served_model
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
 from wizard.chat.wire import OPENAI, WIZARD
@@ -31,7 +33,7 @@ def described(endpoint: Endpoint) -> ServedModel:
     """What the server says of the model that ``endpoint`` names; blocks for a few questions of up to 5 s each.
 
     Raises:
-        WizardError: As `wizard.chat.template.served_model` and `wizard.chat.openai.served_model` say.
+        WizardError: As `wizard.chat.served.served_model` and `wizard.chat.openai.served_model` say.
     """
     if endpoint.protocol == "openai":
         from wizard.chat import openai
@@ -72,11 +74,11 @@ async def answer(
     kept = _shortened(conversation, served)
     while True:
         ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
-        clock, reader = _Clock(), _reader(ask, served, tokenizer)
-        pieces = _stream(ask, endpoint, protocol, clock, reader)
+        clock, exchange = _Clock(), _exchange(ask, served, tokenizer)
+        pieces = _stream(ask, endpoint, protocol, clock, exchange)
         if process:  # without one there is nothing to look at, and Triton itself refuses the request
             pieces = watched(pieces, partial(proctable.alive, process), partial(model_ended, served.name))
-        chunks = _measured(pieces, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, reader))
+        chunks = _measured(pieces, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, exchange))
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -90,7 +92,7 @@ async def answer(
 
 
 def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
-    """What would be sent for the conversation's last question; blocks for a second at the first time.
+    """What would be sent for the conversation's last question.
 
     Raises:
         UsageError: TW-C13 the model speaks in token ids and there is no tokenizer.
@@ -98,15 +100,15 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
     """
     tokenizer = _tokenizer(served)
     ask = _ask(_shortened(conversation, served), served, tokenizer)
-    return _request(ask, endpoint, _reader(ask, served, tokenizer))
+    return _request(ask, endpoint, _exchange(ask, served, tokenizer))
 
 
-def _request(ask: Ask, endpoint: Endpoint, reader: Reader) -> Request:
-    if reader.wire.format is OPENAI:
+def _request(ask: Ask, endpoint: Endpoint, exchange: Exchange) -> Request:
+    if exchange.wire.format is OPENAI:
         from wizard.chat import openai
 
         return openai.request(ask, endpoint.http)
-    return triton_request(endpoint, ask.model, reader.tensors())
+    return triton_request(endpoint, ask.model, exchange.tensors())
 
 
 def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
@@ -199,9 +201,9 @@ def _without_begin(prompt: str, begin: str, tokenizer: Tokenizer | None) -> str:
     return prompt.removeprefix(begin) if begin and adds else prompt
 
 
-def _reader(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Reader:
+def _exchange(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Exchange:
     by_ids = tokenizer if served.wire.format.ids else None
-    return Reader(ask, served.wire, by_ids, pattern(served.chat) if served.wire.echoes else "")
+    return Exchange(ask, served.wire, by_ids, pattern(served.chat) if served.wire.echoes else "")
 
 
 class _Clock:
@@ -217,18 +219,20 @@ class _Clock:
         return time.perf_counter() - self._started
 
 
-def _stream(ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock, reader: Reader) -> AsyncGenerator[Piece, None]:
-    if reader.wire.format is OPENAI:
+def _stream(
+    ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock, exchange: Exchange
+) -> AsyncGenerator[Piece, None]:
+    if exchange.wire.format is OPENAI:
         from wizard.chat import openai
 
         return openai.stream(ask, endpoint.http, clock.start)
     if protocol == "http":
         from wizard.chat import triton_http
 
-        return triton_http.stream(ask, endpoint.http, clock.start, reader)
+        return triton_http.stream(ask, endpoint.http, clock.start, exchange)
     from wizard.chat import triton_grpc
 
-    return triton_grpc.stream(ask, endpoint.grpc, clock.start, reader)
+    return triton_grpc.stream(ask, endpoint.grpc, clock.start, exchange)
 
 
 async def _measured(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.chat.ask import no_tokenizer
-from wizard.chat.reading import REPLACEMENT
+from wizard.chat.text_filters import REPLACEMENT
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.model.checked import optional_object
@@ -59,8 +59,8 @@ class Tokenizer:
 
     def token(self, text: str | None) -> int | None:
         """The id of the token that is just ``text``, if there is one."""
-        found: int | None = self._library.token_to_id(text) if text else None
-        return found
+        index: int | None = self._library.token_to_id(text) if text else None
+        return index
 
     def adds(self, text: str | None) -> bool:
         """Whether this token comes in front of every text by itself."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
-from wizard.chat.reader import Reader
+from wizard.chat.exchange import Exchange
+from wizard.chat.triton_stubs import stubs
 from wizard.chat.wire import Tensor
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import tr
@@ -22,16 +24,35 @@ _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
 ]
+CONTENTS = {
+    "BOOL": "bool",
+    "BYTES": "bytes",
+    **dict.fromkeys(("INT8", "INT16", "INT32"), "int"),
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32"), "uint"),
+    "INT64": "int64",
+    "UINT64": "uint64",
+    "FP32": "fp32",
+    "FP64": "fp64",
+}
+"""Triton's data type → the field of the protocol's ``InferTensorContents``."""
+LAYOUTS = dict(
+    zip(
+        ("BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "FP32", "FP64"),
+        "?bhiqBHIQefd",
+        strict=True,
+    )
+)
+"""Triton's data type → the letter of `struct`."""
 ENDS_S = 2.0
 """A server that says no more ends its stream at once; one that does not is not waited for."""
 
 
 async def stream(
-    ask: Ask, address: str, sent: Callable[[], object] = lambda: None, reader: Reader | None = None
+    ask: Ask, address: str, sent: Callable[[], object] = lambda: None, exchange: Exchange | None = None
 ) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``address`` (host:port) and yield the answer's pieces; closing the iterator cancels the request.
 
-    ``sent`` is called when everything is connected and the request goes out. Without a ``reader`` the model is one of
+    ``sent`` is called when everything is connected and the request goes out. Without a ``exchange`` the model is one of
     the wizard's own.
 
     Raises:
@@ -39,42 +60,42 @@ async def stream(
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
     """
     import grpc
-    from tritonclient.grpc.aio import InferenceServerClient
-    from tritonclient.utils import InferenceServerException
 
-    reader = reader or Reader(ask)
+    messages, services = stubs()
+    exchange = exchange or Exchange(ask)
     started = False
-    async with InferenceServerClient(address, channel_args=_OPTIONS) as client:
+    async with grpc.aio.insecure_channel(address, _OPTIONS) as channel:
         # Leaving the block closes the channel, and that cancels what still runs on it.
-        inputs = [_input(tensor) for tensor in reader.tensors()]
-        request = {"model_name": ask.model, "inputs": inputs, "enable_empty_final_response": True}
+        server = services.GRPCInferenceServiceStub(channel)
+        request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, exchange.tensors()))
+        request.parameters["triton_enable_empty_final_response"].bool_param = True
         try:
-            await client.is_server_live()
-        except InferenceServerException as refused:
-            raise unreachable(address, refused.message()) from refused
-        responses = client.stream_infer(_once(request, sent))
+            await server.ServerLive(messages.ServerLiveRequest())
+        except grpc.aio.AioRpcError as refused:
+            raise unreachable(address, refused.details()) from refused
+        responses = server.ModelStreamInfer(_once(request, sent))
         try:
-            async for result, error in responses:
-                if error is not None:
+            async for response in responses:
+                if response.error_message:
                     await _ended(responses)
-                    raise server_said(str(error.message()), ask.model)
+                    raise server_said(response.error_message, ask.model)
                 started = True
-                if piece := _piece(reader, result, address):
+                if piece := _piece(exchange, response.infer_response, address):
                     yield piece
-                if _final(result):
+                if response.infer_response.parameters["triton_final_response"].bool_param:
                     await _ended(responses)
                     break
-                if reader.cut:
+                if exchange.cut:
                     break
         except grpc.aio.AioRpcError as error:
             raise _broken(address, error, started=started) from error
-        if piece := reader.end():
+        if piece := exchange.end():
             yield piece
-    if not reader.over:
+    if not exchange.over:
         raise lost(address, tr("the stream ended early"))
 
 
-async def _once(request: dict[str, Any], sent: Callable[[], object]) -> AsyncGenerator[dict[str, Any], None]:
+async def _once(request: Any, sent: Callable[[], object]) -> AsyncGenerator[Any, None]:
     sent()
     yield request
 
@@ -102,27 +123,35 @@ def _broken(address: str, error: grpc.aio.AioRpcError, *, started: bool) -> Serv
     return lost(address, detail)
 
 
-def _input(tensor: Tensor) -> Any:
-    import numpy as np
-    from tritonclient.grpc import InferInput
-    from tritonclient.utils import triton_to_np_dtype
-
-    one = InferInput(tensor.name, list(tensor.shape), tensor.kind)
+def _input(tensor: Tensor) -> dict[str, Any]:
+    """The fields of a ``ModelInferRequest.InferInputTensor``."""
     values = [value.encode() if isinstance(value, str) else value for value in tensor.values]
-    one.set_data_from_numpy(np.array(values, dtype=triton_to_np_dtype(tensor.kind)).reshape(tensor.shape))
-    return one
+    contents = {f"{CONTENTS[tensor.kind]}_contents": values}
+    return {"name": tensor.name, "datatype": tensor.kind, "shape": tensor.shape, "contents": contents}
 
 
-def _final(result: Any) -> bool:
-    return bool(result.get_response().parameters["triton_final_response"].bool_param)
-
-
-def _piece(reader: Reader, result: Any, address: str) -> Piece | None:
-    names = [output.name for output in result.get_response().outputs]
-    if not names:
+def _piece(exchange: Exchange, response: Any, address: str) -> Piece | None:
+    if not response.outputs:
         return None  # the empty response that ends a stream
+    outputs = zip(response.outputs, response.raw_output_contents, strict=False)
+    wanted = exchange.wire.outputs
     try:
-        wanted = reader.wire.outputs.intersection(names)
-        return reader.take({name: result.as_numpy(name).reshape(-1).tolist() for name in wanted})
-    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
+        return exchange.take({each.name: _values(each.datatype, raw) for each, raw in outputs if each.name in wanted})
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError, struct.error) as error:
         raise not_triton(address, repr(error)) from error
+
+
+def _values(kind: str, raw: bytes) -> list[Any]:
+    """The values of an output as Triton sends them: little-endian, texts each after their length in four bytes.
+
+    Raises:
+        KeyError, struct.error: It is none of these.
+    """
+    if kind != "BYTES":
+        return [value for (value,) in struct.iter_unpack(f"<{LAYOUTS[kind]}", raw)]
+    texts, place = [], 0
+    while place < len(raw):
+        (length,) = struct.unpack_from("<I", raw, place)
+        texts.append(raw[place + 4 : place + 4 + length])
+        place += 4 + length
+    return texts

@@ -17,37 +17,38 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
-from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said
-from wizard.chat.http_lines import lines
-from wizard.chat.reader import Reader
+from wizard.chat.ask import Ask, Piece, connection_errors, lost, not_triton, server_said
+from wizard.chat.exchange import Exchange
+from wizard.kernel import http
 from wizard.kernel.language import tr
 
 
 async def stream(
-    ask: Ask, url: str, sent: Callable[[], object] = lambda: None, reader: Reader | None = None
+    ask: Ask, url: str, sent: Callable[[], object] = lambda: None, exchange: Exchange | None = None
 ) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``url`` (``http://host:port``) and yield the answer's pieces; closing it cancels the request.
 
-    ``sent`` is called when everything is connected and the request goes out. Without a ``reader`` the model is one of
+    ``sent`` is called when everything is connected and the request goes out. Without a ``exchange`` the model is one of
     the wizard's own.
 
     Raises:
         PromptTooLong: The prompt does not fit.
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
     """
-    reader = reader or Reader(ask)
-    body = json.dumps({tensor.name: _value(tensor.values, tensor.single) for tensor in reader.tensors()}).encode()
+    exchange = exchange or Exchange(ask)
+    body = json.dumps({tensor.name: _value(tensor.values, tensor.single) for tensor in exchange.tensors()}).encode()
     path = f"{url}/v2/models/{quote(ask.model, safe='')}/generate_stream"
-    async with aclosing(lines(path, body, {}, not_triton, sent)) as answer:
-        async for _, line in answer:
-            # An event is one line with "data: " before it; an error before the first event is a bare JSON object.
-            if line.strip() and (piece := _piece(line.removeprefix(b"data:"), ask, reader, url)):
-                yield piece
-            if reader.cut:
-                break
-    if piece := reader.end():
+    with connection_errors(url, not_triton):
+        async with aclosing(http.post_lines(path, body, sent=sent)) as answer:
+            async for _, line in answer:
+                # An event is one line with "data: " before it; an error before the first event is a bare JSON object.
+                if line.strip() and (piece := _piece(line.removeprefix(b"data:"), ask, exchange, url)):
+                    yield piece
+                if exchange.cut:
+                    break
+    if piece := exchange.end():
         yield piece
-    if not reader.over:
+    if not exchange.over:
         raise lost(url, tr("the stream ended early; gRPC is safer on a busy machine"))
 
 
@@ -55,12 +56,12 @@ def _value(values: tuple[Any, ...], single: bool) -> Any:
     return values[0] if single else list(values)
 
 
-def _piece(data: bytes, ask: Ask, reader: Reader, url: str) -> Piece | None:
+def _piece(data: bytes, ask: Ask, exchange: Exchange, url: str) -> Piece | None:
     try:
-        said = json.loads(data)
-        if "error" not in said:
-            return reader.take({name: each if isinstance(each, list) else [each] for name, each in said.items()})
-        text = str(said["error"])
+        event = json.loads(data)
+        if "error" not in event:
+            return exchange.take({name: each if isinstance(each, list) else [each] for name, each in event.items()})
+        text = str(event["error"])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise not_triton(url, repr(error)) from error
     raise server_said(text, ask.model)

@@ -18,7 +18,7 @@ from wizard.catalog import plugins
 from wizard.chat.ask import Ask
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.logprobs import of_own
-from wizard.chat.reading import Way
+from wizard.chat.text_filters import Way
 
 MOST_LOGPROBS = 20
 """vLLM's default limit (``max_logprobs``) and OpenAI's, and what the wizard's own models take."""

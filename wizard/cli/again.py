@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wizard.kernel.program import command, pasteable
 
 if TYPE_CHECKING:
-    from wizard.prompts.show import Fit
+    from wizard.prompts.value_text import Fit
 
 
 def again(arguments: argparse.Namespace, *words: str) -> str:
@@ -27,7 +27,7 @@ def same(arguments: argparse.Namespace) -> str:
 
 def fit(arguments: argparse.Namespace) -> Fit:
     """`wrapped`, with what a text says to type as it can be pasted."""
-    from wizard.prompts.show import wrapped
+    from wizard.prompts.value_text import wrapped
 
     def fitted(text: str, indent: str = "", *, first: str | None = None) -> str:
         return wrapped(pasteable(text, arguments.workspace), indent, first=first)

@@ -38,7 +38,7 @@ def journeys(arguments: argparse.Namespace) -> int:
 def _whole(one: Journey, arguments: argparse.Namespace) -> str:
     from wizard.advise import engines
     from wizard.catalog.stacks import facts
-    from wizard.prompts.show import wrapped
+    from wizard.prompts.value_text import wrapped
 
     answers = {**one.answers, **one.options}
     settled = ", ".join(f"{name} {value}" for name, value in answers.items())

@@ -43,7 +43,7 @@ def prerequisites(arguments: argparse.Namespace) -> int:
 def _text(one: Prerequisite, *, here: bool) -> str:
     """A line or a few; what would run its commands is named for this machine only, for it runs them on this one."""
     from wizard.kernel.text import one_line
-    from wizard.prompts.show import wrapped
+    from wizard.prompts.value_text import wrapped
 
     words = {"what": one.title, "found": one_line(one.found)}
     if not one.needed and not one.met:

@@ -107,7 +107,7 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
         return
     if found := latest_of(journey.calibration(workspace_of(arguments)), plan.name):
         print(f"\n{text(found)}", file=sys.stderr)
-    print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
+    print(f"\n{tr('ChatSession to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
     print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
 
 
@@ -123,8 +123,8 @@ def _announce(plan: Plan) -> None:
 
 def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     from wizard.kernel.text import is_terminal
-    from wizard.prompts.lines import forget_typed
-    from wizard.prompts.show import plan_text
+    from wizard.prompts.question_input import forget_typed
+    from wizard.prompts.value_text import plan_text
 
     if not is_terminal():
         what = tr("the plan has to be accepted and there is no terminal")
@@ -141,25 +141,25 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
 def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
     from wizard import journey
+    from wizard.prompts.event_printer import EventPrinter
     from wizard.prompts.interrupt import until_stopped
-    from wizard.prompts.show import step_lessons
-    from wizard.prompts.shower import Shower
+    from wizard.prompts.value_text import step_lessons
     from wizard.run.events import event_data
 
     workshop = lessons_of(arguments)
     lesson = step_lessons(plan, workshop) if workshop else None
-    shower = None if arguments.json else Shower(sys.stderr, arguments.verbose, lesson)
+    printer = None if arguments.json else EventPrinter(sys.stderr, arguments.verbose, lesson)
 
     def show(event: Event) -> None:
-        if shower:
-            shower.show(event)
+        if printer:
+            printer.show(event)
         else:
             print_json(event_data(event))
 
     asked = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
     if not until_stopped(_events(journey.run(plan, **asked), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
-        if shower:
-            shower.end()
+        if printer:
+            printer.end()
         raise CancelledError(
             "TW-U07",
             tr("stopped; what is done stays done"),
@@ -217,7 +217,7 @@ def status(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([{**to_data(one), "url": one.url} for one in found])
     else:
-        from wizard.prompts.show import statuses_text
+        from wizard.prompts.value_text import statuses_text
 
         print(statuses_text(found, again(arguments, "up", "demo")))
     return 0
@@ -255,7 +255,7 @@ def chat(arguments: argparse.Namespace) -> int:
     from wizard.chat.settings import SETTINGS, parsed, started, with_answers
     from wizard.kernel.text import is_terminal
     from wizard.prompts.chat import run_chat
-    from wizard.prompts.talk import wanted
+    from wizard.prompts.chat_session import wanted
 
     workspace = workspace_of(arguments)
     endpoint = _at_url(arguments) if arguments.url else journey.endpoint(workspace, arguments.name)

@@ -65,8 +65,8 @@ def _watch(arguments: argparse.Namespace) -> int:
     """Say what goes on until Ctrl-C, as text or as an object a line."""
     from wizard import journey
     from wizard.kernel.text import is_terminal
+    from wizard.prompts.live_readings import reading_text, readings
     from wizard.prompts.speech import say
-    from wizard.prompts.watch import reading_text, readings
 
     if arguments.hardware or arguments.save:
         what = tr("--watch is about what goes on on this machine")
@@ -132,7 +132,7 @@ def advise(arguments: argparse.Namespace) -> int:
         print_json(replace(advice, choices=advice.choices[: arguments.top]))
     else:
         from wizard.advise.explain import figures
-        from wizard.prompts.show import advice_text
+        from wizard.prompts.value_text import advice_text
 
         why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
         print(advice_text(advice, facts, top=arguments.top, figures=why, fit=fit(arguments)))
@@ -236,7 +236,7 @@ def plan(arguments: argparse.Namespace) -> int:
 
         print(script(plan), end="")
     else:
-        from wizard.prompts.show import plan_text
+        from wizard.prompts.value_text import plan_text
 
         print(plan_text(plan, files=arguments.full, workshop=lessons_of(arguments), fit=fit(arguments)))
     return 0

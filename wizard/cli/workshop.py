@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.catalog.journeys import Journey
     from wizard.catalog.workshops import Workshop
-    from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.chunk import Chunk
+    from wizard.chat.conversation import Conversation
     from wizard.model.facts import ModelFacts
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan

@@ -155,9 +155,9 @@ def tr(text: str, /, **values: object) -> str:
     return _rendered((text,), values, None, english=False)
 
 
-def ntr(one: str, many: str, count: int, /, **values: object) -> str:
-    """``one`` or ``many``, as the present language's grammar wants for ``count``, with ``values`` in its fields."""
-    return _rendered((one, many), values, count, english=False)
+def ntr(singular: str, plural: str, count: int, /, **values: object) -> str:
+    """``singular`` or ``plural``, as the language's grammar wants for ``count``, with ``values`` in its fields."""
+    return _rendered((singular, plural), values, count, english=False)
 
 
 def join(separator: str, *texts: str) -> str:

@@ -46,10 +46,10 @@ def unreadable(error: Exception) -> str:
     if (line := getattr(error, "lineno", None)) is not None:  # JSON's errors; TOML's from Python 3.14 on
         place = {"line": line, "column": getattr(error, "colno", 1)}
         return _at(place, _in_words(getattr(error, "msg", "")))
-    found = _PLACE.fullmatch(str(error))
-    if found is None:
+    match = _PLACE.fullmatch(str(error))
+    if match is None:
         return str(error)
-    return _at(found.groupdict(), _in_words(found["what"]))
+    return _at(match.groupdict(), _in_words(match["what"]))
 
 
 def misfit(problem: Mapping[str, Any]) -> str:
@@ -66,8 +66,8 @@ def misfit(problem: Mapping[str, Any]) -> str:
     return str(problem["msg"])
 
 
-def _in_words(said: str) -> str:
-    return next((tr(words) for pattern, words in _TOML if re.search(pattern, said)), "")
+def _in_words(error: str) -> str:
+    return next((tr(words) for pattern, words in _TOML if re.search(pattern, error)), "")
 
 
 def _at(place: Mapping[str, Any], problem: str) -> str:

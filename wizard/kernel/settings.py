@@ -105,7 +105,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
 
 def _settings(where: Path, data: Mapping[str, Any]) -> Settings:
     """The fields of the file, each checked (by hand: pydantic takes longer to import than ``--help`` may take)."""
-    kinds = {one.name: type(one.default) for one in fields(Settings)} | {"language": str, "keys": dict}
+    kinds = {each.name: type(each.default) for each in fields(Settings)} | {"language": str, "keys": dict}
     for name, value in data.items():
         if name not in kinds:
             raise _damaged(where, tr("there is no setting {name!r}", name=name))
@@ -126,10 +126,10 @@ def _flat(where: Path, before: str, table: object) -> dict[str, str]:
     if not isinstance(table, dict):
         name, kind = (f"keys.{before}", tr("a text")) if before else ("keys", tr("a table"))
         raise _damaged(where, tr("{name} must be {kind}, not {value!r}", name=name, kind=kind, value=table))
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for name, value in table.items():
-        found |= _flat(where, f"{before}.{name}" if before else name, value)
-    return found
+        keys |= _flat(where, f"{before}.{name}" if before else name, value)
+    return keys
 
 
 def _damaged(where: Path, reason: str) -> UsageError:
@@ -156,9 +156,9 @@ def _text(settings: Settings) -> str:
 
     default = Settings()
     lines = [
-        f"{one.name} = {scalar(getattr(settings, one.name))}"
-        for one in fields(Settings)
-        if one.name != "keys" and getattr(settings, one.name) != getattr(default, one.name)
+        f"{each.name} = {scalar(getattr(settings, each.name))}"
+        for each in fields(Settings)
+        if each.name != "keys" and getattr(settings, each.name) != getattr(default, each.name)
     ]
     if settings.keys:
         lines += ["", "[keys]", *(f"{scalar(name)} = {scalar(keys)}" for name, keys in sorted(settings.keys.items()))]

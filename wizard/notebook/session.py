@@ -27,7 +27,8 @@ from wizard.notebook.html import answer_html, figures_html, stats_html, text
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice
     from wizard.advise.explain import Figure
-    from wizard.chat.conversation import Chunk, Conversation, Stats
+    from wizard.chat.chunk import Chunk
+    from wizard.chat.conversation import Conversation, Stats
     from wizard.model.facts import ModelFacts
     from wizard.notebook.background import Background
     from wizard.plan.plan import Plan
@@ -140,7 +141,7 @@ class Journey:
         self._advice: Advice | None = None
         self._plan: Plan | None = None
         if (ipython := live.shell()) is not None:
-            from wizard.notebook.magic import show_richly
+            from wizard.notebook.display import show_richly
 
             show_richly(ipython)
 

@@ -18,8 +18,8 @@ from wizard.plan.artefacts import MODEL
 from wizard.plan.found import hint
 from wizard.plan.options import Options
 from wizard.plan.options import check as check_options
-from wizard.plan.plan import Estimate, Plan, Ports, Step
-from wizard.plan.ports import free
+from wizard.plan.plan import Estimate, Plan, Step
+from wizard.plan.ports import Ports, free
 from wizard.plan.published import as_chosen
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.runtime import Runtime

@@ -14,16 +14,8 @@ from typing import Literal, TypeAlias
 from wizard.advise.advice import Choice
 from wizard.kernel import values
 from wizard.model.facts import ModelFacts
+from wizard.plan.ports import Ports
 from wizard.probe.host import HERE
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """The three TCP ports of a Triton server."""
-
-    http: int = 8000
-    grpc: int = 8001
-    metrics: int = 8002
 
 
 @dataclass(frozen=True, slots=True)

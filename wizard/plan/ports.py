@@ -1,10 +1,20 @@
-"""Free ports for a server: the wanted ones, moved upwards where somebody holds one, and said."""
+"""The ports of a server, and free ones: the wanted ones, moved upwards where somebody holds one, and said."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from wizard.kernel.language import mark, tr
-from wizard.plan.plan import Ports
 from wizard.probe.ports import choose
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The three TCP ports of a Triton server."""
+
+    http: int = 8000
+    grpc: int = 8001
+    metrics: int = 8002
 
 
 def free(wanted: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:

@@ -15,7 +15,8 @@ from wizard.kernel.values import from_data, from_json
 from wizard.model.facts import ModelFacts
 from wizard.plan.build import FIRST_QUESTION, build
 from wizard.plan.options import Options
-from wizard.plan.plan import Plan, Ports, Start
+from wizard.plan.plan import Plan, Start
+from wizard.plan.ports import Ports
 from wizard.probe.host import Host
 
 

@@ -11,7 +11,8 @@ from wizard.catalog import plugins
 from wizard.model.facts import ModelFacts
 from wizard.plan import remote_code
 from wizard.plan.options import Options
-from wizard.plan.plan import Ports, Step
+from wizard.plan.plan import Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.probe.host import Host
 from wizard.repository.repository import Repository

@@ -12,7 +12,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain, wrap
 from wizard.plan.questions import Question, Value
-from wizard.prompts.lines import unechoed
+from wizard.prompts.question_input import unechoed
 from wizard.prompts.speech import columns, fitted, say, spoken
 
 T = TypeVar("T")

@@ -9,7 +9,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from wizard.chat.conversation import Chunk, Conversation, Stats
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
 from wizard.chat.report import faster, figures
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
@@ -18,13 +19,13 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_data, to_json
-from wizard.prompts import past
+from wizard.prompts import history_commands
+from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.lines import line_reader, read_question, tolerate_odd_encodings
+from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import heard, tell
-from wizard.prompts.talk import Outcome, Talk, begin
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends.")
@@ -57,7 +58,7 @@ def run_chat(
     kept: Kept | None = None,
     journey: Any = None,
 ) -> int:
-    """Talk to a served model; answers go to standard output, everything else to standard error.
+    """ChatSession to a served model; answers go to standard output, everything else to standard error.
 
     Args:
         endpoint: The server.
@@ -98,12 +99,12 @@ def run_chat(
     return _in_terminal(talk, ask, workspace) if is_terminal(sys.stdin) else _from_pipe(talk, ask)
 
 
-def _in_terminal(talk: Talk, ask: _Asker, workspace: Workspace | None) -> int:
+def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) -> int:
     tell(tr(WELCOME, model=plain(talk.endpoint.model)))
     if talk.history and talk.keeps:
         tell(tr(KEPT))
     if talk.kept.id is not None:
-        tell(past.going_on(talk.kept))
+        tell(history_commands.going_on(talk.kept))
     read = line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
     interrupted = False
     draft = ""
@@ -141,7 +142,7 @@ def _no_question() -> UsageError:
     return UsageError("TW-U21", tr("no question came on standard input"), tr('Give one with --message "...".'))
 
 
-def _from_pipe(talk: Talk, ask: _Asker) -> int:
+def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
     asked = False
 
     def read(_prompt: str, _draft: str) -> str:
@@ -160,7 +161,7 @@ def _from_pipe(talk: Talk, ask: _Asker) -> int:
     return 0
 
 
-def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
+def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
     """Ask ``question`` or obey the command that it is; a server that was started again elsewhere is found there."""
     try:
         return _once(talk, ask, question, must=must)
@@ -172,7 +173,7 @@ def _do(talk: Talk, ask: _Asker, question: str, *, must: bool = False) -> Outcom
     return _once(talk, ask, question, must=must)
 
 
-def _once(talk: Talk, ask: _Asker, question: str, *, must: bool) -> Outcome:
+def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outcome:
     if not is_command(question):
         if question.strip():
             (ask.must if must else ask)(question)
@@ -194,7 +195,7 @@ def _once(talk: Talk, ask: _Asker, question: str, *, must: bool) -> Outcome:
 class _Asker:
     """Sends a question, shows the answer as it comes, and keeps both in the conversation."""
 
-    def __init__(self, journey: Any, talk: Talk, protocol: str, json_output: bool) -> None:
+    def __init__(self, journey: Any, talk: ChatSession, protocol: str, json_output: bool) -> None:
         self._journey = journey
         self._talk = talk
         self._protocol = protocol
@@ -228,11 +229,11 @@ class _Asker:
             _tell(f"\n{faster(both)}")
         return second
 
-    def _say_who(self, talk: Talk) -> None:
+    def _say_who(self, talk: ChatSession) -> None:
         if not self.json_output:
             tell(f"\n{one_line(talk.endpoint.name)}:")
 
-    def _answer(self, talk: Talk, question: str, *, again: bool) -> Reply:
+    def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
         """One model's answer; Ctrl-C stops it in the server, and what came of it is kept."""
         before = talk.conversation
         asked = before if again else before.without_open_question().said("user", question)
@@ -261,7 +262,7 @@ class _Asker:
         return reply
 
 
-def _take(talk: Talk, reply: Reply, asked: Conversation) -> None:
+def _take(talk: ChatSession, reply: Reply, asked: Conversation) -> None:
     """What the answer adds to the talk."""
     if reply.text or reply.stats:
         talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())

@@ -12,13 +12,13 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
-from wizard.prompts import look, past
+from wizard.prompts import history_commands, inspect_commands
+from wizard.prompts.chat_session import ChatSession, Outcome
 from wizard.prompts.compare import compare
 from wizard.prompts.speech import listed
-from wizard.prompts.talk import Outcome, Talk
 
 
-def command(talk: Talk, line: str) -> Outcome:
+def command(talk: ChatSession, line: str) -> Outcome:
     """Obey ``line``, which begins with ``/``.
 
     Raises:
@@ -45,7 +45,7 @@ def is_command(text: str) -> bool:
     return bool(name) and ("\n" not in text or name in COMMANDS or name in OTHER_NAMES)
 
 
-def _help(talk: Talk, argument: str) -> Outcome:
+def _help(talk: ChatSession, argument: str) -> Outcome:
     del talk, argument
     rows = [(usage, tr(text)) for usage, _, text in COMMANDS.values()]
     rows.append(("/multi", tr("write several lines, up to one with a single .")))
@@ -53,12 +53,12 @@ def _help(talk: Talk, argument: str) -> Outcome:
     return Outcome(f"{listed(rows)}\n{more}")
 
 
-def _system(talk: Talk, argument: str) -> Outcome:
+def _system(talk: ChatSession, argument: str) -> Outcome:
     talk.conversation = talk.conversation.with_system(argument)
     return Outcome(tr("The system prompt is set.") if argument else tr("There is no system prompt any more."))
 
 
-def _set(talk: Talk, argument: str) -> Outcome:
+def _set(talk: ChatSession, argument: str) -> Outcome:
     name, _, text = argument.partition(" ")
     if name:
         talk.conversation = with_answers(talk.conversation, {name: setting(name).parse(text)})
@@ -71,13 +71,13 @@ def _value(value: object) -> str:
     return tr("none") if value is None else str(value)
 
 
-def _again(talk: Talk, argument: str) -> Outcome:
+def _again(talk: ChatSession, argument: str) -> Outcome:
     del argument
     talk.conversation = talk.conversation.asked_again()
     return Outcome(ask=talk.conversation.messages[-1].content, open=True)
 
 
-def _edit(talk: Talk, argument: str) -> Outcome:
+def _edit(talk: ChatSession, argument: str) -> Outcome:
     question = talk.conversation.asked_again().messages[-1].content
     if not argument:
         return Outcome(tr("Type the question anew, or change it:"), edit=question)
@@ -85,65 +85,82 @@ def _edit(talk: Talk, argument: str) -> Outcome:
     return Outcome(ask=argument, open=True)
 
 
-def _questions(talk: Talk, argument: str) -> Outcome:
+def _questions(talk: ChatSession, argument: str) -> Outcome:
     questions = talk.served().questions
     if not questions:
         return Outcome(tr("Nothing is known about what this model answers best; ask it anything."))
     if not argument:
         rows = [(str(number), question) for number, question in enumerate(questions, 1)]
         return Outcome(f"{listed(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
-    chosen = questions[past.number(argument, len(questions), tr("there is no question {text}", text=argument[:20])) - 1]
+    wrong = tr("there is no question {text}", text=argument[:20])
+    chosen = questions[history_commands.number(argument, len(questions), wrong) - 1]
     return Outcome(f"> {plain(chosen)}", ask=chosen)
 
 
-def _save(talk: Talk, argument: str) -> Outcome:
+def _save(talk: ChatSession, argument: str) -> Outcome:
     path, _there = saving.target(argument)
     saving.save(path, talk.endpoint.model, talk.conversation, title=talk.kept.title)
     return Outcome(tr("Saved to {path}", path=path))
 
 
-def _load(talk: Talk, argument: str) -> Outcome:
+def _load(talk: ChatSession, argument: str) -> Outcome:
     path, _there = saving.target(argument)
     loaded = saving.load(path)
     talk.go_on_with(Kept(loaded.conversation, talk.endpoint.model, talk.endpoint.name, title=loaded.title))
     talk.keep()
-    return Outcome(f"{past.shown(loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n"))
+    return Outcome(f"{history_commands.shown(loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n"))
 
 
-def _bye(talk: Talk, argument: str) -> Outcome:
+def _bye(talk: ChatSession, argument: str) -> Outcome:
     del talk, argument
     return Outcome(end=True)
 
 
-COMMANDS: dict[str, tuple[str, Callable[[Talk, str], Outcome], str]] = {
+COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/help": ("/help", _help, mark("this list")),
-    "/new": ("/new", past.new, mark("begin a new conversation; the system prompt stays")),
+    "/new": ("/new", history_commands.new, mark("begin a new conversation; the system prompt stays")),
     "/again": ("/again", _again, mark("another answer to the last question; see /versions")),
     "/edit": ("/edit [TEXT]", _edit, mark("ask the last question anew in other words")),
-    "/versions": ("/versions [N]", past.versions, mark("the answers that the last turn had; go on with number N")),
+    "/versions": (
+        "/versions [N]",
+        history_commands.versions,
+        mark("the answers that the last turn had; go on with number N"),
+    ),
     "/system": ("/system TEXT", _system, mark("set the system prompt; without a text remove it")),
     "/set": ("/set NAME VALUE", _set, mark("set how the model answers; alone show all settings")),
     "/preset": (
         "/preset [NAME]",
-        look.preset,
+        inspect_commands.preset,
         mark("take a system prompt with settings; or: save NAME, remove NAME"),
     ),
     "/questions": ("/questions [N]", _questions, mark("questions that the model was trained on; ask number N")),
-    "/history": ("/history [N]", past.history, mark("the last conversations that are kept here, N of them")),
-    "/search": ("/search TEXT", past.search, mark("conversations with this text")),
-    "/open": ("/open N", past.open_one, mark("go on with conversation N")),
-    "/rename": ("/rename TITLE", past.rename, mark("give this conversation another title")),
-    "/delete": ("/delete [N]", past.delete, mark("remove conversation N, or this one, for good")),
-    "/private": ("/private", past.private, mark("keep nothing more of this conversation")),
+    "/history": (
+        "/history [N]",
+        history_commands.history,
+        mark("the last conversations that are kept here, N of them"),
+    ),
+    "/search": ("/search TEXT", history_commands.search, mark("conversations with this text")),
+    "/open": ("/open N", history_commands.open_one, mark("go on with conversation N")),
+    "/rename": ("/rename TITLE", history_commands.rename, mark("give this conversation another title")),
+    "/delete": ("/delete [N]", history_commands.delete, mark("remove conversation N, or this one, for good")),
+    "/private": ("/private", history_commands.private, mark("keep nothing more of this conversation")),
     "/compare": (
         "/compare [NAME]",
         compare,
         mark("let a second server answer too: NAME, or URL and MODEL; without a name it stops"),
     ),
-    "/context": ("/context", look.context, mark("how much of the model's context is taken")),
-    "/logprobs": ("/logprobs [N]", look.logprobs, mark("how sure the model was of each token, with N others; off")),
-    "/snippet": ("/snippet [KIND]", look.snippet, mark("the last request to run elsewhere: curl, python or urllib")),
-    "/copy": ("/copy [code]", look.copy, mark("the last answer, or its last code, into the clipboard")),
+    "/context": ("/context", inspect_commands.context, mark("how much of the model's context is taken")),
+    "/logprobs": (
+        "/logprobs [N]",
+        inspect_commands.logprobs,
+        mark("how sure the model was of each token, with N others; off"),
+    ),
+    "/snippet": (
+        "/snippet [KIND]",
+        inspect_commands.snippet,
+        mark("the last request to run elsewhere: curl, python or urllib"),
+    ),
+    "/copy": ("/copy [code]", inspect_commands.copy, mark("the last answer, or its last code, into the clipboard")),
     "/save": ("/save FILE", _save, mark("write the conversation to FILE.md or FILE.json")),
     "/load": ("/load FILE", _load, mark("go on with a conversation that was saved to FILE.json")),
     "/bye": ("/bye", _bye, mark("end")),

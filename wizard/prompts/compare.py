@@ -7,10 +7,10 @@ from dataclasses import replace
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
-from wizard.prompts.talk import Outcome, Talk
+from wizard.prompts.chat_session import ChatSession, Outcome
 
 
-def compare(talk: Talk, argument: str) -> Outcome:
+def compare(talk: ChatSession, argument: str) -> Outcome:
     """Let another server's model answer, too; without a name no more."""
     name, _, model = argument.partition(" ")
     if not name:
@@ -31,7 +31,7 @@ def compare(talk: Talk, argument: str) -> Outcome:
     return Outcome(" ".join(said))
 
 
-def brought_along(talk: Talk, rival: Talk, question: str, *, again: bool) -> bool:
+def brought_along(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
     """Bring ``rival`` to where it can be asked ``question`` in the same way; whether it has the turn already.
 
     Args:

@@ -28,14 +28,16 @@ from wizard.plan.plan import Plan
 from wizard.plan.questions import CHAT, HF_TOKEN, MODEL, SERVER, SETUP, WISHES, Answers, Question, wishes
 from wizard.plan.workshop import pinned_words
 from wizard.probe.host import Host
-from wizard.prompts import engine
+from wizard.prompts import own_engine
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.chat import run_chat
-from wizard.prompts.finding import is_word, ready, searched
-from wizard.prompts.lines import tolerate_odd_encodings
+from wizard.prompts.chat_session import wanted
+from wizard.prompts.model_search import is_word, ready, searched
 from wizard.prompts.options import as_value, not_here, now, suggestion, ways
+from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
-from wizard.prompts.show import (
+from wizard.prompts.speech import fitted, say, say_command
+from wizard.prompts.value_text import (
     TOP,
     advice_text,
     aloud,
@@ -46,8 +48,6 @@ from wizard.prompts.show import (
     plan_text,
     step_lessons,
 )
-from wizard.prompts.speech import fitted, say, say_command
-from wizard.prompts.talk import wanted
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
 
@@ -175,7 +175,7 @@ class _Flow:
         if not found:
             return None
         options: list[tuple[str, Endpoint | None]] = [
-            (tr("Talk to {name}, which runs at {where}", name=one.name, where=one.endpoint.http), one.endpoint)
+            (tr("ChatSession to {name}, which runs at {where}", name=one.name, where=one.endpoint.http), one.endpoint)
             for one in found
         ]
         options.append((tr("Set up another model; what runs goes on running"), None))
@@ -248,9 +248,11 @@ class _Flow:
         top, past = TOP, self.journey.calibration(self.workspace)
         hidden = self._passes("advice")
         if not hidden:
-            self.offered.update(engine.offered(self.ask, host, facts, self.known))
+            self.offered.update(own_engine.offered(self.ask, host, facts, self.known))
         while True:
-            advice = engine.advised(self.journey, host, facts, lambda: self.known, (self.answers, self.offered), past)
+            advice = own_engine.advised(
+                self.journey, host, facts, lambda: self.known, (self.answers, self.offered), past
+            )
             if hidden and advice.choices:
                 return recommended(advice)
             self._say(advice_text(advice, facts, top=top, fit=aloud))
@@ -374,7 +376,7 @@ class _Flow:
         stop = self._again("down", endpoint.name)
         if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
             say(f"\n{measured_text(measured)}\n")
-        say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
+        say_command(tr("ChatSession to it again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)
         self._passes("chat")
         run_chat(

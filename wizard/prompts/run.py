@@ -16,9 +16,9 @@ from wizard.kernel.program import pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan, Wait
 from wizard.prompts.ask import Ask
+from wizard.prompts.event_printer import EventPrinter
 from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.lines import forget_typed
-from wizard.prompts.shower import Shower
+from wizard.prompts.question_input import forget_typed
 from wizard.prompts.speech import say, say_command
 from wizard.run.diagnose import CommandError
 from wizard.run.events import Ready, StepFinished
@@ -112,14 +112,14 @@ class Run:
             print("\n".join(lines))  # a tool's own words, as they are
 
     def _carry_out(self) -> Endpoint:
-        shower = Shower(sys.stdout, lesson=self._lesson, aloud=True)
+        printer = EventPrinter(sys.stdout, lesson=self._lesson, aloud=True)
         ready: list[Endpoint] = []
         self._failed, redo, self._redo = "", self._redo, set()
 
         async def drive() -> None:
             async with aclosing(self._journey.run(self._plan, redo=redo, skip=self._skip)) as events:
                 async for event in events:
-                    shower.show(event)
+                    printer.show(event)
                     if isinstance(event, Ready):
                         ready.append(event.endpoint)
                     if isinstance(event, StepFinished) and event.outcome == "failed":
@@ -130,7 +130,7 @@ class Run:
         finally:
             forget_typed()
         if not whole:
-            shower.end()
+            printer.end()
             raise KeyboardInterrupt
         return ready[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wizard.plan.plan import Ports
+from wizard.plan.ports import Ports
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import from_json, to_json
-from wizard.plan.plan import MADE_FROM
 from wizard.serve.endpoint import Endpoint
 
 STUB = "triton_python_backend_stub"
@@ -61,6 +60,8 @@ def running(server: ServerFolder) -> Endpoint | None:
 
 def made_from(endpoint: Endpoint) -> str | None:
     """What the running process was made from, as it was told when it was started."""
+    from wizard.plan.plan import MADE_FROM  # here, because a chat needs nothing else of a plan
+
     return proctable.environment(endpoint.pid).get(MADE_FROM)
 
 

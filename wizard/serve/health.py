@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-
+from wizard.kernel import http
 from wizard.serve.endpoint import Endpoint
 
 TIMEOUT_S = 2.0
@@ -11,14 +10,10 @@ TIMEOUT_S = 2.0
 
 def status(endpoint: Endpoint, path: str) -> int | None:
     """HTTP status of ``GET path``, or None if nobody answers."""
-    connection = http.client.HTTPConnection(endpoint.host, endpoint.ports.http, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    except (OSError, http.client.HTTPException):
+        return http.get(f"http://{endpoint.host}:{endpoint.ports.http}{path}", timeout_s=TIMEOUT_S).status
+    except (OSError, http.NotHttpError):
         return None
-    finally:
-        connection.close()
 
 
 def is_ready(endpoint: Endpoint) -> bool:

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import textual.screen
 from textual import events, on, work
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
@@ -26,7 +25,7 @@ from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
-from wizard.tui import garbage
+from wizard.tui import garbage, textual_private
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.port import JourneyPort
@@ -34,13 +33,6 @@ from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
 from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
-
-PICTURE = "picture"
-"""Name of the delivery of a picture of the screen."""
-
-textual.screen.UPDATE_PERIOD = 1 / 120  # type: ignore[misc]  # Textual declares it as final
-"""Seconds between two pictures at least. After one, Textual lets up to two such periods go by before it draws what has
-changed since: with its own (1/60) a key that is pressed just then is seen 33 ms later (`Timer._run` in 8.2)."""
 
 LONGEST_S = 0.5
 """Seconds that a key waits at most for what was typed before it."""
@@ -98,6 +90,7 @@ class WizardApp(App[int]):
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # empty it asks for nothing (no-color.org), but Textual would obey it
+        textual_private.draw_often()
         super().__init__()
         if journey is None:
             from wizard import journey as real
@@ -113,6 +106,8 @@ class WizardApp(App[int]):
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
         self.offered: tuple[str, str] | None = None
         """A model, and what was said to the offer of an engine that is there: that is for this model only."""
+        self.chosen_keys: dict[str, str] = {}
+        """Id of a binding → the keys that the user has put in its place."""
         self._tmux = asyncio.Lock()
         self._damaged: WizardError | None = None
         self.settings = Settings()
@@ -198,6 +193,7 @@ class WizardApp(App[int]):
         from wizard.tui.keys import usable
 
         good, problems = usable(self.settings.keys) if self.settings.keys else ({}, [])
+        self.chosen_keys = good
         self.set_keymap(good)
         return problems
 
@@ -219,6 +215,8 @@ class WizardApp(App[int]):
 
     @on(events.DeliveryComplete)
     def _saved(self, event: events.DeliveryComplete) -> None:
+        from wizard.tui.palette import PICTURE
+
         if event.name == PICTURE:
             text = tr("Saved as {path}", path=event.path) if event.path else tr("Saved")
             self.notify(text, markup=False)
@@ -226,6 +224,7 @@ class WizardApp(App[int]):
     @on(events.DeliveryFailed)
     def _not_saved(self, event: events.DeliveryFailed) -> None:
         from wizard.kernel.reasons import unreadable
+        from wizard.tui.palette import PICTURE
 
         if event.name == PICTURE:
             reason = unreadable(event.exception) if isinstance(event.exception, Exception) else event.exception

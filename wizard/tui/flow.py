@@ -361,10 +361,10 @@ class Flow:
     async def chat(self, endpoint: Endpoint, plan: Plan | None, conversation: Conversation | None = None) -> Stage:
         """Stage 6; a ``conversation`` is gone on with, where it is kept too."""
         from wizard.chat.conversation import conversation as begin
-        from wizard.tui.chat_calls import Calls
+        from wizard.tui.chat_port import ChatPort
         from wizard.tui.screens.chat import ChatScreen
 
-        calls = Calls(
+        calls = ChatPort(
             send=self._journey.chat,
             served=self._journey.served,
             now=partial(now, self._journey, self._workspace, endpoint),

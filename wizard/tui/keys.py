@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.binding import Binding
-from textual.keys import Keys, _character_to_key, format_key
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys, format_key
 from textual.screen import Screen
 from textual.widgets import OptionList
 
@@ -110,9 +111,17 @@ def normal(key: str) -> str:
     """Textual's name of a key as people write it: ``?`` is ``question_mark``, ``Shift+Ctrl+X`` is ``ctrl+shift+x``."""
     key = key.strip()
     if len(key) == 1:
-        return _character_to_key(key)
+        return _named(key)
     *modifiers, last = key.lower().split("+")
-    return "+".join([*sorted(modifiers), _character_to_key(last) if len(last) == 1 else last])
+    return "+".join([*sorted(modifiers), _named(last) if len(last) == 1 else last])
+
+
+def _named(character: str) -> str:
+    """Textual's name of the key with this character: letters and digits are called by themselves, others by Unicode."""
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character, character).lower().replace("-", "_").replace(" ", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
 
 
 def known(key: str) -> bool:

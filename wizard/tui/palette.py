@@ -16,11 +16,14 @@ from textual.screen import Screen
 
 from wizard.kernel.language import LANGUAGES, tr
 from wizard.tui.copying import copy
+from wizard.tui.textual_private import screen_lines
 from wizard.tui.widgets.chrome import key_rows
 
 if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
 
+PICTURE = "picture"
+"""Name of the delivery of a picture of the screen."""
 ARROWS = {"up", "down", "left", "right"}
 """Keys of the cursor: what they do is no command."""
 
@@ -37,9 +40,10 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     for code, name in LANGUAGES.items():
         about = tr("Say everything in this language from here on")
         yield SystemCommand(tr("Language: {name}", name=name), about, partial(app.change_settings, language=code))
-    yield SystemCommand(
-        tr("Copy the screen"), tr("All its text, to the clipboard"), partial(app.call_after_refresh, _copy, app)
-    )
+    if screen_lines(screen) is not None:
+        yield SystemCommand(
+            tr("Copy the screen"), tr("All its text, to the clipboard"), partial(app.call_after_refresh, _copy, app)
+        )
     yield SystemCommand(
         tr("Save a picture of the screen"),
         tr("As an SVG file"),
@@ -62,15 +66,13 @@ def _themes(app: WizardApp) -> None:
 
 def _copy(app: WizardApp) -> None:
     """The lines of the screen without the spaces at their ends."""
-    strips = app.screen._compositor.render_strips()
-    copy(app, "\n".join(strip.text.rstrip() for strip in strips).strip("\n") + "\n", tr("Copied"))
+    if (lines := screen_lines(app.screen)) is not None:
+        copy(app, "\n".join(line.rstrip() for line in lines).strip("\n") + "\n", tr("Copied"))
 
 
 def _save(app: WizardApp) -> None:
     """To the folder of downloads (that of the user where a server has none), or through the browser that shows it."""
     from platformdirs import user_downloads_path
-
-    from wizard.tui.app import PICTURE
 
     folder = user_downloads_path()
     app.deliver_text(

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.catalog.journeys import Journey
     from wizard.catalog.presets import Preset
-    from wizard.chat.conversation import Chunk, Conversation
+    from wizard.chat.chunk import Chunk
+    from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
-    from wizard.chat.template import ServedModel
+    from wizard.chat.served import ServedModel
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.here import Entry

@@ -9,6 +9,8 @@ from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
+from wizard.tui.textual_private import replace_file
+
 TURN_S = 0.001
 """Seconds that one thread computes while another waits (Python's own: 5 ms). A key is read by one thread, counts in a
 second and is seen when a third has written: each waits for its turn where pictures are drawn all the time."""
@@ -56,4 +58,4 @@ class Driver(LinuxDriver):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         sys.setswitchinterval(TURN_S)
-        self._file = Display(self._file.fileno())  # type: ignore[assignment, union-attr]  # only these three methods are used
+        replace_file(self, Display)

@@ -15,18 +15,8 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.artefacts import IMAGE
-from wizard.plan.plan import (
-    LINK_BYTES_PER_S,
-    MADE_FROM,
-    Command,
-    Container,
-    Containers,
-    Done,
-    Estimate,
-    Ports,
-    Start,
-    Step,
-)
+from wizard.plan.plan import LINK_BYTES_PER_S, MADE_FROM, Command, Container, Containers, Done, Estimate, Start, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
 SHM_GB, SHM_GB_PER_GPU = 1.0, 2.56

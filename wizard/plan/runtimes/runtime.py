@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from wizard.kernel.paths import ServerFolder, Workspace
-from wizard.plan.plan import Command, Ports, Start, Step
+from wizard.plan.plan import Command, Start, Step
+from wizard.plan.ports import Ports
 
 EXIT_TIMEOUT_S = 5
 """Seconds that Triton waits for running requests when it is told to stop."""

@@ -9,7 +9,8 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.artefacts import MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Estimate, Ports, Step
+from wizard.plan.plan import Estimate, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan

@@ -20,7 +20,8 @@ from wizard.plan import checkpoint
 from wizard.plan.artefacts import ENGINE_ENVIRONMENT, MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Ports, Step, Write
+from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step, Write
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import check_driver, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps

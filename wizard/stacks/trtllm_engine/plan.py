@@ -16,7 +16,8 @@ from wizard.plan import artefacts
 from wizard.plan.artefacts import ENGINE, REPOSITORY, SCRIPTS
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Action, Command, Ports, Step
+from wizard.plan.plan import Action, Command, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import Second, StackPlan, stack_plan

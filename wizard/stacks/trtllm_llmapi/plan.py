@@ -20,7 +20,8 @@ from wizard.plan.arguments import check_step
 from wizard.plan.artefacts import MODEL, REPOSITORY, SCRIPTS
 from wizard.plan.fetch import Fetched, fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Estimate, Ports, Step
+from wizard.plan.plan import Command, Estimate, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps

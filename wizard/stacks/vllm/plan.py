@@ -21,7 +21,8 @@ from wizard.plan.arguments import check_step
 from wizard.plan.artefacts import MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Done, Estimate, Ports, Step
+from wizard.plan.plan import Command, Done, Estimate, Step
+from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps

@@ -32,9 +32,9 @@ from wizard.tui.screens.stage import StageScreen
 from wizard.tui.stopping import exit_code, may_stop
 from wizard.tui.views.build import BuildView, Phase, diagnosis
 from wizard.tui.widgets.error import ErrorPanel
-from wizard.tui.widgets.find import Find
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.progress import ProgressLines
+from wizard.tui.widgets.search_bar import SearchBar
 from wizard.tui.widgets.steps import StepList
 
 HALTED = (Phase.FAILED, Phase.CANCELLED)
@@ -89,7 +89,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def compose(self) -> ComposeResult:
         """Steps, how far it is, the output, and how it ended."""
         left = Vertical(StepList(), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left", classes="reading")
-        output = Vertical(LiveLog(), Find(), id="output")
+        output = Vertical(LiveLog(), SearchBar(), id="output")
         yield from self.framed(Static(classes="heading"), Container(left, output, classes="master-detail"))
 
     def on_mount(self) -> None:
@@ -254,8 +254,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def action_find(self) -> None:
         """Search the output; in a low terminal what is typed comes into sight, and the output above it."""
-        self.query_one(Find).open()
-        self.call_after_refresh(self.query_one(Find).scroll_visible, animate=False)
+        self.query_one(SearchBar).open()
+        self.call_after_refresh(self.query_one(SearchBar).scroll_visible, animate=False)
 
     def action_next(self, by: int) -> None:
         """Go to another match."""
@@ -263,21 +263,21 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def action_end_search(self) -> None:
         """No search any more."""
-        self.query_one(Find).action_close()
+        self.query_one(SearchBar).action_close()
 
-    def on_find_sought(self, message: Find.Sought) -> None:
+    def on_search_bar_sought(self, message: SearchBar.Sought) -> None:
         """Search while it is typed; what is typed is seen first."""
         self.call_after_refresh(self.query_one(LiveLog).seek, message.text)
 
-    def on_find_step(self, message: Find.Step) -> None:
+    def on_search_bar_step(self, message: SearchBar.Step) -> None:
         """Go to another match."""
         self.action_next(message.by)
 
-    def on_find_done(self, message: Find.Done) -> None:
+    def on_search_bar_done(self, message: SearchBar.Done) -> None:
         """The output has the keys again."""
         if message.closed:
             self.query_one(LiveLog).seek("")
-            self.query_one(Find).display = False
+            self.query_one(SearchBar).display = False
         self.query_one(LiveLog).focus()
 
     def on_live_log_looked(self) -> None:
@@ -286,7 +286,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def _look(self) -> None:
         log = self.query_one(LiveLog)
-        self.query_one(Find).show(*log.found)
+        self.query_one(SearchBar).show(*log.found)
         if (keys := (log.follows, bool(log.sought))) != self._log_keys:
             self._log_keys = keys
             self.refresh_bindings()

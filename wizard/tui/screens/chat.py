@@ -21,7 +21,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, garbage
-from wizard.tui.chat_calls import Calls
+from wizard.tui.chat_port import ChatPort
 from wizard.tui.copying import copy
 from wizard.tui.keeping import Keeping
 from wizard.tui.screens import chat_windows as windows
@@ -32,13 +32,13 @@ from wizard.tui.screens.stage import StageScreen
 from wizard.tui.tail import Tail
 from wizard.tui.views.chat import ChatEnd, ChatView, joined
 from wizard.tui.widgets.asking import Asking
+from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.error import told
-from wizard.tui.widgets.find_here import FindHere
 from wizard.tui.widgets.log_panel import LogPanel
+from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
-from wizard.tui.widgets.talk import Talk
-from wizard.tui.widgets.talks import Talks
+from wizard.tui.widgets.transcript_search import TranscriptSearch
 
 TINY = 12
 """Lines of a terminal below which everything that can go goes."""
@@ -56,10 +56,10 @@ class ChatScreen(StageScreen[ChatEnd]):
     )
     BINDINGS = KEYS
 
-    def __init__(self, endpoint: Endpoint, calls: Calls, conversation: Conversation | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, calls: ChatPort, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.endpoint, self.calls = endpoint, calls
-        self.talks = Talks(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
+        self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
         self.asking = Asking()
         self.keeping = Keeping(calls.history, private=calls.private, kept=calls.kept)
         self._files: dict[str, str] = {}
@@ -77,7 +77,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             Static(id="welcome"),
             Container(self.talks, id="talk-row"),
             Static(id="comparison"),
-            Vertical(FindHere(self.talks.seek), self.asking, id="below"),
+            Vertical(TranscriptSearch(self.talks.seek), self.asking, id="below"),
         )
 
     def on_mount(self) -> None:
@@ -201,18 +201,18 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Let the keys that read mean the first model's answers (0) or the second's (1)."""
         self.talks.mean(self.talks.every[at])
 
-    def on_talks_meant(self) -> None:
+    def on_comparison_meant(self) -> None:
         """What is sought is sought there."""
-        self.query_one(FindHere).again()
+        self.query_one(TranscriptSearch).again()
         self.show_state()
 
     # What was said
 
     def action_find(self) -> None:
         """Find in this conversation."""
-        self.query_one(FindHere).open()
+        self.query_one(TranscriptSearch).open()
 
-    def on_find_done(self) -> None:
+    def on_search_bar_done(self) -> None:
         """Write on."""
         self.action_write()
 
@@ -269,7 +269,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def _begin(self, *, private: bool) -> None:
         self.keeping.begin(private=private)
-        self.query_one(FindHere).close()
+        self.query_one(TranscriptSearch).close()
         self.talks.begin()
         self.show_state()
 
@@ -298,7 +298,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             self.talks.go_on(await self.keeping.open(number))
 
     @work(group="keep")
-    async def _keep(self, talk: Talk) -> None:
+    async def _keep(self, talk: ModelChat) -> None:
         """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
         await self._save(talk)
         for one in self.query(Conversations):
@@ -307,7 +307,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             self.endpoint = there
             self._meet()
 
-    async def _save(self, talk: Talk) -> None:
+    async def _save(self, talk: ModelChat) -> None:
         with told(self.app):
             await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talks.first else "second")
 
@@ -371,7 +371,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Some keys depend on where the focus is."""
         self.refresh_bindings()
 
-    def on_talk_changed(self, message: Talk.Changed) -> None:
+    def on_model_chat_changed(self, message: ModelChat.Changed) -> None:
         """Show the state; keep what was said."""
         if message.new.note and message.new.note != message.old.note:
             title = plain(message.talk.endpoint.name) if self.talks.second is not None else ""

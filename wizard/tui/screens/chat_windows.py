@@ -19,13 +19,13 @@ from wizard.kernel.text import one_line, plain
 from wizard.plan.questions import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
-from wizard.tui.chat_calls import Calls
+from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.views.chat import ChatView
 from wizard.tui.widgets.error import told
-from wizard.tui.widgets.talk import Talk
+from wizard.tui.widgets.model_chat import ModelChat
 
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
 URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
@@ -113,7 +113,7 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
     return name
 
 
-async def ask_second(app: App[Any], calls: Calls, first: Endpoint) -> Endpoint | None:
+async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
     """Choose the server that answers beside the ``first``: one of this workspace, or one elsewhere."""
     found: list[Endpoint] = []
     with told(app):
@@ -159,7 +159,7 @@ async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str |
     return await app.push_screen_wait(AskScreen(question, answers, leaves=True))
 
 
-def show_probabilities(app: App[Any], talk: Talk, present: Conversation) -> Conversation | None:
+def show_probabilities(app: App[Any], talk: ModelChat, present: Conversation) -> Conversation | None:
     """Show how probable the tokens of the last answer of ``talk`` were, or say why that is not known.
 
     Returns:

@@ -11,7 +11,7 @@ from wizard.chat import report
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.chat.history import Kept
 from wizard.chat.meter import Usage
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from textual.drivers.web_driver import WebDriver
+
+from wizard.tui.textual_private import replace_write
 
 
 class Driver(WebDriver):
@@ -19,17 +22,19 @@ class Driver(WebDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        write = self._write
-
-        def write_if_read(data: bytes) -> int:
-            with suppress(BrokenPipeError):  # nobody reads any more; what is to be stopped still has to be stopped
-                return write(data)
-            return len(data)
-
-        self._write = write_if_read  # type: ignore[assignment]  # Textual declares it as the partial that it makes
+        replace_write(self, _while_read)
 
     def run_input_thread(self) -> None:
         """Read until the end of the app or of its input."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             os.kill(os.getpid(), signal.SIGHUP)
+
+
+def _while_read(write: Callable[[bytes], int]) -> Callable[[bytes], int]:
+    def write_if_read(data: bytes) -> int:
+        with suppress(BrokenPipeError):  # nobody reads any more; what is to be stopped still has to be stopped
+            return write(data)
+        return len(data)
+
+    return write_if_read

@@ -117,7 +117,7 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
 def _keys(binding: Binding, node: DOMNode, active: Sequence[ActiveBinding]) -> str:
     """How the keys are shown: as the binding says, unless the user has chosen others."""
     alike = [one.binding for one in active if one.node is node and one.binding.description == binding.description]
-    if any(one.id in node.app._keymap for one in alike):
+    if any(one.id in getattr(node.app, "chosen_keys", {}) for one in alike):
         return " ".join(dict.fromkeys(key_name(one.key) for one in alike))
     return binding.key_display or key_name(binding.key)
 

@@ -10,6 +10,8 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from wizard.tui.textual_private import style_parser
+
 LEAST_WIDTH = 8
 
 
@@ -56,7 +58,7 @@ class Lines(Widget):
             return super().render_line(y)
         segments: list[Segment] = []
         x = 0
-        for text, style in lines[y].render(self.visual_style, end="", parse_style=self._get_style):
+        for text, style in lines[y].render(self.visual_style, end="", parse_style=style_parser(self)):
             segments.append(
                 Segment(text, style.rich_style_with_offset(x, y))
             )  # offsets are for selecting with the mouse

@@ -19,6 +19,7 @@ from textual.strip import Strip
 
 from wizard.kernel.language import mark, tr
 from wizard.tui.bridge import MAX_LINES
+from wizard.tui.textual_private import set_virtual_size
 from wizard.tui.views.log_text import LogText, Match, Row
 
 LEAST_WIDTH = 8
@@ -181,9 +182,8 @@ class LiveLog(ScrollView, can_focus=True):
     def _measure(self) -> None:
         width = self._text.longest if self._text.width is None else self._text.width
         size = Size(width, self._text.height)
-        if size != self.virtual_size:  # set as any other, it would have the whole screen laid out and drawn
-            self.set_reactive(LiveLog.virtual_size, size)
-            self._scroll_update(size)
+        if size != self.virtual_size:
+            set_virtual_size(self, size)
 
     def _to_end(self) -> None:
         self.scroll_to(y=self.max_scroll_y, animate=False)

@@ -81,7 +81,7 @@ class Prompt(TextArea):
         self._insert(text)
         self.move_cursor(self.document.end)
 
-    async def _on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Send and begin lines in the order of the keys: as a binding, Enter would overtake what was typed before."""
         active = None if event.is_printable else self.screen.active_bindings.get(event.key)
         if active is not None and active.node is self and active.binding.action in ("send", "newline"):

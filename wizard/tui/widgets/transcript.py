@@ -21,6 +21,7 @@ from textual.strip import Strip
 from textual.style import Style
 
 from wizard.chat.conversation import Message
+from wizard.tui import textual_private
 from wizard.tui.widgets.turn import BAR, Turn
 
 FRAME_S = 1 / 15
@@ -107,8 +108,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def _terminal_is_behind(self) -> bool:
         """Whether the terminal has not taken the last pictures yet; a page of colours is some 20 kB."""
-        writer = getattr(self.app._driver, "_writer_thread", None)
-        return writer is not None and writer._queue.qsize() > 0
+        return textual_private.pictures_waiting(self.app) > 0
 
     # Where it is
 
@@ -222,11 +222,10 @@ class Transcript(ScrollView, can_focus=False):
         self.refresh()
 
     def _say_height(self, width: int) -> None:
-        """Tell the scrollbar. (Set as any other, `virtual_size` would have the whole screen laid out and drawn.)"""
+        """Tell the scrollbar."""
         size = Size(width, self._tops[-1])
         if size != self.virtual_size:
-            self.set_reactive(Transcript.virtual_size, size)
-            self._scroll_update(size)
+            textual_private.set_virtual_size(self, size)
 
     def _look(self) -> None:
         """Lay out the turns that have come into sight; what was seen stays where it is."""
@@ -293,7 +292,7 @@ class Transcript(ScrollView, can_focus=False):
         style, width = self.visual_style, self.size.width
         segments: list[Segment] = []
         x = 0
-        for text, each in line.render(style, end="", parse_style=self._get_style):
+        for text, each in line.render(style, end="", parse_style=textual_private.style_parser(self)):
             # Offsets are for selecting with the mouse; the bar is no part of the text.
             shown = each.rich_style_with_offset(x - BAR, number) if x >= BAR else each.rich_style
             segments.append(Segment(text, shown))

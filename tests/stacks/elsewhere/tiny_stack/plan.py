@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wizard.kernel.values import fingerprint
+from wizard.plan.artefacts import MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
@@ -21,7 +22,8 @@ def steps(choice, host, facts, runtime, ports, question, options):
     prepared = (*runtime.prepare(), get.step, repository_step(runtime, made, "It counts."))
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, reads=get.reads)
-    return (*prepared, *serve_steps(start, 60.0), question_step(runtime, question))
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, 60.0), question_step(runtime, question))
 
 
 PORT = StackPlan(steps, options=frozenset({"max_num_seqs"}))

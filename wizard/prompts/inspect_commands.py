@@ -15,9 +15,9 @@ from wizard.kernel import clipboard
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import is_terminal, plain
-from wizard.prompts.past import number
+from wizard.prompts.chat_session import ChatSession, Outcome
+from wizard.prompts.history_commands import number
 from wizard.prompts.speech import listed
-from wizard.prompts.talk import Outcome, Talk
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MOST_ALTERNATIVES = 20
@@ -25,7 +25,7 @@ LARGEST_EXPONENT = 700
 """Servers write -3.4e38 and the like for a token that cannot be, and a number has an end."""
 
 
-def preset(talk: Talk, argument: str) -> Outcome:
+def preset(talk: ChatSession, argument: str) -> Outcome:
     """List presets, take one, save or remove one of the user's own."""
     word, _, name = argument.partition(" ")
     name = name.strip()
@@ -44,7 +44,7 @@ def preset(talk: Talk, argument: str) -> Outcome:
     )
 
 
-def context(talk: Talk, argument: str) -> Outcome:
+def context(talk: ChatSession, argument: str) -> Outcome:
     """Tokens of the conversation, of the model's context."""
     del argument
     if talk.meter is None:
@@ -59,7 +59,7 @@ def context(talk: Talk, argument: str) -> Outcome:
     return Outcome(f"{text}: {how}")
 
 
-def logprobs(talk: Talk, argument: str) -> Outcome:
+def logprobs(talk: ChatSession, argument: str) -> Outcome:
     """Ask for log-probabilities from here on, no more, or show those of the last answer."""
     if argument == "off":
         talk.conversation = with_answers(talk.conversation, {"logprobs": None})
@@ -89,7 +89,7 @@ def logprobs(talk: Talk, argument: str) -> Outcome:
     return Outcome(f"{listed(rows)}\n{perplexity}")
 
 
-def snippet(talk: Talk, argument: str) -> Outcome:
+def snippet(talk: ChatSession, argument: str) -> Outcome:
     """The last request as a command or a program."""
     kind = next((one for one in snippets.KINDS if one == (argument or "curl")), None)
     if kind is None:
@@ -103,7 +103,7 @@ def snippet(talk: Talk, argument: str) -> Outcome:
     return Outcome(data=snippets.snippet(talk.request, kind))
 
 
-def copy(talk: Talk, argument: str) -> Outcome:
+def copy(talk: ChatSession, argument: str) -> Outcome:
     """The last answer, or its last block of code, into the terminal's clipboard (xterm's control sequence OSC 52)."""
     if argument not in ("", "code"):
         raise UsageError(

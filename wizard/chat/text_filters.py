@@ -16,7 +16,7 @@ REPLACEMENT = "\ufffd"
 Way: TypeAlias = Literal["delta", "cumulative", "either"]
 
 
-class Pieces:
+class DeltaFilter:
     """New text out of responses that hold what is new (``delta``), everything so far (``cumulative``), or ``either``.
 
     In the last case a response that does not begin with the one before it shows that they are deltas, and one that
@@ -72,13 +72,13 @@ class Pieces:
         return new
 
 
-def _common(one: str, other: str) -> str:
+def _common(first: str, second: str) -> str:
     """What both begin with."""
-    shorter = min(len(one), len(other))
-    return one[: next((place for place in range(shorter) if one[place] != other[place]), shorter)]
+    shorter = min(len(first), len(second))
+    return first[: next((place for place in range(shorter) if first[place] != second[place]), shorter)]
 
 
-class Prompt:
+class EchoFilter:
     """Takes the prompt away from the front of an answer, if it is there.
 
     An engine gives the prompt back as its tokenizer decodes it: without special tokens, and with other white space.
@@ -128,22 +128,22 @@ def _without(text: str, marks: int) -> str:
     return ""
 
 
-class Stop:
+class StopFilter:
     """Ends an answer at the first stop text, which is no part of it."""
 
     def __init__(self, texts: tuple[str, ...]) -> None:
         self._texts = tuple(text for text in texts if text)
         self._held = ""
-        self.found = False
+        self.reached = False
 
     def feed(self, text: str) -> str:
         """What can be no part of a stop text; nothing once one was found."""
-        if self.found:
+        if self.reached:
             return ""
         held = self._held + text
         places = [place for each in self._texts if (place := held.find(each)) >= 0]
         if places:
-            self.found, self._held = True, ""
+            self.reached, self._held = True, ""
             return held[: min(places)]
         keep = max((_overlap(held, each) for each in self._texts), default=0)
         self._held = held[len(held) - keep :]

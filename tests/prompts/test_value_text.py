@@ -32,7 +32,8 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.probe.shorthand import host
-from wizard.prompts.show import (
+from wizard.prompts.event_printer import EventPrinter, clip
+from wizard.prompts.value_text import (
     TOP,
     advice_text,
     aloud,
@@ -43,7 +44,6 @@ from wizard.prompts.show import (
     statuses_text,
     wrapped,
 )
-from wizard.prompts.shower import Shower, clip
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
 
@@ -52,9 +52,9 @@ ERROR = {"code": "TW-R03", "what": "it broke", "todo": "mend it"}
 
 def told(*events: Event, verbose: bool = False) -> str:
     out = io.StringIO()
-    shower = Shower(out, verbose)
+    printer = EventPrinter(out, verbose)
     for event in events:
-        shower.show(event)
+        printer.show(event)
     return out.getvalue()
 
 
@@ -110,10 +110,10 @@ def test_the_answer_to_the_first_question_is_always_shown() -> None:
 def test_the_end() -> None:
     assert told(Ready(ENDPOINT, 1.0)) == "demo is ready: http://127.0.0.1:8000 (gRPC 127.0.0.1:8001)\n"
     out = io.StringIO()
-    shower = Shower(out)
-    shower.show(START)
-    shower.end()
-    shower.end()
+    printer = EventPrinter(out)
+    printer.show(START)
+    printer.end()
+    printer.end()
     assert out.getvalue() == "[2/6] Get the model …\n"
 
 
@@ -155,15 +155,15 @@ def screen() -> Iterator[Callable[[int], FakeScreen]]:
 @pytest.mark.parametrize("columns", [25, 40, 80])
 def test_progress_in_a_terminal_stays_on_its_line(screen: Callable[[int], FakeScreen], columns: int) -> None:
     one = screen(columns)
-    shower = Shower(one)
-    shower.show(START)
+    printer = EventPrinter(one)
+    printer.show(START)
     for i in range(1, 100):
-        shower.show(Progress("model", i / 100, 10.0 - i / 10, "", 100.0 + i))
-        shower.show(
+        printer.show(Progress("model", i / 100, 10.0 - i / 10, "", 100.0 + i))
+        printer.show(
             Output("model", (f"downloading 模型 part {i} of something with a very long name indeed, so long",), 0.0)
         )
         assert len(one.lines()) == 1
-    shower.show(finished("done"))
+    printer.show(finished("done"))
     assert "".join(one.lines()) == "[2/6] Get the model … done in 1.5 s"
 
 
@@ -172,10 +172,10 @@ def test_colours_only_where_they_are_wanted(
 ) -> None:
     def shown() -> str:
         one = screen(80)
-        shower = Shower(one)
-        shower.show(START)
-        shower.show(Progress("model", 0.5, 1.0, "", 1.0))
-        shower.show(finished("done"))
+        printer = EventPrinter(one)
+        printer.show(START)
+        printer.show(Progress("model", 0.5, 1.0, "", 1.0))
+        printer.show(finished("done"))
         return one.getvalue()
 
     assert "\x1b[32mdone" in shown()

@@ -9,10 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from wizard.kernel.language import mark
-from wizard.tui.widgets.find import Find
+from wizard.tui.widgets.search_bar import SearchBar
 
 
-class FindHere(Find, inherit_bindings=False):
+class TranscriptSearch(SearchBar, inherit_bindings=False):
     """The end of a conversation is what one knows: it is searched backwards.
 
     Args:
@@ -35,11 +35,11 @@ class FindHere(Find, inherit_bindings=False):
         if self.display:
             self._go(0)
 
-    def on_find_sought(self) -> None:
+    def on_search_bar_sought(self) -> None:
         """Show the last place."""
         self._go(0)
 
-    def on_find_step(self, message: Find.Step) -> None:
+    def on_search_bar_step(self, message: SearchBar.Step) -> None:
         """Show another place."""
         self._go(message.by)
 

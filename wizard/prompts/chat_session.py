@@ -9,8 +9,8 @@ from typing import Any
 from wizard.chat.conversation import Conversation, TokenLogprob
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
+from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
-from wizard.chat.template import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.serve.endpoint import Endpoint
@@ -40,7 +40,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Talk:
+class ChatSession:
     """What the commands see and change.
 
     Attributes:
@@ -58,14 +58,14 @@ class Talk:
     endpoint: Endpoint
     conversation: Conversation
     served: Callable[[], ServedModel]
-    other: Callable[[str, str | None], Talk]
+    other: Callable[[str, str | None], ChatSession]
     history: History | None = None
     keeps: bool = False
     kept: Kept = field(default_factory=lambda: Kept(Conversation()))
     request: Request | None = None
     logprobs: list[TokenLogprob] = field(default_factory=list)
     meter: Meter | None = None
-    rival: Talk | None = None
+    rival: ChatSession | None = None
     along: bool = False
 
     def keep(self) -> None:
@@ -113,7 +113,7 @@ def begin(
     workspace: Workspace | None,
     history: History | None,
     keeps: bool,
-) -> Talk:
+) -> ChatSession:
     """A talk with ``endpoint``; those that it begins with others are kept as it is.
 
     Args:
@@ -121,16 +121,16 @@ def begin(
         conversation: Messages so far and settings.
         journey: `wizard.journey`, or what is used instead.
         workspace: Whose servers can be talked with by their names; the usual one if None.
-        history: See `Talk`.
-        keeps: See `Talk`.
+        history: See `ChatSession`.
+        keeps: See `ChatSession`.
     """
 
-    def other(name: str, model: str | None) -> Talk:
+    def other(name: str, model: str | None) -> ChatSession:
         here = workspace or Workspace.at(None)
         found = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
         return begin(found, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
 
-    talk = Talk(endpoint, conversation, lambda: journey.served(talk.endpoint), other, history, keeps)
+    talk = ChatSession(endpoint, conversation, lambda: journey.served(talk.endpoint), other, history, keeps)
     return talk
 
 

@@ -10,12 +10,12 @@ import pytest
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
+from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
-from wizard.chat.template import ServedModel
 from wizard.chat.wire import Wire
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.prompts.chat_session import ChatSession
 from wizard.prompts.commands import command
-from wizard.prompts.talk import Talk
 from wizard.stacks.trtllm_engine.chat import TEXT
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
@@ -23,18 +23,20 @@ SAID = Conversation().said("system", "Be brief.").said("user", "Why?").said("ass
 
 
 @pytest.fixture
-def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
+def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChatSession:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return Talk(ENDPOINT, SAID, lambda: SERVED, nobody, History(tmp_path / "chats" / "chats.sqlite3"), keeps=True)
+    return ChatSession(
+        ENDPOINT, SAID, lambda: SERVED, nobody, History(tmp_path / "chats" / "chats.sqlite3"), keeps=True
+    )
 
 
-def refusal(talk: Talk, line: str) -> str:
+def refusal(talk: ChatSession, line: str) -> str:
     with pytest.raises(UsageError) as raised:
         command(talk, line)
     return raised.value.code
 
 
-def test_history_open_search_rename_and_delete(talk: Talk) -> None:
+def test_history_open_search_rename_and_delete(talk: ChatSession) -> None:
     assert "No conversation" in command(talk, "/history").text
     assert refusal(talk, "/rename Nothing") == "TW-U24"
     talk.keep()
@@ -80,7 +82,7 @@ def test_history_open_search_rename_and_delete(talk: Talk) -> None:
         ("/set min_p 2", "TW-U32"),
     ],
 )
-def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> None:
+def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str) -> None:
     assert refusal(talk, line) == code
     assert talk.conversation == SAID
 
@@ -95,14 +97,14 @@ def test_what_cannot_be_done_is_refused(talk: Talk, line: str, code: str) -> Non
         ("/set temperature x", "temperature must be a number", "0 always takes the likeliest token"),
     ],
 )
-def test_what_is_refused_says_what_helps(talk: Talk, line: str, what: str, todo: str) -> None:
+def test_what_is_refused_says_what_helps(talk: ChatSession, line: str, what: str, todo: str) -> None:
     with pytest.raises(UsageError) as raised:
         command(talk, line)
     assert what in raised.value.what
     assert todo in raised.value.todo
 
 
-def test_a_private_chat_keeps_nothing_more(talk: Talk) -> None:
+def test_a_private_chat_keeps_nothing_more(talk: ChatSession) -> None:
     talk.keep()
     command(talk, "/private")
     talk.conversation = talk.conversation.said("user", "Secret?")
@@ -116,14 +118,14 @@ def test_a_private_chat_keeps_nothing_more(talk: Talk) -> None:
     assert refusal(talk, "/history") == "TW-U26"
 
 
-def test_what_cannot_be_kept_is_said_once(talk: Talk, tmp_path: Path) -> None:
+def test_what_cannot_be_kept_is_said_once(talk: ChatSession, tmp_path: Path) -> None:
     (tmp_path / "chats").touch()
     with pytest.raises(WorkspaceError):
         talk.keep()
     talk.keep()  # the chat goes on
 
 
-def test_versions(talk: Talk) -> None:
+def test_versions(talk: ChatSession) -> None:
     assert command(talk, "/edit What for?").ask == "What for?"
     talk.conversation = talk.conversation.said("assistant", "For fun.", stats=Stats(3, 0.05, 0.1, "stop"), at=9.0)
     text = command(talk, "/versions").text
@@ -133,7 +135,7 @@ def test_versions(talk: Talk) -> None:
     assert command(talk, "/edit").edit == "Why?"
 
 
-def test_presets(talk: Talk) -> None:
+def test_presets(talk: ChatSession) -> None:
     assert "precise" in command(talk, "/preset").text
     command(talk, "/preset precise")
     assert talk.conversation.sampling.temperature == 0
@@ -148,12 +150,12 @@ def test_presets(talk: Talk) -> None:
     assert refusal(talk, "/preset mine") == "TW-D10"
 
 
-def test_context_is_an_estimate_without_a_tokenizer(talk: Talk) -> None:
+def test_context_is_an_estimate_without_a_tokenizer(talk: ChatSession) -> None:
     text = command(talk, "/context").text
     assert text.startswith("31 of 1,024 tokens (3 %): an estimate")
 
 
-def test_logprobs(talk: Talk) -> None:
+def test_logprobs(talk: ChatSession) -> None:
     command(talk, "/logprobs 2")
     assert talk.conversation.sampling.logprobs == 2
     assert "No answer" in command(talk, "/logprobs").text
@@ -170,7 +172,7 @@ def test_logprobs(talk: Talk) -> None:
     assert refusal(talk, "/logprobs") == "TW-U24"
 
 
-def test_snippets(talk: Talk) -> None:
+def test_snippets(talk: ChatSession) -> None:
     talk.request = Request(
         "http://127.0.0.1:8000/v2/models/demo/generate_stream", {"text_input": "Why?"}, "demo", "h:1"
     )
@@ -179,9 +181,11 @@ def test_snippets(talk: Talk) -> None:
     assert "urllib" in command(talk, "/snippet urllib").data
 
 
-def test_copy_puts_the_answer_or_its_code_into_the_clipboard(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_puts_the_answer_or_its_code_into_the_clipboard(
+    talk: ChatSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("wizard.prompts.look.is_terminal", lambda _: True)
+    monkeypatch.setattr("wizard.prompts.inspect_commands.is_terminal", lambda _: True)
     talk.conversation = talk.conversation.said("user", "Code?").said("assistant", "Here:\n```sh\nls -l\n```\nDone.")
     assert refusal(talk, "/copy cod") == "TW-U24"
     for line, wanted in (("/copy", "Here:\n```sh\nls -l\n```\nDone."), ("/copy code", "ls -l\n")):
@@ -192,7 +196,7 @@ def test_copy_puts_the_answer_or_its_code_into_the_clipboard(talk: Talk, monkeyp
     assert refusal(talk, "/copy code") == "TW-U24"
 
 
-def test_load_brings_back_what_was_saved(talk: Talk, tmp_path: Path) -> None:
+def test_load_brings_back_what_was_saved(talk: ChatSession, tmp_path: Path) -> None:
     talk.keep()
     command(talk, "/rename Why indeed")
     command(talk, f"/save {tmp_path}/chat.json")

@@ -165,7 +165,7 @@ def measured_text(one: Measurement) -> str:
 
 
 def step_lessons(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
-    """What a `Shower` says before each step of ``plan``."""
+    """What a `EventPrinter` says before each step of ``plan``."""
     steps = {step.id: step for step in plan.steps}
     return lambda name: lesson_text(of_step(plan, steps[name], workshop), fit=fit) if name in steps else ""
 

@@ -12,15 +12,16 @@ from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
 
-from wizard.chat.conversation import Chunk, Conversation
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation
 from wizard.kernel.language import tr
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.views.chat import comparison
-from wizard.tui.widgets.talk import Talk
+from wizard.tui.widgets.model_chat import ModelChat
 
 
-class Talks(Container):
-    """What becomes of an answer is told by `Talk.Changed`.
+class Comparison(Container):
+    """What becomes of an answer is told by `ModelChat.Changed`.
 
     Args:
         send: Stream the answer of a server to a conversation.
@@ -43,13 +44,13 @@ class Talks(Container):
         super().__init__(id="talks")
         self._send, self._clock = send, clock
         self.first = self._talk(endpoint, conversation, "first")
-        self.second: Talk | None = None
+        self.second: ModelChat | None = None
         """The one that answers beside the first."""
         self.here = self.first
         """The one that is read: find, copy, save and the log mean it."""
 
-    def _talk(self, endpoint: Endpoint, conversation: Conversation, name: str) -> Talk:
-        return Talk(endpoint, partial(self._send, endpoint), conversation, clock=self._clock, id=name)
+    def _talk(self, endpoint: Endpoint, conversation: Conversation, name: str) -> ModelChat:
+        return ModelChat(endpoint, partial(self._send, endpoint), conversation, clock=self._clock, id=name)
 
     def compose(self) -> ComposeResult:
         """A second one may come later."""
@@ -63,12 +64,12 @@ class Talks(Container):
     # Who is asked
 
     @property
-    def every(self) -> list[Talk]:
+    def every(self) -> list[ModelChat]:
         """Everyone who answers."""
         return [self.first, self.second] if self.second else [self.first]
 
     @property
-    def answering(self) -> list[Talk]:
+    def answering(self) -> list[ModelChat]:
         """Those whose answer comes now."""
         return [talk for talk in self.every if talk.view.busy == "answering"]
 
@@ -136,7 +137,7 @@ class Talks(Container):
 
     # Which one is read
 
-    def mean(self, talk: Talk) -> None:
+    def mean(self, talk: ModelChat) -> None:
         """Read ``talk`` from here on; nothing is sought in the other one any more."""
         if talk is not self.here:
             self.seek("", 0)

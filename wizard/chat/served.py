@@ -1,4 +1,4 @@
-"""What the served model says of itself, and its chat template applied to a conversation.
+"""What the server says of the model that it serves.
 
 The server's own description (``GET /v2/models/NAME/config``) has all that a client of the wizard's own models needs.
 Models of other makers say nothing of templates and tokenizers: those come from the model's folder.
@@ -6,22 +6,19 @@ Models of other makers say nothing of templates and tokenizers: those come from 
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from wizard.chat import ask
-from wizard.chat.conversation import Conversation
 from wizard.chat.wire import OPENAI, OWN, Wire, engine_of, wire_of
+from wizard.kernel import http
 from wizard.kernel.language import tr
 from wizard.model import chat_format
 from wizard.model.facts import ChatFormat
-from wizard.model.special import broken, pattern
 
 TIMEOUT_S = 5.0
 
@@ -102,21 +99,15 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
 
 
 def _config(url: str, model: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 8000, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", f"/v2/models/{quote(model, safe='')}/config")
-        response = connection.getresponse()
-        body = response.read()
-    except http.client.HTTPException as error:
-        raise ask.not_triton(url, repr(error)) from error
-    except OSError as error:
+        reply = http.get(f"{url}/v2/models/{quote(model, safe='')}/config", timeout_s=TIMEOUT_S)
+    except http.NoConnectionError as error:
         raise ask.unreachable(url, error) from error
-    finally:
-        connection.close()
+    except (http.LostConnectionError, http.NotHttpError) as error:
+        raise ask.not_triton(url, error) from error
     try:
-        data: dict[str, Any] = json.loads(body)
-        if response.status != 200:
+        data: dict[str, Any] = json.loads(reply.body)
+        if reply.status != 200:
             raise ask.no_model(model, str(data["error"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ask.not_triton(url, repr(error)) from error
@@ -136,76 +127,30 @@ def _engine(url: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
 def _tokenizer_dir(url: str, config: Mapping[str, Any]) -> str | None:
     """The folder that a preprocessing step has its tokenizer from, if that is on this machine, too."""
     for name in engine_of(config):
-        said = (_config(url, name).get("parameters") or {}).get("tokenizer_dir", {}).get("string_value", "")
-        if said and (Path(said) / "tokenizer.json").is_file():
-            return str(said)
+        folder = (_config(url, name).get("parameters") or {}).get("tokenizer_dir", {}).get("string_value", "")
+        if folder and (Path(folder) / "tokenizer.json").is_file():
+            return str(folder)
     return None
 
 
 def _served(name: str, config: Mapping[str, Any], wire: Wire, folder: str | None, note: str | None) -> ServedModel:
-    said = {key: item["string_value"] for key, item in (config.get("parameters") or {}).items()}
+    parameters = {key: item["string_value"] for key, item in (config.get("parameters") or {}).items()}
     if wire.format.ids and folder is None:
         raise ask.no_tokenizer(name, tr("its folder was not named"))
     chat = None
-    if template := said.get("chat_template"):
-        stop = tuple(json.loads(said.get("stop", "[]")))
-        chat = ChatFormat(template, said.get("bos_token"), said.get("eos_token"), stop)
+    if template := parameters.get("chat_template"):
+        stop = tuple(json.loads(parameters.get("stop", "[]")))
+        chat = ChatFormat(template, parameters.get("bos_token"), parameters.get("eos_token"), stop)
     elif folder:
         chat = chat_format.of_folder(Path(folder))
-    length, temperature = said.get("max_seq_len"), said.get("default_temperature")
+    length, temperature = parameters.get("max_seq_len"), parameters.get("default_temperature")
     return ServedModel(
         name,
         chat,
-        tuple(str(question) for question in json.loads(said.get("questions", "[]"))),
+        tuple(str(question) for question in json.loads(parameters.get("questions", "[]"))),
         int(length) if length else None,
         float(temperature) if temperature else None,
         wire,
         folder,
         note,
     )
-
-
-def render(conversation: Conversation, served: ServedModel) -> str:
-    """The prompt for the conversation's next answer.
-
-    Special tokens that somebody typed are broken by a space: the server reads the prompt's as such, and a message must
-    not end its own turn. Where a template has no system role, the system prompt goes before the first question. A base
-    model, which has no template, gets the last message as it is.
-
-    The first call imports transformers and takes about a second.
-
-    Raises:
-        ModelError: TW-C06 if the template refuses the messages.
-    """
-    if served.chat is None:
-        return conversation.messages[-1].content
-    from jinja2 import TemplateError
-
-    special = pattern(served.chat)
-    messages = [{"role": each.role, "content": broken(each.content, special)} for each in conversation.messages]
-    try:
-        try:
-            return _apply(messages, served.chat)
-        except TemplateError:
-            if messages[0]["role"] != "system" or len(messages) < 2:
-                raise
-            system, first, *rest = messages
-            folded = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
-            return _apply([folded, *rest], served.chat)
-    except Exception as error:  # a template is a foreign program: it may fail in any way
-        raise ask.bad_template(error) from error
-
-
-def _apply(messages: list[dict[str, str]], chat: ChatFormat) -> str:
-    # Without PyTorch, which the wizard never has, transformers gives advice on standard error when it is imported.
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    from transformers.utils.chat_template_utils import render_jinja_template
-
-    rendered, _ = render_jinja_template(
-        conversations=[messages],
-        chat_template=chat.template,
-        add_generation_prompt=True,
-        bos_token=chat.bos_token or "",
-        eos_token=chat.eos_token or "",
-    )
-    return str(rendered[0])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from wizard.chat.reading import Pieces, Prompt, Stop, Way
+from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter, Way
 from wizard.model.special import SHAPES
 
 TEXT = st.text(alphabet="ab <|>é😀\n", max_size=30)
@@ -23,13 +23,13 @@ def cut(text: str | bytes, places: list[int]) -> list[str | bytes]:
 PLACES = st.lists(st.integers(0, 200), max_size=12)
 
 
-def fed(reader: Pieces | Prompt | Stop, pieces: list[str]) -> str:
+def fed(reader: DeltaFilter | EchoFilter | StopFilter, pieces: list[str]) -> str:
     return "".join(reader.feed(piece) for piece in pieces) + reader.rest()
 
 
 @given(TEXT, PLACES)
 def test_deltas(text: str, places: list[int]) -> None:
-    assert fed(Pieces("delta"), cut(text, places)) == text  # type: ignore[arg-type]
+    assert fed(DeltaFilter("delta"), cut(text, places)) == text  # type: ignore[arg-type]
 
 
 @given(TEXT, PLACES, st.sampled_from(["cumulative", "either"]))
@@ -37,7 +37,7 @@ def test_everything_so_far_with_half_characters(text: str, places: list[int], wa
     raw = text.encode()
     edges = itertools.accumulate(len(piece) for piece in cut(raw, places))
     responses = [raw[:edge].decode(errors="replace") for edge in edges]
-    pieces = Pieces(way)
+    pieces = DeltaFilter(way)
     given_ = [pieces.feed(response) for response in responses]
     assert not any("\ufffd" in each for each in given_)
     assert "".join(given_) + pieces.rest() == text
@@ -52,27 +52,27 @@ def test_deltas_are_found_out(text: str, places: list[int]) -> None:
     assume(firsts)  # something shows that they are deltas
     grown = list(itertools.takewhile(lambda pair: pair[1].startswith(pair[0]), itertools.pairwise(pieces)))
     assume(sum(len(one) < len(other) for one, other in grown) < 2)  # and nothing the contrary before
-    assert fed(Pieces("either"), pieces) == text
+    assert fed(DeltaFilter("either"), pieces) == text
 
 
 def test_either_gives_what_is_sure_at_once() -> None:
-    pieces = Pieces("either")
+    pieces = DeltaFilter("either")
     assert [pieces.feed(text) for text in ("Hi", "Hi there", "Hi there,", "Hi there, you")] == [
         *("Hi", "", " there,", " you")
     ]
-    pieces = Pieces("either")
+    pieces = DeltaFilter("either")
     assert [pieces.feed(text) for text in ("Hi", " there", ",")] == ["Hi", " there", ","]
 
 
 def test_a_wrong_guess_loses_nothing_that_comes_later() -> None:
     pieces = ["ha", "haha", "hahahaha!", " done", ", ha"]
-    assert fed(Pieces("either"), pieces) == "hahahaha! done, ha"
-    assert fed(Pieces("cumulative"), ["It", "It is", " over"]) == "It is over"
+    assert fed(DeltaFilter("either"), pieces) == "hahahaha! done, ha"
+    assert fed(DeltaFilter("cumulative"), ["It", "It is", " over"]) == "It is over"
 
 
 def test_everything_so_far_may_be_mended_at_its_end() -> None:
     pieces = ["I do", "I do say", "I do say ,", "I do say, yes"]  # a tokenizer that cleans up spaces
-    said = fed(Pieces("either"), pieces)
+    said = fed(DeltaFilter("either"), pieces)
     assert said.endswith("yes")
     assert said.count("do") == 1
 
@@ -81,29 +81,29 @@ def test_everything_so_far_may_be_mended_at_its_end() -> None:
 def test_the_prompt_is_taken_away(prompt: str, said: str, places: list[int]) -> None:
     assume(prompt.strip())
     pieces = [str(each) for each in cut(prompt + said, places)]
-    assert fed(Prompt(prompt, ""), pieces) == said.lstrip()
+    assert fed(EchoFilter(prompt, ""), pieces) == said.lstrip()
 
 
 @given(st.text(alphabet="cd é", max_size=10), PLACES)
 def test_a_prompt_that_lost_its_special_tokens_is_known(said: str, places: list[int]) -> None:
     prompt = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     decoded = "user\nHi\nassistant\n"
-    assert fed(Prompt(prompt, SHAPES), [str(each) for each in cut(decoded + said, places)]) == said.lstrip()
+    assert fed(EchoFilter(prompt, SHAPES), [str(each) for each in cut(decoded + said, places)]) == said.lstrip()
 
 
 @given(st.text(alphabet="ab", min_size=1, max_size=8), TEXT, PLACES)
 def test_an_answer_without_the_prompt_stays(prompt: str, said: str, places: list[int]) -> None:
     assume(not "".join(said.split()).startswith(prompt))
-    assert fed(Prompt(prompt, ""), [str(each) for each in cut(said, places)]) == said
+    assert fed(EchoFilter(prompt, ""), [str(each) for each in cut(said, places)]) == said
 
 
 @given(TEXT, st.lists(st.text(alphabet="ab<|é", min_size=1, max_size=4), max_size=3), PLACES)
 @example("aab", ["ab"], [1, 2])
 def test_a_stop_text_ends_it(text: str, stops: list[str], places: list[int]) -> None:
-    stop = Stop(tuple(stops))
+    stop = StopFilter(tuple(stops))
     found = fed(stop, [str(each) for each in cut(text, places)])
     first = [place for each in stops if (place := text.find(each)) >= 0]
-    assert stop.found == bool(first)
+    assert stop.reached == bool(first)
     if not first:
         assert found == text
     else:  # with overlapping stop texts the piece that completes one first decides
@@ -113,11 +113,11 @@ def test_a_stop_text_ends_it(text: str, stops: list[str], places: list[int]) -> 
 
 
 def test_nothing_after_a_stop_text() -> None:
-    stop = Stop(("END", ""))
+    stop = StopFilter(("END", ""))
     assert [stop.feed(text) for text in ("a E", "ND b", "c")] == ["a ", "", ""]
     assert stop.rest() == ""
 
 
 @pytest.mark.parametrize("way", ["delta", "cumulative", "either"])
 def test_no_response_is_no_text(way: Way) -> None:
-    assert Pieces(way).rest() == ""
+    assert DeltaFilter(way).rest() == ""

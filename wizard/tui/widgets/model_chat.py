@@ -16,7 +16,8 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widgets import Static
 
-from wizard.chat.conversation import Chunk, Conversation, Stats, TokenLogprob
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.snippet import Request
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
@@ -36,7 +37,7 @@ class Figures(Text):
     """The line below the turns; ten times a second another one, without a new layout."""
 
 
-class Talk(Vertical):
+class ModelChat(Vertical):
     """Asks, shows, measures. What it says of itself is its ``view``."""
 
     view: reactive[ChatView] = reactive(ChatView(Conversation()), init=False)
@@ -44,7 +45,7 @@ class Talk(Vertical):
     class Changed(Posted):
         """Something is other than it was, beyond the figures of an answer that comes."""
 
-        def __init__(self, talk: Talk, old: ChatView, new: ChatView) -> None:
+        def __init__(self, talk: ModelChat, old: ChatView, new: ChatView) -> None:
             super().__init__()
             self.talk, self.old, self.new = talk, old, new
 
@@ -67,7 +68,7 @@ class Talk(Vertical):
         self.request: Request | None = None
         """What was sent last."""
         self._looks: Timer | None = None
-        self.set_reactive(Talk.view, ChatView(conversation))
+        self.set_reactive(ModelChat.view, ChatView(conversation))
 
     def compose(self) -> ComposeResult:
         """Name, turns, error, figures."""

@@ -21,14 +21,14 @@ class Words(Input):
     virtual_size = Reactive(Size(0, 0))
 
 
-class Find(Horizontal):
+class SearchBar(Horizontal):
     """Hidden until it is opened; tells what is typed as `Sought`, and as `Done` that the log has the keys again."""
 
     DEFAULT_CSS = """
-    Find { display: none; height: 1; }
-    Find > Static { width: auto; }
-    Find > Input { width: 1fr; padding: 0 1; }
-    Find > #found { width: 22; padding: 0 1; text-align: right; color: $text-muted; }
+    SearchBar { display: none; height: 1; }
+    SearchBar > Static { width: auto; }
+    SearchBar > Input { width: 1fr; padding: 0 1; }
+    SearchBar > #found { width: 22; padding: 0 1; text-align: right; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "done", mark("Go on with n and N"), priority=True, key_display="⏎", id="find.done"),

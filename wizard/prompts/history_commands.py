@@ -12,22 +12,22 @@ from wizard.chat.report import figures
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain
+from wizard.prompts.chat_session import ChatSession, Outcome
 from wizard.prompts.speech import heard, listed
-from wizard.prompts.talk import Outcome, Talk
 
 LISTED = 20
 SHOWN_MESSAGES = 6
 """As many of a conversation's last messages are shown when it is opened."""
 
 
-def new(talk: Talk, argument: str) -> Outcome:
+def new(talk: ChatSession, argument: str) -> Outcome:
     """Begin anew; the system prompt and the settings stay."""
     del argument
     talk.go_on_with(Kept(Conversation(sampling=talk.conversation.sampling).with_system(talk.conversation.system)))
     return Outcome(tr("The conversation begins anew."))
 
 
-def history(talk: Talk, argument: str) -> Outcome:
+def history(talk: ChatSession, argument: str) -> Outcome:
     """List the last conversations."""
     limit = number(argument, 10_000, tr("{text} cannot be used here", text=argument[:20])) if argument else LISTED
     entries = _history(talk).entries(limit=limit)
@@ -36,7 +36,7 @@ def history(talk: Talk, argument: str) -> Outcome:
     return Outcome(f"{_listed(talk, entries)}\n{tr('Go on with one: /open NUMBER')}")
 
 
-def search(talk: Talk, argument: str) -> Outcome:
+def search(talk: ChatSession, argument: str) -> Outcome:
     """List conversations that have a text."""
     if not argument:
         raise UsageError("TW-U24", tr("there is nothing to search for"), tr("For example: /search Triton"))
@@ -47,14 +47,14 @@ def search(talk: Talk, argument: str) -> Outcome:
     return Outcome(f"{_listed(talk, entries)}\n{count}")
 
 
-def open_one(talk: Talk, argument: str) -> Outcome:
+def open_one(talk: ChatSession, argument: str) -> Outcome:
     """Go on with a kept conversation."""
     kept = _history(talk).load(_id(argument))
     talk.go_on_with(kept)
     return Outcome(going_on(kept))
 
 
-def rename(talk: Talk, argument: str) -> Outcome:
+def rename(talk: ChatSession, argument: str) -> Outcome:
     """Give this conversation another title."""
     kept = talk.kept
     if kept.id is None:
@@ -64,7 +64,7 @@ def rename(talk: Talk, argument: str) -> Outcome:
     return Outcome(tr("The title is: {title}", title=one_line(argument)))
 
 
-def delete(talk: Talk, argument: str) -> Outcome:
+def delete(talk: ChatSession, argument: str) -> Outcome:
     """Remove a kept conversation; this one begins anew then."""
     wanted = _id(argument) if argument else talk.kept.id
     if wanted is None:
@@ -75,7 +75,7 @@ def delete(talk: Talk, argument: str) -> Outcome:
     return Outcome(tr("Conversation {number} is removed, and its text is overwritten in the file.", number=wanted))
 
 
-def private(talk: Talk, argument: str) -> Outcome:
+def private(talk: ChatSession, argument: str) -> Outcome:
     """Keep nothing more."""
     del argument
     kept, talk.keeps = talk.kept.id, False
@@ -90,7 +90,7 @@ def private(talk: Talk, argument: str) -> Outcome:
     )
 
 
-def versions(talk: Talk, argument: str) -> Outcome:
+def versions(talk: ChatSession, argument: str) -> Outcome:
     """Show the ways in which the last turn went, or go on with another one."""
     every, now = talk.conversation.versions()
     if argument:
@@ -142,7 +142,7 @@ def _id(text: str) -> int:
     return number(text.removeprefix("#"), 10**9 - 1, tr("there is no kept conversation {number}", number=text[:20]))
 
 
-def _history(talk: Talk) -> History:
+def _history(talk: ChatSession) -> History:
     if talk.history is None:
         raise UsageError(
             "TW-U26",
@@ -152,13 +152,13 @@ def _history(talk: Talk) -> History:
     return talk.history
 
 
-def _not_kept(talk: Talk) -> UsageError:
+def _not_kept(talk: ChatSession) -> UsageError:
     if talk.keeps:
         return UsageError("TW-U24", tr("nothing is kept of this conversation yet"), tr("Ask something first."))
     return UsageError("TW-U24", tr("nothing is kept of this conversation"), tr("/history lists those that are kept."))
 
 
-def _listed(talk: Talk, entries: Iterable[Entry]) -> str:
+def _listed(talk: ChatSession, entries: Iterable[Entry]) -> str:
     rows = []
     for one in entries:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))

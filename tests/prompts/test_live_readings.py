@@ -17,7 +17,7 @@ from tests.probe.test_live import GIB, active, alive
 from tests.prompts.terminal import environment
 from wizard.probe.live import GpuReading, Monitor, Reading
 from wizard.probe.load import CpuReading
-from wizard.prompts.watch import FIRST_S, reading_text, readings
+from wizard.prompts.live_readings import FIRST_S, reading_text, readings
 
 
 def test_the_second_reading_is_the_first_that_is_said(tmp_path: Path, driver: FakeDriver) -> None:

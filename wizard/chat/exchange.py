@@ -7,7 +7,7 @@ from typing import Any
 
 from wizard.chat.ask import Ask, Piece
 from wizard.chat.conversation import TokenLogprob
-from wizard.chat.reading import Pieces, Prompt, Stop
+from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter
 from wizard.chat.tokens import Detokenizer, Tokenizer
 from wizard.chat.wire import OWN, WIZARD, Tensor, Wire
 
@@ -15,7 +15,7 @@ NO_REASON = ("", "None")
 """What engines write for a reason while there is none; the LLM API and vLLM write Python's None as text."""
 
 
-class Reader:
+class Exchange:
     """Makes the request and reads what comes back.
 
     Attributes:
@@ -39,9 +39,9 @@ class Reader:
         self._tokens: int | None = None
         self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
         self._ids = _Ids(ask, wire.echoes, tokenizer) if tokenizer else None
-        self._pieces = Pieces(wire.way)
-        self._prompt = Prompt(ask.prompt if wire.echoes and not tokenizer else "", special)
-        self._stop = Stop(() if wire.format is WIZARD else ask.stop)
+        self._pieces = DeltaFilter(wire.way)
+        self._prompt = EchoFilter(ask.prompt if wire.echoes and not tokenizer else "", special)
+        self._stop = StopFilter(() if wire.format is WIZARD else ask.stop)
 
     def tensors(self) -> list[Tensor]:
         """The inputs of the request."""
@@ -63,12 +63,12 @@ class Reader:
                 logprobs = self._ids.logprobs(outputs.get(self.wire.format.logprobs) or ())
         else:
             new = self._pieces.feed(_text(outputs["text_output"]))
-            reason = self._said(outputs)
+            reason = self._progress(outputs)
             if self._ask.logprobs is not None and outputs.get(self.wire.format.logprobs):
                 logprobs = self.wire.format.read_logprobs(_text(outputs[self.wire.format.logprobs]))
         text = self._stop.feed(self._prompt.feed(new))
-        if reason or self._stop.found:
-            return self._last(text, "stop" if self._stop.found else reason, logprobs)
+        if reason or self._stop.reached:
+            return self._last(text, "stop" if self._stop.reached else reason, logprobs)
         return Piece(text, self._tokens, "", logprobs) if text or logprobs or self.wire.format is WIZARD else None
 
     def end(self) -> Piece | None:
@@ -78,7 +78,7 @@ class Reader:
         full = self._ids is not None and self._ids.count >= self._ask.max_tokens
         return self._last("", "length" if full else "end")
 
-    def _said(self, outputs: Mapping[str, Sequence[Any]]) -> str:
+    def _progress(self, outputs: Mapping[str, Sequence[Any]]) -> str:
         """Take in how many tokens there are; the reason of the end, if the response gives one."""
         form = self.wire.format
         if form is WIZARD or outputs.get(form.tokens):
@@ -91,11 +91,11 @@ class Reader:
 
     def _last(self, text: str, reason: str, logprobs: tuple[TokenLogprob, ...] = ()) -> Piece:
         self.over = True
-        self.cut = self.wire.format.cancels and (self._stop.found or bool(self._ids and self._ids.ended != self._end))
-        if not self._stop.found:
+        self.cut = self.wire.format.cancels and (self._stop.reached or bool(self._ids and self._ids.ended != self._end))
+        if not self._stop.reached:
             held = self._ids.text.rest() if self._ids else self._pieces.rest()
             text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
-        return Piece(text, self._tokens, "stop" if self._stop.found else reason, logprobs)
+        return Piece(text, self._tokens, "stop" if self._stop.reached else reason, logprobs)
 
 
 class _Ids:
@@ -132,7 +132,7 @@ class _Ids:
         """Of the last response's tokens; ``values`` may be those of all tokens so far, or of these only."""
         last = values[len(values) - len(self._new) :] if len(values) >= len(self._new) else values
         return tuple(
-            TokenLogprob(self._decode([one]), float(value)) for one, value in zip(self._new, last, strict=False)
+            TokenLogprob(self._decode([token]), float(value)) for token, value in zip(self._new, last, strict=False)
         )
 
 

@@ -10,8 +10,8 @@ from typing import TextIO
 from wizard.kernel.language import tr
 from wizard.kernel.text import is_terminal, one_line, plain, width
 from wizard.kernel.units import duration
-from wizard.prompts.show import columns
 from wizard.prompts.speech import fitted
+from wizard.prompts.value_text import columns
 from wizard.run.events import SPOKEN_STEPS, Event, Output, Progress, Ready, StepFinished, StepStarted
 
 SELDOM_S = 10.0
@@ -31,7 +31,7 @@ def clip(text: str, limit: int) -> str:
     return text + "…"
 
 
-class Shower:
+class EventPrinter:
     """Shows events as they come: one line for each step.
 
     On a real terminal the running step's line is written over with its progress; elsewhere progress is a line of its

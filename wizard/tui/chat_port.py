@@ -7,16 +7,17 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from wizard.catalog.presets import Preset
-from wizard.chat.conversation import Chunk, Conversation
+from wizard.chat.chunk import Chunk
+from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
-from wizard.chat.template import ServedModel
+from wizard.chat.served import ServedModel
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class ChatPort:
     """Functions; all but ``send`` block and are called in threads.
 
     Attributes:

@@ -1,0 +1,26 @@
+"""How IPython displays the journey's values, and the wizard's errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wizard.advise.advice import Advice, Choice
+from wizard.kernel.errors import WizardError
+from wizard.model.facts import ModelFacts
+from wizard.notebook.html import advice_html, choice_html, host_html, model_html, plan_html, status_html
+from wizard.plan.plan import Plan
+from wizard.probe.host import Host
+from wizard.serve.status import Status
+
+
+def show_richly(ipython: Any) -> None:
+    """Show values as HTML, and the wizard's errors without a traceback: they say what to do themselves."""
+    html = ipython.display_formatter.formatters["text/html"]
+    html.for_type(Host, host_html)
+    html.for_type(ModelFacts, model_html)
+    html.for_type(Advice, advice_html)
+    html.for_type(Choice, choice_html)
+    html.for_type(Plan, plan_html)
+    html.for_type(Status, status_html)
+    # IPython's own protocol for exceptions; set from here because the kernel of the wizard knows no notebook.
+    WizardError._render_traceback_ = lambda error: str(error).split("\n")  # type: ignore[attr-defined]
