@@ -89,3 +89,13 @@ class JourneyPort(Protocol):
     def history(self, workspace: Workspace) -> History: ...  # noqa: D102
 
     def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]: ...  # noqa: D102
+
+    def logs(  # noqa: D102
+        self,
+        workspace: Workspace,
+        name: str | None = None,
+        *,
+        lines: int = 100,
+        step: str | None = None,
+        raw: bool = False,
+    ) -> list[str]: ...
