@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.again import again, fit, same
-from wizard.cli.stages import host_of, make_plan, print_json, wishes_given, workspace_of
+from wizard.cli.stages import host_of, print_json, workspace_of
+from wizard.cli.walk import make_plan, wishes_given
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wizard.flow import values
 from wizard.flow.values import Ask, Do, Effect, Finished, Outcome, State
-from wizard.flow.walk import begin, step
+from wizard.flow.walk import resume, step
 from wizard.kernel.errors import WizardError
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def running(journey: JourneyPort, workspace: Workspace, name: str) -> Endpoint |
 
 
 def unattended(journey: JourneyPort, workspace: Workspace, state: State, until: type[Effect]) -> tuple[State, Ask | Do]:
-    """Walk without asking, up to the first effect of the kind ``until``, or to a question that answers itself not.
+    """Walk on without asking, up to the first effect of the kind ``until``, or to a question that has no best answer.
 
     Raises:
         WizardError: What an effect failed with.
     """
-    state, following = begin(replace(state, manner="unattended"))
+    state, following = resume(replace(state, manner="unattended"))
     while isinstance(following, Do) and not isinstance(following.effect, until):
         state, following = step(state, perform(journey, workspace, following.effect))
     if isinstance(following, Finished):

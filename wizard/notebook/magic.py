@@ -8,7 +8,8 @@ from wizard.advise.advice import Advice, Choice
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ModelFacts
 from wizard.notebook.html import advice_html, choice_html, host_html, model_html, plan_html, status_html
-from wizard.notebook.session import Answer, Journey
+from wizard.notebook.session import Journey
+from wizard.notebook.values import Answer
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host
 from wizard.serve.status import Status
