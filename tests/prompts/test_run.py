@@ -9,7 +9,7 @@ import pytest
 from tests.prompts.fake_journey import FAILURE, FakeJourney
 from tests.prompts.terminal import ADVICE, CTRL_D, PLAN, Flow
 from tests.values import plan_of
-from wizard.flow.values import Carry
+from wizard.flow.effects import Carry
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Done, Estimate, Ports, Step, Wait

@@ -97,8 +97,8 @@ def advise(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from wizard.cli.walk import walked
-    from wizard.flow.values import MakePlan
-    from wizard.flow.walk import there
+    from wizard.flow.effects import MakePlan
+    from wizard.flow.known import there
     from wizard.kernel.errors import InfeasibleError
 
     if (arguments.cases is None) == (arguments.ref is None):

@@ -11,7 +11,8 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.flow.values import Effect, State
+    from wizard.flow.effects import Effect
+    from wizard.flow.values import State
     from wizard.plan.plan import Plan
 
 
@@ -30,7 +31,7 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
         UsageError: TW-U04 if no model is named, and none can be suggested.
     """
     from wizard import journey
-    from wizard.flow.effects import unattended
+    from wizard.flow.perform import unattended
     from wizard.flow.values import Ask, State
 
     server = {name: getattr(arguments, name, None) for name in ("name", "http_port")}
@@ -52,8 +53,8 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
     """
     from wizard import journey
     from wizard.advise.ranking import recommended
-    from wizard.flow.values import Carry
-    from wizard.flow.walk import there
+    from wizard.flow.effects import Carry
+    from wizard.flow.known import there
 
     if arguments.answers:
         from wizard.plan.answers import read_answers

@@ -1,120 +1,94 @@
-"""The effects of the walk, performed through `wizard.journey`; errors come back as outcomes."""
+"""What the walk wants done, as values; `wizard.flow.perform` does it. Each says what its outcome is."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from wizard.flow import values
-from wizard.flow.values import Ask, Do, Effect, Finished, Outcome, State
-from wizard.flow.walk import resume, step
-from wizard.kernel.errors import WizardError
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from wizard.catalog.journeys import Journey
-    from wizard.flow.port import JourneyPort
-    from wizard.kernel.paths import Workspace
+    from wizard.advise.advice import Choice, Wishes
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
-    from wizard.serve.endpoint import Endpoint
-
-TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
-"""The environment variable that the hub's clients read."""
+    from wizard.probe.host import Host
 
 
-def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outcome:
-    """Perform ``effect`` (blocking; see `wizard.journey` for how long), all but `Carry`, whose events are shown."""
-    try:
-        return Outcome(effect, PERFORMERS[type(effect)](journey, workspace, effect))
-    except WizardError as error:
-        return Outcome(effect, error)
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Describe the machine: `Host`."""
+
+    hardware: str | None
 
 
-def _recipe(journey: JourneyPort, _workspace: Workspace, effect: values.Recipe) -> Journey | None:
-    return next((recipe for recipe in journey.journeys() if recipe.name == effect.ref), None)
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Servers that answer: a list of `Endpoint`."""
 
 
-def _inspect(journey: JourneyPort, _workspace: Workspace, effect: values.Inspect) -> ModelFacts:
-    """Look with the token, which then stays this process's own and its children's, unless it is refused."""
-    before = os.environ.get(TOKEN)
-    set_token(effect.token or before)
-    try:
-        return journey.model(effect.ref, offline=effect.offline)
-    except WizardError:
-        set_token(before)  # one that is refused would close what is open to everybody
-        raise
+@dataclass(frozen=True, slots=True)
+class Suggest:
+    """Models to offer on ``host``."""
+
+    host: Host
+    offline: bool
 
 
-def set_token(token: str | None) -> None:
-    """Make ``token`` this process's own, or have none."""
-    if token is None:
-        os.environ.pop(TOKEN, None)
-    else:
-        os.environ[TOKEN] = token
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """Describe the model ``ref``: `ModelFacts`. A ``token`` that is refused is forgotten again."""
+
+    ref: str
+    offline: bool
+    token: str | None = field(default=None, repr=False)
 
 
-def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
-    """Servers of the workspace that answer now (blocking)."""
-    statuses = journey.statuses(workspace)
-    return [status.endpoint for status in statuses if status.endpoint and status.state == "ready"]
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The ready-made answers of the name ``ref``, or None."""
+
+    ref: str
 
 
-def running(journey: JourneyPort, workspace: Workspace, name: str) -> Endpoint | None:
-    """The server ``name`` as it runs now; None if it does not."""
-    try:
-        return journey.endpoint(workspace, name)
-    except WizardError:
-        return None
+@dataclass(frozen=True, slots=True)
+class Advise:
+    """How the model can be served: `Advice`."""
+
+    host: Host
+    facts: ModelFacts
+    wishes: Wishes
 
 
-def unattended(journey: JourneyPort, workspace: Workspace, state: State, until: type[Effect]) -> tuple[State, Ask | Do]:
-    """Walk on without asking, up to the first effect of the kind ``until``, or to a question that has no best answer.
+@dataclass(frozen=True, slots=True)
+class MakePlan:
+    """Everything that would be done: `Plan`."""
 
-    Raises:
-        WizardError: What an effect failed with.
-    """
-    state, following = resume(replace(state, manner="unattended"))
-    while isinstance(following, Do) and not isinstance(following.effect, until):
-        state, following = step(state, perform(journey, workspace, following.effect))
-    if isinstance(following, Finished):
-        raise following.error or NotImplementedError(state.at)
-    return state, following
+    host: Host
+    facts: ModelFacts
+    choice: Choice
+    name: str | None
+    http_port: int | None
 
 
-def earlier(
-    journey: JourneyPort, workspace: Workspace, state: State, stopped: Iterable[str]
-) -> tuple[Callable[[str], bool], Plan | None]:
-    """Which servers a workshop allows, and of those that are ``stopped`` the plan to offer again (blocking).
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Carry the ``plan`` out and show its events: the `Endpoint` that is ready."""
 
-    None is offered where another machine is planned for, or where the model is decided but not by a pin.
-    """
-    pin = state.workshop.pin
-
-    def allowed(name: str) -> bool:
-        if pin.get("name", name) != name:
-            return False
-        plan = journey.earlier_plan(workspace, name) if "model" in pin else None
-        return plan is None or plan.facts.ref == pin["model"]
-
-    offers = state.hardware is None and ("model" in pin or "model" not in state.workshop.hide)
-    return allowed, journey.latest_plan(workspace, filter(allowed, stopped)) if offers else None
+    plan: Plan
+    redo: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
 
 
-PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
-    values.Probe: lambda journey, workspace, it: journey.probe(workspace, hardware=it.hardware),
-    values.Look: lambda journey, workspace, _: ready(journey, workspace),
-    values.Suggest: lambda journey, workspace, it: journey.suggestions(it.host, workspace, offline=it.offline),
-    values.Inspect: _inspect,
-    values.Recipe: _recipe,
-    values.Advise: lambda journey, workspace, it: journey.advise(
-        it.host, it.facts, it.wishes, journey.calibration(workspace)
-    ),
-    values.MakePlan: lambda journey, workspace, it: journey.plan(
-        it.host, it.facts, it.choice, workspace, name=it.name, http_port=it.http_port
-    ),
-    values.Recall: lambda journey, workspace, it: journey.earlier_plan(workspace, it.name),
-    values.Find: lambda journey, workspace, it: running(journey, workspace, it.name),
-}
-"""Kind of effect → the function of the journey that performs it."""
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The plan that the server ``name`` was made from, or None."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """The server ``name`` as it runs now, an `Endpoint`, or None."""
+
+    name: str
+
+
+Effect: TypeAlias = "Probe | Look | Suggest | Inspect | Recipe | Advise | MakePlan | Carry | Recall | Find"

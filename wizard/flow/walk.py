@@ -4,52 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wizard.flow import effects
+from wizard.flow.known import (
+    NAMES,
+    PYTHON,
+    engine_offer,
+    hides,
+    known,
+    nearest,
+    passed,
+    ref,
+    server,
+    started,
+    there,
+    with_answers,
+)
 from wizard.flow.values import (
-    Advise,
     Answer,
     Ask,
     Back,
-    Carry,
     Do,
-    Find,
     Finished,
-    Inspect,
-    Look,
-    MakePlan,
     Next,
     Outcome,
-    Probe,
-    Recall,
-    Recipe,
     Redo,
     Resume,
     Serve,
     Skip,
     Stage,
     State,
-    Suggest,
     Talk,
     Watch,
 )
 from wizard.kernel.errors import UsageError, WizardError
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice
-    from wizard.plan.found import Offer
     from wizard.plan.plan import Plan
-    from wizard.plan.questions import Answers
     from wizard.serve.endpoint import Endpoint
 
-T = TypeVar("T")
 Move: TypeAlias = "tuple[State, Next]"
 GATED = "TW-M12"
 """The error of a model that is gated, or that the present token does not open (`wizard.model.hub_errors`)."""
-NAMES = ("name", "http_port")
-"""The answers that are about one server (`wizard.plan.questions.SERVER`)."""
-PYTHON = "engine_python"
-"""The answer that may be offered (`wizard.plan.questions.ENGINE_PYTHON`)."""
 
 
 def begin(state: State) -> Move:
@@ -72,72 +69,12 @@ def step(state: State, reply: Answer | Back | Outcome) -> Move:
     if isinstance(reply, Outcome):
         return OUTCOMES[type(reply.effect)](state, reply)
     if isinstance(reply, Back):
-        return _back(_with(state, reply.given), reply.to)
-    state = replace(_with(state, reply.given), shown=None)
+        return _back(with_answers(state, reply.given), reply.to)
+    state = replace(with_answers(state, reply.given), shown=None)
     return ANSWERS[state.at](state, reply)
 
 
-# -- what is known -----------------------------------------------------------------------------------------------------
-
-
-def ref(state: State) -> str:
-    """The model that was named; empty if none was."""
-    return str({**state.given, **state.workshop.pin}.get("model") or "")
-
-
-def known(state: State) -> Answers:
-    """All answers: a pinned one goes before a given one, and that before the recipe's."""
-    from wizard.catalog.journeys import answered
-
-    name = state.facts.ref if state.facts else ref(state)
-    given = {**(state.offered or {}), **state.given, **state.workshop.pin}
-    merged = answered(name, given, [state.recipe] if state.recipe else [])
-    return {name: value for name, value in merged.items() if value is not None}
-
-
-def server(state: State) -> Answers:
-    """Name and port of the server, as far as they are given."""
-    own = known(state) if state.server is None else {**state.server, **state.workshop.pin}
-    return {name: own[name] for name in NAMES if own.get(name) is not None}
-
-
-def engine_offer(state: State) -> Offer | None:
-    """The question about an engine that is there already, if it is to be asked."""
-    from wizard.plan.found import offer
-
-    asked = state.offered is not None or state.manner == "unattended" or hides(state, "advice")
-    return None if asked else offer(there(state.host), there(state.facts), known(state))
-
-
-def hides(state: State, stage: Stage) -> bool:
-    """Whether ``stage`` is passed by itself now; whoever comes back to it sees it."""
-    return (state.manner == "unattended" or stage in state.workshop.hide) and state.shown != stage
-
-
-def there(value: T | None) -> T:
-    """What an earlier stage has made, by the order of the stages."""
-    if value is None:
-        raise LookupError
-    return value
-
-
-def accepted(state: State) -> bool:
-    """Whether the plan was accepted beforehand and can be carried out here."""
-    return state.given.get("accept") is True and state.plan is not None and state.plan.is_for_here
-
-
 # -- from stage to stage -----------------------------------------------------------------------------------------------
-
-
-def _with(state: State, given: Mapping[str, Any]) -> State:
-    """With the answers ``given`` on the way; those about a server that is set up again stay its own."""
-    if state.server is not None:
-        own = {name: given[name] for name in NAMES if name in given}
-        state = replace(state, server={**state.server, **own})
-        given = {name: value for name, value in given.items() if name not in NAMES}
-    offered = {name: value for name, value in (state.offered or {}).items() if given.get(name, value) == value}
-    given = {name: value for name, value in given.items() if name not in offered}
-    return replace(state, given={**state.given, **given}, offered=None if state.offered is None else offered)
 
 
 def _enter(state: State, stage: Stage) -> Move:
@@ -146,12 +83,6 @@ def _enter(state: State, stage: Stage) -> Move:
 
 def _ask(state: State, error: WizardError | None = None, **about: Any) -> Move:
     return state, Ask(state.at, error, **about)
-
-
-def _left(state: State, stage: Stage) -> State:
-    """``stage`` can be come back to from here on; one that was not shown cannot, but for the plan."""
-    back = stage == "review" or not hides(state, stage)
-    return replace(state, trail=(*state.trail, stage)) if back and state.trail[-1:] != (stage,) else state
 
 
 def _back(state: State, to: Stage | None) -> Move:
@@ -167,20 +98,13 @@ def _back(state: State, to: Stage | None) -> Move:
     return _enter(state, to)
 
 
-def _start(state: State, name: str) -> State:
-    """With another model, or one that is still to be chosen: what was given at first, and the server's name."""
-    given = {**state.first, **{name: state.given[name] for name in NAMES if name in state.given}, "model": name}
-    state = replace(state, given=given, take=bool(name), facts=None, recipe=None, offered=None, server=None)
-    return replace(state, advice=None, choice=None, plan=None, resumed=None, left_out=())
-
-
 def _resume(state: State, plan: Plan) -> Move:
     """Set a server up again that does not run any more: its plan is made again, for the machine as it is now."""
-    state = replace(_start(state, plan.facts.ref), server={"name": plan.name}, resumed=plan)
+    state = replace(started(state, plan.facts.ref), server={"name": plan.name}, resumed=plan)
     if state.host is None or not state.host.runs_triton:
         return _enter(state, "machine")
     state = replace(state, facts=plan.facts, choice=plan.choice, trail=("welcome",))
-    return state, Do(Recipe(plan.facts.ref))
+    return state, Do(effects.Recipe(plan.facts.ref))
 
 
 # -- welcome, machine --------------------------------------------------------------------------------------------------
@@ -191,7 +115,7 @@ def _welcome(state: State) -> Move:
 
 
 def _welcomed(state: State, answer: Answer) -> Move:
-    way, state = answer.value, replace(_left(state, "welcome"), host=answer.host or state.host)
+    way, state = answer.value, replace(passed(state, "welcome"), host=answer.host or state.host)
     if isinstance(way, Resume):
         return _resume(state, way.plan)
     if isinstance(way, Watch):
@@ -201,19 +125,19 @@ def _welcomed(state: State, answer: Answer) -> Move:
     if way == "recipes":
         return _enter(state, "recipes")
     if isinstance(way, Serve) and state.manner == "screens":
-        state = _start(state, way.ref)
+        state = started(state, way.ref)
     lacks = state.host is None or not state.host.runs_triton
     return _enter(state, "machine" if way == "machine" or (lacks and state.manner == "screens") else "model")
 
 
 def _recipe_chosen(state: State, answer: Answer) -> Move:
-    state = _start(_left(state, "recipes"), answer.value)
+    state = started(passed(state, "recipes"), answer.value)
     return _enter(state, "model" if state.host is not None and state.host.runs_triton else "machine")
 
 
 def _machine(state: State) -> Move:
     if state.host is None and (hides(state, "machine") or state.manner != "screens"):
-        return state, Do(Probe(state.hardware))
+        return state, Do(effects.Probe(state.hardware))
     if hides(state, "machine") and state.host is not None and (state.host.runs_triton or state.manner == "unattended"):
         return _to_model(state)
     return _ask(state)
@@ -226,7 +150,7 @@ def _probed(state: State, outcome: Outcome) -> Move:
 
 
 def _machine_seen(state: State, answer: Answer) -> Move:
-    return _to_model(_left(replace(state, host=answer.value or state.host), "machine"))
+    return _to_model(passed(replace(state, host=answer.value or state.host), "machine"))
 
 
 def _to_model(state: State) -> Move:
@@ -234,7 +158,7 @@ def _to_model(state: State) -> Move:
     if state.resumed is not None:
         return _resume(state, state.resumed)
     if state.manner == "questions" and not state.hardware and not ref(state):
-        return state, Do(Look())
+        return state, Do(effects.Look())
     return _enter(state, "model")
 
 
@@ -254,8 +178,8 @@ def _model(state: State) -> Move:
     if state.manner == "screens" and not hides(state, "model"):
         return _ask(replace(state, take=False), take=state.take)
     if name:
-        return state, Do(Inspect(name, state.offline))
-    return state, Do(Suggest(there(state.host), state.offline))
+        return state, Do(effects.Inspect(name, state.offline))
+    return state, Do(effects.Suggest(there(state.host), state.offline))
 
 
 def _suggested(state: State, outcome: Outcome) -> Move:
@@ -269,14 +193,14 @@ def _suggested(state: State, outcome: Outcome) -> Move:
 
 def _model_chosen(state: State, answer: Answer) -> Move:
     if not isinstance(answer.value, str):
-        return _inspected(state, Outcome(Inspect(answer.value.ref, state.offline), answer.value))
+        return _inspected(state, Outcome(effects.Inspect(answer.value.ref, state.offline), answer.value))
     state = replace(state, given={**state.given, "model": answer.value})
-    return state, Do(Inspect(answer.value, state.offline))
+    return state, Do(effects.Inspect(answer.value, state.offline))
 
 
 def _token_given(state: State, answer: Answer) -> Move:
     if answer.value:
-        return replace(state, at="model"), Do(Inspect(ref(state), state.offline, answer.value))
+        return replace(state, at="model"), Do(effects.Inspect(ref(state), state.offline, answer.value))
     return _enter(replace(state, given={**state.given, "model": None}), "model")
 
 
@@ -286,7 +210,7 @@ def _inspected(state: State, outcome: Outcome) -> Move:
         return _not_inspected(state, facts)
     if state.facts is None or state.facts.ref != facts.ref:  # what was said of an engine is for its model only
         state = replace(state, offered=None)
-    return replace(_left(state, "model"), facts=facts, advice=None, choice=None), Do(Recipe(facts.ref))
+    return replace(passed(state, "model"), facts=facts, advice=None, choice=None), Do(effects.Recipe(facts.ref))
 
 
 def _not_inspected(state: State, error: WizardError) -> Move:
@@ -298,7 +222,7 @@ def _not_inspected(state: State, error: WizardError) -> Move:
     if state.manner == "unattended" or "model" in state.workshop.pin:
         return state, Finished(error)
     state = replace(state, given={**state.given, "model": None}, shown="model")
-    return state, Do(Suggest(there(state.host), state.offline), error)
+    return state, Do(effects.Suggest(there(state.host), state.offline), error)
 
 
 # -- advice ------------------------------------------------------------------------------------------------------------
@@ -336,7 +260,7 @@ def _advice(state: State) -> Move:
 def _advise(state: State, error: WizardError | None = None) -> Move:
     from wizard.plan.questions import wishes
 
-    return state, Do(Advise(there(state.host), there(state.facts), wishes(known(state))), error)
+    return state, Do(effects.Advise(there(state.host), there(state.facts), wishes(known(state))), error)
 
 
 def _advised(state: State, outcome: Outcome) -> Move:
@@ -361,18 +285,10 @@ def _not_advised(state: State, error: WizardError) -> Move:
 
 def _choice_made(state: State, answer: Answer) -> Move:
     if answer.value not in (None, "nearest"):
-        return _enter(replace(_left(state, "advice"), choice=answer.value), "review")
+        return _enter(replace(passed(state, "advice"), choice=answer.value), "review")
     if answer.value == "nearest" and state.advice is not None:
-        state = _with(state, nearest(state.advice))
+        state = with_answers(state, nearest(state.advice))
     return _advise(replace(state, shown="advice"))
-
-
-def nearest(advice: Advice) -> Answers:
-    """The changes of the first remedy, where nothing is possible as it was asked; none if there is none."""
-    from wizard.advise import refusals
-
-    remedy = advice.rejections[0].remedy if not advice.choices and advice.rejections else ""
-    return refusals.remedy_wishes(remedy)
 
 
 # -- plan, build, chat -------------------------------------------------------------------------------------------------
@@ -383,7 +299,7 @@ def _review(state: State) -> Move:
         return _ask(state)
     own: Any = server(state)
     about = there(state.host), there(state.facts), there(state.choice)
-    return state, Do(MakePlan(*about, own.get("name"), own.get("http_port")))
+    return state, Do(effects.MakePlan(*about, own.get("name"), own.get("http_port")))
 
 
 def _planned(state: State, outcome: Outcome) -> Move:
@@ -406,11 +322,13 @@ def _reviewed(state: State, answer: Answer) -> Move:
         return _review(replace(state, shown="review"))
     if not answer.value.is_for_here:
         return state, Finished()
-    return _enter(replace(_left(state, "review"), plan=answer.value, left_out=(), conversation=None), "build")
+    return _enter(replace(passed(state, "review"), plan=answer.value, left_out=(), conversation=None), "build")
 
 
 def _build(state: State) -> Move:
-    return _ask(state) if state.manner == "screens" else (state, Do(Carry(there(state.plan), skip=state.left_out)))
+    return (
+        _ask(state) if state.manner == "screens" else (state, Do(effects.Carry(there(state.plan), skip=state.left_out)))
+    )
 
 
 def _carried(state: State, outcome: Outcome) -> Move:
@@ -429,13 +347,13 @@ def _build_seen(state: State, answer: Answer) -> Move:
         state = replace(state, left_out=(*state.left_out, how.step))
     redo = (how.step,) if isinstance(how, Redo) else ()
     state = replace(state, left_out=tuple(step for step in state.left_out if step not in redo))
-    return state, Do(Carry(there(state.plan), redo, state.left_out))
+    return state, Do(effects.Carry(there(state.plan), redo, state.left_out))
 
 
 def _talk(state: State, endpoint: Endpoint) -> Move:
     """To the chat with a server that runs already."""
     state = replace(state, endpoint=endpoint, plan=None, at="chat")
-    return (state, Do(Recall(endpoint.name))) if state.manner == "screens" else _ask(state)
+    return (state, Do(effects.Recall(endpoint.name))) if state.manner == "screens" else _ask(state)
 
 
 def _recalled(state: State, outcome: Outcome) -> Move:
@@ -447,7 +365,7 @@ def _chatted(state: State, answer: Answer) -> Move:
         return state, Finished()
     state = replace(state, conversation=answer.conversation or state.conversation)
     if answer.value == "restart" and state.endpoint is not None:
-        return state, Do(Find(state.endpoint.name))
+        return state, Do(effects.Find(state.endpoint.name))
     return _another(state)
 
 
@@ -489,14 +407,14 @@ ANSWERS: Mapping[Stage, Callable[[State, Answer], Move]] = {
     "chat": _chatted,
 }
 OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
-    Probe: _probed,
-    Look: _looked,
-    Suggest: _suggested,
-    Inspect: _inspected,
-    Recipe: _settled,
-    Advise: _advised,
-    MakePlan: _planned,
-    Carry: _carried,
-    Recall: _recalled,
-    Find: _found,
+    effects.Probe: _probed,
+    effects.Look: _looked,
+    effects.Suggest: _suggested,
+    effects.Inspect: _inspected,
+    effects.Recipe: _settled,
+    effects.Advise: _advised,
+    effects.MakePlan: _planned,
+    effects.Carry: _carried,
+    effects.Recall: _recalled,
+    effects.Find: _found,
 }

@@ -15,19 +15,17 @@ from contextlib import aclosing, closing
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
+from wizard.notebook.names import NO_SETTING, check_names
 from wizard.notebook.values import Answer, Log, cell
-from wizard.notebook.walk import Walk, check_names
+from wizard.notebook.walk import Walk
 
 if TYPE_CHECKING:
     from wizard.chat.conversation import Chunk, Conversation, Stats
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
-
-
-NO_SETTING = mark("there is no setting {name!r}")
 
 
 class Journey(Walk):

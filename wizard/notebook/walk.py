@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from wizard.flow.effects import unattended
-from wizard.flow.values import Advise, Carry, Effect, Inspect, MakePlan, Stage, State
-from wizard.flow.walk import there
-from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.flow.effects import Advise, Carry, Effect, Inspect, MakePlan
+from wizard.flow.known import there
+from wizard.flow.perform import unattended
+from wizard.flow.values import Stage, State
 from wizard.kernel.paths import Workspace, suggest_name
+from wizard.notebook.names import options_checked
 from wizard.notebook.values import Figures
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from wizard.notebook.background import Background
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
-
-NO_WISH = mark("there is no wish {name!r}")
 
 
 class Walk:
@@ -122,26 +119,3 @@ class Walk:
         chosen = choice or self._recommended()
         given = {**self._state.given, "http_port": http_port}
         return there(self._walk("review", Carry, choice=chosen, given=given).plan)
-
-
-def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``given`` that say something, checked."""
-    from wizard.plan.questions import SETUP, WISHES, wishes
-
-    check_names(given, (question.name for question in (*WISHES, *SETUP)), NO_WISH)
-    answers = {name: value for name, value in given.items() if value is not None}
-    wishes(answers)
-    return answers
-
-
-def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
-    """Refuse a name of ``given`` that is none of those ``known``, with ``what`` is wrong and the nearest name."""
-    known = list(known)
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            names = ", ".join(known)
-            todo = tr("There are: {names}.", names=names)
-            if near:
-                todo = tr("Did you mean {near}? There are: {names}.", near=near[0], names=names)
-            raise UsageError("TW-U36", tr(what, name=name), todo)

@@ -8,14 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from wizard.advise.advice import Wishes
 from wizard.advise.explain import figures
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
-from wizard.flow import walk
-from wizard.flow.effects import perform
+from wizard.flow.effects import Carry, Probe, Suggest
+from wizard.flow.known import accepted, engine_offer, hides, known, there
+from wizard.flow.perform import perform
 from wizard.flow.port import JourneyPort
-from wizard.flow.values import Answer, Ask, Back, Carry, Do, Finished, Outcome, Probe, Serve, State, Suggest, Talk
+from wizard.flow.values import Answer, Ask, Back, Do, Finished, Outcome, Serve, State, Talk
+from wizard.flow.walk import begin, step
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -23,14 +24,15 @@ from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.lesson import of_stage
-from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, SETUP, WISHES, Answers, Question, wishes
+from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
 from wizard.prompts import show
+from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.chat import run_chat
 from wizard.prompts.finding import which
 from wizard.prompts.lines import tolerate_odd_encodings
-from wizard.prompts.options import as_value, now, ways
+from wizard.prompts.options import as_value, ways
 from wizard.prompts.run import Run, save
 from wizard.prompts.speech import fitted, say, say_command
 from wizard.prompts.talk import wanted
@@ -99,13 +101,13 @@ class Flow:
         workshop = self.state.workshop
         if workshop.title:
             say("\n".join(tr(text) for text in (workshop.title, workshop.text) if text) + "\n")
-        at, (self.state, following) = "", walk.begin(self.state)
+        at, (self.state, following) = "", begin(self.state)
         while not isinstance(following, Finished):
             if self.state.at != at:
                 at = self.state.at
                 self._introduce(at)
             reply = self._asked(following) if isinstance(following, Ask) else self._perform(following)
-            self.state, following = walk.step(self.state, reply)
+            self.state, following = step(self.state, reply)
         if following.error is not None:
             raise following.error
         return 0
@@ -113,7 +115,7 @@ class Flow:
     def _introduce(self, at: str) -> None:
         """Say what is to be known of a stage that begins, unless it is passed."""
         stage, self._top = EXPLAINED.get(at, ""), show.TOP
-        if not stage or walk.hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
+        if not stage or hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
             return
         self._explain(stage)
 
@@ -165,7 +167,7 @@ class Flow:
     # -- machine, model ------------------------------------------------------------------------------------------------
 
     def _machine(self, _ask: Ask) -> Answer:
-        say(show.host_text(walk.there(self.state.host), show.aloud))
+        say(show.host_text(there(self.state.host), show.aloud))
         return Answer()
 
     def _welcome(self, ask: Ask) -> Answer:
@@ -188,12 +190,12 @@ class Flow:
     # -- advice --------------------------------------------------------------------------------------------------------
 
     def _engine(self, _ask: Ask) -> Answer:
-        offer = walk.there(walk.engine_offer(self.state))
+        offer = there(engine_offer(self.state))
         return Answer(self.ask.choose(offer.question, [(text, value) for value, text in offer.ways]))
 
     def _advice(self, ask: Ask) -> Answer | Back:
         """How to serve it."""
-        host, facts, advice = (walk.there(value) for value in (self.state.host, self.state.facts, self.state.advice))
+        host, facts, advice = there(self.state.host), there(self.state.facts), there(self.state.advice)
         if ask.error is not None:
             self._say(str(ask.error))
         while True:
@@ -207,36 +209,13 @@ class Flow:
             elif picked == "all":
                 self._top = len(advice.choices)
             elif picked == "change":
-                self._change()
+                self._typed |= changed(self.ask, self.state)
                 return Answer()
             else:
                 return Answer(picked)
 
-    def _change(self) -> None:
-        """Ask for one wish, or take all of them back."""
-        known = walk.known(self.state)
-        options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
-            (f"{tr(question.text).rstrip('?')}: {now(question, known)}", question)
-            for question in (*WISHES, *SETUP)
-            if question.name not in self.state.workshop.pin
-        ]
-        given = {**(self.state.offered or {}), **self.state.given}
-        if wishes({name: value for name, value in given.items() if value is not None}) != Wishes():
-            options.append((tr("Let the wizard choose everything again"), "nothing"))
-        picked = self.ask.choose(tr("What should be different?"), [*options, (tr("Nothing"), "back")])
-        if picked == "nothing":
-            self._typed = dict.fromkeys(question.name for question in (*WISHES, *SETUP))
-        elif picked != "back":
-            self._typed[picked.name] = asking.ask_question(self.ask, picked, as_value(known.get(picked.name)))
-
     def _ask_all(self, questions: Iterable[Question]) -> None:
-        for question in questions:
-            known = {**walk.known(self.state), **self._typed}
-            if question.when(known) and question.name not in self.state.workshop.pin:
-                default = as_value(known.get(question.name, self._kept.get(question.name)))
-                answer = asking.ask_question(self.ask, question, default)
-                if answer is not None:
-                    self._typed[question.name] = answer
+        asked_all(self.ask, questions, self.state, self._typed, self._kept)
 
     # -- plan ----------------------------------------------------------------------------------------------------------
 
@@ -249,7 +228,7 @@ class Flow:
             return Answer()
         lessons = self.state.workshop if self.explain else None
         self._say(show.plan_text(plan, commands=False, workshop=lessons, fit=show.aloud))
-        if walk.accepted(self.state):
+        if accepted(self.state):
             return Answer(plan)
         here = plan.is_for_here
         options: list[tuple[str, Reviewed]] = [
@@ -275,10 +254,10 @@ class Flow:
     # -- run and chat --------------------------------------------------------------------------------------------------
 
     def _build(self, ask: Ask) -> Answer | Back:
-        return self._run.what_now(walk.there(self.state.plan), ask.error)
+        return self._run.what_now(there(self.state.plan), ask.error)
 
     def _chat(self, _ask: Ask) -> Answer:
-        endpoint = walk.there(self.state.endpoint)
+        endpoint = there(self.state.endpoint)
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
         if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
@@ -288,7 +267,7 @@ class Flow:
         self._explain("chat")
         run_chat(
             endpoint,
-            conversation(walk.known(self.state)),
+            conversation(known(self.state)),
             workspace=self.workspace,
             history=self.journey.history(self.workspace),
             keep=wanted(),

@@ -9,8 +9,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from wizard.flow.effects import Carry
 from wizard.flow.port import JourneyPort
-from wizard.flow.values import Answer, Back, Carry, Outcome, Redo, Skip
+from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace

@@ -293,7 +293,7 @@ class WizardApp(App[int]):
             self._stop_first()
             return
         if message is None and self.running:
-            from wizard.flow.effects import running
+            from wizard.flow.perform import running
             from wizard.tui.views.chat import still_running
 
             servers = [running(self.journey, self.workspace, name) for name in tuple(self.running)]

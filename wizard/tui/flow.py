@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wizard.flow.effects import perform, ready, running
+from wizard.flow.known import NAMES, engine_offer, known, server, there
+from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
-from wizard.flow.walk import NAMES, begin, engine_offer, known, resume, server, step, there
+from wizard.flow.walk import begin, resume, step
 from wizard.kernel.language import tr
-from wizard.kernel.program import command
 from wizard.kernel.text import one_line
 from wizard.tui import background
 from wizard.tui.builds import Builds
@@ -147,8 +147,8 @@ class Flow:
         return Back(given=given) if facts is None else Answer(facts, given)
 
     async def _engine(self, state: State, _ask: Ask) -> Answer:
-        offer = engine_offer(state)
-        return Answer(offer and await self._app.push_screen_wait(AskScreen(offer.question, offer.ways)))
+        offer = there(engine_offer(state))
+        return Answer(await self._app.push_screen_wait(AskScreen(offer.question, offer.ways)))
 
     async def _advice(self, state: State, _ask: Ask) -> Answer | Back:
         """How to serve it, with the cursor on the way that was chosen before."""
@@ -197,7 +197,7 @@ class Flow:
     async def _chat(self, state: State, _ask: Ask) -> Answer:
         """Talk; a conversation is continued where it is kept, too."""
         from wizard.chat.conversation import conversation
-        from wizard.tui.chat_calls import Calls
+        from wizard.tui.chat_calls import calls_of
         from wizard.tui.screens.chat import ChatScreen
 
         endpoint, before = there(state.endpoint), state.conversation
@@ -205,18 +205,11 @@ class Flow:
             name, at = one_line(endpoint.name), endpoint.http
             text = tr("{name} was started again elsewhere: it answers on {address}.", name=name, address=at)
             self._app.notify(text, markup=False)
-        calls = Calls(
-            send=self._journey.chat,
-            served=self._journey.served,
-            now=partial(running, self._journey, self._workspace, endpoint.name),
+        private = self._kept is None if before else not self._app.settings.keep_chats
+        calls = replace(
+            calls_of(self._journey, self._workspace, endpoint),
             stop=partial(self.builds.stop, endpoint.name),
-            others=partial(ready, self._journey, self._workspace),
-            at=self._journey.at,
-            chat_command=lambda other: command("chat", other.name, workspace=self._workspace),
-            meter=self._journey.meter,
-            presets=self._journey.presets,
-            history=self._journey.history(self._workspace),
-            private=self._kept is None if before else not self._app.settings.keep_chats,
+            private=private,
             kept=self._kept if before else None,
             clock=self._app.clock,
         )

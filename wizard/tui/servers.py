@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wizard.flow.effects import earlier
+from wizard.flow.perform import earlier
 from wizard.tui.views.welcome import Server, listed
 
 if TYPE_CHECKING:
