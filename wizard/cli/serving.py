@@ -102,12 +102,11 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
     """What the server took, beside what was predicted, and how to talk to it and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
-    from wizard.serve.calibration import latest_of
 
     if arguments.json:
         return
-    if found := latest_of(journey.calibration(workspace_of(arguments)), plan.name):
-        print(f"\n{text(found)}", file=sys.stderr)
+    if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
+        print(f"\n{text(measurement)}", file=sys.stderr)
     print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
     print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
 

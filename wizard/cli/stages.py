@@ -45,9 +45,9 @@ def probe(arguments: argparse.Namespace) -> int:
         return _watch(arguments)
     host = host_of(arguments)
     if arguments.save:
-        from wizard.probe.hardware import save
+        from wizard import journey
 
-        save(host, Path(arguments.save))
+        journey.save_host(host, Path(arguments.save))
         print(tr("Written to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)
     if arguments.json:
         print_json(host)
@@ -181,9 +181,9 @@ def plan(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(plan)
     elif arguments.shell:
-        from wizard.export.shell import script
+        from wizard import journey
 
-        print(script(plan), end="")
+        print(journey.export(plan, "shell"), end="")
     else:
         from wizard.prompts.show import plan_text
 

@@ -52,7 +52,6 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         WizardError: What `walked` and the stages raise.
     """
     from wizard import journey
-    from wizard.advise.ranking import recommended
     from wizard.flow.effects import Carry
     from wizard.flow.known import there
 
@@ -68,5 +67,5 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
     state = walked(arguments, Carry)
     if state.plan is None:
-        recommended(there(state.advice))
+        journey.recommended(there(state.advice))
     return there(state.plan)

@@ -77,14 +77,12 @@ class Journey(Walk):
 
         Interrupting the kernel stops the running step with all its processes; the next `up` goes on from there.
         """
-        from wizard.serve.calibration import latest_of
-
         plan = self._state.plan or self.plan()
         show = live.LiveRun()
         with closing(self._background.iterate(lambda: self._journey.run(plan))) as events:
             for event in events:
                 show.show(event)
-        if measurement := latest_of(self._journey.calibration(self.workspace), plan.name):
+        if measurement := self._journey.calibration(self.workspace).latest_of(plan.name):
             show.compare(measurement)
         return self.endpoint()
 

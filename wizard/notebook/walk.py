@@ -101,7 +101,7 @@ class Walk:
             self.model()
 
     def _recommended(self) -> Choice:
-        from wizard.advise.ranking import recommended
+        from wizard.journey import recommended
 
         return recommended(self._state.advice or self.advise())
 

@@ -36,7 +36,6 @@ from wizard.prompts.options import as_value, ways
 from wizard.prompts.run import Run, save
 from wizard.prompts.speech import fitted, say, say_command
 from wizard.prompts.talk import wanted
-from wizard.serve.calibration import latest_of
 
 EXPLAINED = {"machine": "machine", "model": "model", "engine": "advice", "advice": "advice", "review": "review"}
 """Stage of the walk → the stage whose explanation is said when it begins."""
@@ -260,7 +259,7 @@ class Flow:
         endpoint = there(self.state.endpoint)
         answers_file(self.workspace).unlink(missing_ok=True)
         stop = self._again("down", endpoint.name)
-        if measured := latest_of(self.journey.calibration(self.workspace), endpoint.name):
+        if measured := self.journey.calibration(self.workspace).latest_of(endpoint.name):
             say(f"\n{show.measured_text(measured)}\n")
         say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)

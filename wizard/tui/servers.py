@@ -32,7 +32,6 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace, state: S
 def measured(past: Calibration, server: str) -> str:
     """What ``server`` took when it was last started, beside what was predicted; empty if it was not measured."""
     from wizard.advise.calibration import summary
-    from wizard.serve.calibration import latest_of
 
-    found = latest_of(past, server)
-    return summary(found) if found else ""
+    measurement = past.latest_of(server)
+    return summary(measurement) if measurement else ""
