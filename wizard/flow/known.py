@@ -1,10 +1,8 @@
-"""What is known by now, by the precedence of answers, and what an answer changes of it. Pure."""
+"""What is known by now, by the precedence of answers, and what a workshop hides. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice
@@ -71,27 +69,3 @@ def nearest(advice: Advice) -> Answers:
 
     remedy = advice.rejections[0].remedy if not advice.choices and advice.rejections else ""
     return refusals.remedy_wishes(remedy)
-
-
-def with_answers(state: State, given: Mapping[str, Any]) -> State:
-    """With the answers ``given`` on the way; those about a server that is set up again stay its own."""
-    if state.server is not None:
-        own = {name: given[name] for name in NAMES if name in given}
-        state = replace(state, server={**state.server, **own})
-        given = {name: value for name, value in given.items() if name not in NAMES}
-    offered = {name: value for name, value in (state.offered or {}).items() if given.get(name, value) == value}
-    given = {name: value for name, value in given.items() if name not in offered}
-    return replace(state, given={**state.given, **given}, offered=None if state.offered is None else offered)
-
-
-def passed(state: State, stage: Stage) -> State:
-    """``stage`` can be come back to from here on; one that was not shown cannot, but for the plan."""
-    back = stage == "review" or not hides(state, stage)
-    return replace(state, trail=(*state.trail, stage)) if back and state.trail[-1:] != (stage,) else state
-
-
-def started(state: State, model: str) -> State:
-    """With another model, or one that is still to be chosen: what was given at first, and the server's name."""
-    given = {**state.first, **{name: state.given[name] for name in NAMES if name in state.given}, "model": model}
-    state = replace(state, given=given, take=bool(model), facts=None, recipe=None, offered=None, server=None)
-    return replace(state, advice=None, choice=None, plan=None, resumed=None, left_out=())
