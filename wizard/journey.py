@@ -1,4 +1,6 @@
-"""The façade that the three doors share: one function per stage, values in and values out. No user interface, no SDK.
+"""The façade that the interfaces share, and their only way to what a stage does. No user interface, no SDK.
+
+One function for each thing that a stage does, values in and values out.
 
 Blocking functions say how long they may take; asynchronous ones stream.
 """
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
+    from wizard.repository.lint import Report
+    from wizard.repository.linting.finding import Server
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
@@ -41,6 +45,17 @@ def probe(workspace: Workspace, *, hardware: str | None = None) -> Host:
     from wizard.probe.hardware import find
 
     return find(hardware, workspace.root)
+
+
+def save_host(host: Host, path: Path) -> None:
+    """Stage 1. Write ``host`` to a file that `probe` reads as ``hardware``.
+
+    Raises:
+        WorkspaceError: TW-P08 if it cannot be written.
+    """
+    from wizard.probe.hardware import save
+
+    save(host, path)
 
 
 def monitor() -> Monitor:
@@ -150,6 +165,17 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | No
     return rank(host, facts, wishes, past or NOTHING)
 
 
+def recommended(advice: Advice) -> Choice:
+    """Stage 3. The first choice; immediate.
+
+    Raises:
+        InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedy.
+    """
+    from wizard.advise.ranking import recommended as first
+
+    return first(advice)
+
+
 def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
     """Stage 3 for each case of a file: its id and the advice, or what is wrong with the case (TW-A02).
 
@@ -205,6 +231,17 @@ def plan(
         http_port=http_port,
         running=mine.ports if mine else None,
     )
+
+
+def lint(repository: Path, server: Server) -> Report:
+    """Stage 4, for a model repository whoever made it: what is wrong with it on ``server`` (reading its files).
+
+    Raises:
+        UsageError: As `wizard.repository.lint.lint` says.
+    """
+    from wizard.repository.lint import lint as check
+
+    return check(repository, server)
 
 
 def export(plan: Plan, name: str) -> str:

@@ -25,11 +25,12 @@ import pyte
 from textual import work
 
 from wizard.advise.advice import Choice, Memory
+from wizard.flow.values import State
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Command, Done, Estimate, Plan, Step
 from wizard.tui.app import WizardApp
-from wizard.tui.flow import Flow, Stage
+from wizard.tui.flow import Flow
 
 LINES_PER_S = 10_000
 EMITTER = """
@@ -64,10 +65,8 @@ class BuildApp(WizardApp):
 
     @work
     async def _walk(self) -> None:
-        flow = Flow(self, self.journey, self.workspace)
-        stage: Stage | None = partial(flow.build, plan(self.workspace, self.rate), back=flow.welcome)
-        while stage is not None:
-            stage = await stage()
+        state = State(manner="screens", at="build", trail=("review",), plan=plan(self.workspace, self.rate))
+        await Flow(self, self.journey, self.workspace).walk(state)
 
 
 class ChatApp(WizardApp):
@@ -79,11 +78,9 @@ class ChatApp(WizardApp):
     async def _walk(self) -> None:
         from wizard.tui import background
 
-        flow = Flow(self, self.journey, self.workspace)
         endpoint = await background.call(partial(self._at, self.url))
-        stage: Stage | None = partial(flow.chat, endpoint, None)
-        while stage is not None:
-            stage = await stage()
+        state = State(manner="screens", at="chat", endpoint=endpoint)
+        await Flow(self, self.journey, self.workspace).walk(state)
 
     def _at(self, url: str):  # type: ignore[no-untyped-def]
         from wizard.journey import at

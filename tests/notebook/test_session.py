@@ -72,8 +72,8 @@ def test_up_takes_the_plan_that_was_made(session: Journey) -> None:
     advice = session.advise()
     session.plan(advice.choices[1])
     session.up()
-    assert session._plan is not None
-    assert session._plan.choice == advice.choices[1]
+    assert session._state.plan is not None
+    assert session._state.plan.choice == advice.choices[1]
 
 
 def test_nothing_to_plan(session: Journey) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
 from tests.prompts.fake_journey import FakeJourney
 from tests.values import GGUF, PYTHON
 from wizard.advise.advice import Rejection, Wishes
-from wizard.catalog.workshops import Workshop
+from wizard.flow.values import State
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_data, to_json
 from wizard.model.facts import ModelFacts
@@ -24,7 +25,7 @@ from wizard.plan.plan import Plan
 from wizard.plan.questions import wishes
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
-from wizard.prompts.flow import _Flow, run_prompts
+from wizard.prompts.flow import Flow, run_prompts
 
 REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", "It cannot.", "without --engine-python")
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
@@ -126,33 +127,38 @@ def test_in_a_plain_terminal_enter_takes_it(
     assert load_answers(workspace) == {"model": "demo"}  # nobody typed the other
 
 
+def walked(journey: Finding, folder: Any, monkeypatch: pytest.MonkeyPatch, answers: Iterator[str]) -> None:
+    """Walk with these ``answers``, the engine that is there being taken, until one is to leave."""
+    flow = Flow(journey, Workspace(folder / "w"), State({"model": "demo"}, offline=True))
+
+    def choose(text: str, options: Any, *_: Any, **__: Any) -> Any:
+        if text.startswith("Found"):
+            return options[0][1]
+        if (answer := next(answers)) == "leave":
+            raise EOFError
+        return answer
+
+    monkeypatch.setattr(flow.ask, "choose", choose)
+    with pytest.raises(EOFError):
+        flow.go()
+
+
 def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     journey = Finding(tmp_path / "w")
     journey.asked = []
-    flow = _Flow(journey, Workspace(tmp_path / "w"), {"model": "demo"}, Workshop(), offline=True, explain=False)
-
-    def choose(text: str, options: Any, *_: Any, **__: Any) -> Any:
-        return options[0][1] if text.startswith("Found") else "model"
-
-    monkeypatch.setattr(flow.ask, "choose", choose)
-    assert flow._choice(HERE, FACTS) is None
-    assert flow._choice(HERE, GGUF) is None
+    models = iter([replace(FACTS, ref="first"), replace(GGUF, ref="second")])
+    monkeypatch.setattr(journey, "model", lambda ref, offline: next(models))
+    answers = iter(["model", "second", "leave"])
+    walked(journey, tmp_path, monkeypatch, answers)
     assert journey.asked == [VENV.path, None]
 
 
 def test_a_remedy_without_it_takes_the_answer_back(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     journey = Finding(tmp_path / "w")
     journey.asked = []
-    flow = _Flow(journey, Workspace(tmp_path / "w"), {"model": "demo"}, Workshop(), offline=True, explain=False)
     refused = replace(journey.advise(HERE, FACTS, Wishes()), choices=(), rejections=(REFUSED,))
     monkeypatch.setattr(
         journey, "advise", lambda host, facts, asked, past: journey.asked.append(asked.engine_python) or refused
     )
-    said = iter(["nearest", "model"])
-
-    def choose(text: str, options: Any, *_: Any, **__: Any) -> Any:
-        return options[0][1] if text.startswith("Found") else next(said)
-
-    monkeypatch.setattr(flow.ask, "choose", choose)
-    assert flow._choice(HERE, FACTS) is None
+    walked(journey, tmp_path, monkeypatch, iter(["nearest", "leave"]))
     assert journey.asked == [None, VENV.path, None]

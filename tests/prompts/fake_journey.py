@@ -222,6 +222,9 @@ class FakeJourney:
     ) -> list[str]:
         return [f"line {number}" for number in range(lines)]
 
+    def history(self, workspace: Workspace) -> History:
+        return History.of(workspace)
+
     def served(self, endpoint: Endpoint) -> ServedModel:
         self._reach(endpoint)
         return ServedModel("demo", None, QUESTIONS, 1024, 0.0)

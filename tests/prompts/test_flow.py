@@ -267,7 +267,7 @@ def test_many_ways_are_shown_when_asked_for() -> None:
 
 def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
     terminal = flow("running=demo")
-    terminal.sees("ChatSession to demo, which runs at http://127.0.0.1:8000")
+    terminal.sees("Talk to demo, which runs at http://127.0.0.1:8000")
     terminal.types(ENTER)
     terminal.sees("Ask demo anything.")
     terminal.sees("> ")
@@ -277,7 +277,7 @@ def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
 def test_another_machine_s_plan_offers_no_server_of_this_one(flow: Flow) -> None:
     terminal = flow("running=demo", "hardware=cpu")
     terminal.sees(MODEL)
-    assert "ChatSession to demo" not in (terminal.child.before or "")
+    assert "Talk to demo" not in (terminal.child.before or "")
     terminal.leaves()
 
 

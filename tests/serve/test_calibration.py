@@ -16,7 +16,7 @@ from wizard.kernel import proctable
 from wizard.kernel.paths import Workspace
 from wizard.plan.ports import Ports
 from wizard.serve import find
-from wizard.serve.calibration import keep, kept, latest_of, measurement
+from wizard.serve.calibration import keep, kept, measurement
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import statuses
 
@@ -41,10 +41,10 @@ def test_what_is_kept_is_read_back_oldest_first(workspace: Workspace) -> None:
     found = kept(workspace)
     assert found.measurements == tuple(lines)
     assert found.damage is None
-    assert latest_of(found, "one") is found.measurements[2]
-    assert latest_of(found, "three") is None
+    assert found.latest_of("one") is found.measurements[2]
+    assert found.latest_of("three") is None
     silent = replace(lines[1], measured=Measured())
-    assert latest_of(replace(found, measurements=(*lines, silent)), "two") is None, "the last engine said nothing"
+    assert replace(found, measurements=(*lines, silent)).latest_of("two") is None, "the last engine said nothing"
 
 
 def test_a_line_says_when_where_and_with_what(workspace: Workspace) -> None:

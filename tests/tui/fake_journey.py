@@ -197,6 +197,17 @@ class FakeJourney:
         made = localized(_or_raise(self.planned))
         return replace(made, name=name or made.name, facts=facts, choice=choice, host=host.source)
 
+    def logs(
+        self,
+        workspace: Workspace,
+        name: str | None = None,
+        *,
+        lines: int = 100,
+        step: str | None = None,
+        raw: bool = False,
+    ) -> list[str]:
+        return ["a line of the log"]
+
     def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:
         return self.earlier
 

@@ -124,11 +124,8 @@ async def test_one_build_at_a_time_is_said_in_words() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         app = await to_background(pilot)
-        flow = Flow(app, made, app.workspace)
         second = replace(plan(), name="second")
-        app.run_worker(flow.build(second, back=flow.welcome))
-        await wait_for(pilot, lambda: "second" in app.runs)
-        app.runs["second"].begin()
+        Flow(app, made, app.workspace).builds.run(second).begin()
         await wait_for(pilot, lambda: not app.runs["second"].under_way)
         error = app.runs["second"].view.error
         assert error is not None

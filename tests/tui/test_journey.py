@@ -26,9 +26,9 @@ from tests.tui.walking import (
     wait_for,
 )
 from wizard import journey
+from wizard.flow.port import JourneyPort
 from wizard.kernel.errors import ServerError
 from wizard.probe.host import Host
-from wizard.tui.port import JourneyPort
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen

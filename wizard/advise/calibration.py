@@ -77,6 +77,11 @@ class Calibration:
     measurements: tuple[Measurement, ...] = ()
     damage: str | None = None
 
+    def latest_of(self, server: str) -> Measurement | None:
+        """The measurement of the last start of ``server``; None if its engine said nothing."""
+        last = next((start for start in reversed(self.measurements) if start.server == server), None)
+        return None if last is None or last.measured == Measured() else last
+
 
 UNKNOWN = mark("not measured")
 """Said of what an engine did not say."""

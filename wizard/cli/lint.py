@@ -16,7 +16,6 @@ def lint(arguments: argparse.Namespace) -> int:
     from wizard.kernel.errors import InfeasibleError
     from wizard.kernel.program import pasteable
     from wizard.kernel.text import plain
-    from wizard.repository.lint import lint as check
     from wizard.repository.lint import report_text, server
 
     host = journey.probe(workspace_of(arguments), hardware=arguments.hardware)
@@ -24,7 +23,7 @@ def lint(arguments: argparse.Namespace) -> int:
     mounts = tuple(arguments.mount)
     known = server(arguments.server_version, backends=arguments.backends, gpus=gpus, mounts=mounts)
     kinds = frozenset("{}.{}".format(*gpu.compute_capability) for gpu in host.gpus if gpu.compute_capability)
-    report = check(Path(arguments.repository), replace(known, capabilities=kinds or None))
+    report = journey.lint(Path(arguments.repository), replace(known, capabilities=kinds or None))
     if arguments.json:
         print_json(report)
     else:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.again import again, fit, same
-from wizard.cli.stages import host_of, make_plan, print_json, wishes_given, workspace_of
+from wizard.cli.stages import host_of, print_json, workspace_of
+from wizard.cli.walk import make_plan, wishes_given
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr
@@ -101,13 +102,12 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
     """What the server took, beside what was predicted, and how to talk to it and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
-    from wizard.serve.calibration import latest_of
 
     if arguments.json:
         return
-    if found := latest_of(journey.calibration(workspace_of(arguments)), plan.name):
-        print(f"\n{text(found)}", file=sys.stderr)
-    print(f"\n{tr('ChatSession to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
+    if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
+        print(f"\n{text(measurement)}", file=sys.stderr)
+    print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
     print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
 
 

@@ -7,15 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from wizard.cli.again import fit
-from wizard.cli.workshop import answers_of, lessons_of
+from wizard.cli.workshop import lessons_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice
     from wizard.kernel.paths import Workspace
-    from wizard.model.facts import ModelFacts
-    from wizard.plan.plan import Plan
     from wizard.probe.host import Host
 
 
@@ -48,9 +45,9 @@ def probe(arguments: argparse.Namespace) -> int:
         return _watch(arguments)
     host = host_of(arguments)
     if arguments.save:
-        from wizard.probe.hardware import save
+        from wizard import journey
 
-        save(host, Path(arguments.save))
+        journey.save_host(host, Path(arguments.save))
         print(tr("Written to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)
     if arguments.json:
         print_json(host)
@@ -95,30 +92,13 @@ def model(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The wishes that were given as flags, by name."""
-    from wizard.plan.questions import SETUP, WISHES
-
-    flags = {one.name: getattr(arguments, one.name, None) for one in (*WISHES, *SETUP)}
-    return {name: value for name, value in flags.items() if value is not None}
-
-
-def _advice(arguments: argparse.Namespace) -> tuple[Host, ModelFacts, Advice]:
-    from wizard import journey
-    from wizard.catalog.journeys import answered
-    from wizard.plan.questions import wishes
-
-    said = answered(arguments.ref, wishes_given(arguments), journey.journeys())
-    facts = journey.model(arguments.ref, offline=arguments.offline)
-    host = host_of(arguments)
-    past = journey.calibration(workspace_of(arguments))
-    return host, facts, journey.advise(host, facts, wishes(said), past)
-
-
 def advise(arguments: argparse.Namespace) -> int:
     """`triton-wizard advise`."""
     from dataclasses import replace
 
+    from wizard.cli.walk import walked
+    from wizard.flow.effects import MakePlan
+    from wizard.flow.known import there
     from wizard.kernel.errors import InfeasibleError
 
     if (arguments.cases is None) == (arguments.ref is None):
@@ -127,7 +107,8 @@ def advise(arguments: argparse.Namespace) -> int:
         raise UsageError("TW-U08", both if arguments.ref else neither, todo)
     if arguments.cases:
         return _cases(arguments)
-    host, facts, advice = _advice(arguments)
+    state = walked(arguments, MakePlan)
+    host, facts, advice = there(state.host), there(state.facts), there(state.advice)
     if arguments.json:
         print_json(replace(advice, choices=advice.choices[: arguments.top]))
     else:
@@ -193,48 +174,17 @@ def speed(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def make_plan(arguments: argparse.Namespace) -> Plan:
-    """The plan for the arguments: a flag goes before an answers file, and that before what the wizard would choose."""
-    from wizard import journey
-    from wizard.advise.ranking import recommended
-
-    if arguments.answers:
-        from wizard.plan.answers import read_answers
-
-        for name, value in read_answers(arguments.answers).items():
-            flag = {"model": "ref", "accept": "yes"}.get(name, name)
-            if not getattr(arguments, flag, None):  # a flag goes before the file
-                setattr(arguments, flag, value)
-    answers_of(arguments)
-    if arguments.ref is None:
-        arguments.ref = _best_model(arguments)
-    if earlier := journey.served_before(workspace_of(arguments), arguments.ref):
-        arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
-    host, facts, advice = _advice(arguments)
-    return journey.plan(
-        host, facts, recommended(advice), workspace_of(arguments), name=arguments.name, http_port=arguments.http_port
-    )
-
-
-def _best_model(arguments: argparse.Namespace) -> str:
-    from wizard import journey
-
-    usable = [one for one in journey.suggestions(host_of(arguments), offline=arguments.offline) if one.usable]
-    if not usable:
-        todo = tr("Name one: `triton-wizard up MODEL`.")
-        raise UsageError("TW-U04", tr("no model can be suggested for this machine"), todo)
-    return usable[0].ref
-
-
 def plan(arguments: argparse.Namespace) -> int:
     """`triton-wizard plan`."""
+    from wizard.cli.walk import make_plan
+
     plan = make_plan(arguments)
     if arguments.json:
         print_json(plan)
     elif arguments.shell:
-        from wizard.export.shell import script
+        from wizard import journey
 
-        print(script(plan), end="")
+        print(journey.export(plan, "shell"), end="")
     else:
         from wizard.prompts.value_text import plan_text
 

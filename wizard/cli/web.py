@@ -40,7 +40,7 @@ def web(arguments: argparse.Namespace) -> int:
 
 def command(arguments: argparse.Namespace) -> list[str]:
     """What runs the wizard of a tab: the same flags that were given here."""
-    from wizard.cli.stages import wishes_given
+    from wizard.cli.walk import wishes_given
     from wizard.plan.questions import BY_NAME
 
     flags = {f"--{name}": getattr(arguments, name, None) for name in PASSED_ON}

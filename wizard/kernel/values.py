@@ -114,15 +114,20 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
     try:
         value: T = _adapter(cast("Hashable", kind)).validate_python(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
-        raise UsageError(
-            "TW-K01",
-            tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=misfit(first)),
-            tr("Mend that field. A file that the wizard wrote can be written anew."),
-        ) from error
+        raise unfit(error, where) from error
     table = data.get("messages") if isinstance(data, dict) else None
     return _localized(value, table) if isinstance(table, dict) else value
+
+
+def unfit(error: Any, where: str) -> UsageError:
+    """TW-K01 for what pydantic refused: the first field that does not fit."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
+    return UsageError(
+        "TW-K01",
+        tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=misfit(first)),
+        tr("Mend that field. A file that the wizard wrote can be written anew."),
+    )
 
 
 def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:

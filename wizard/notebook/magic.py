@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wizard.notebook.display import show_richly
-from wizard.notebook.session import Answer, Journey
+from wizard.notebook.session import Journey
+from wizard.notebook.values import Answer
 
 
 def load(ipython: Any) -> None:

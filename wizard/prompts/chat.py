@@ -58,7 +58,7 @@ def run_chat(
     kept: Kept | None = None,
     journey: Any = None,
 ) -> int:
-    """ChatSession to a served model; answers go to standard output, everything else to standard error.
+    """Chat with a served model; answers go to standard output, everything else to standard error.
 
     Args:
         endpoint: The server.

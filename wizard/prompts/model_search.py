@@ -1,18 +1,48 @@
-"""Ways to a model beside the list of those that fit: the hub's search, and the ready journeys."""
+"""Which model: from the list of those that fit, typed, from the hub's search, or a ready journey."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from wizard.catalog.journeys import Journey
+from wizard.flow.port import JourneyPort
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
-from wizard.prompts.ask import Ask
-from wizard.prompts.options import suggestion
+from wizard.plan.offers import Suggestion
+from wizard.plan.questions import MODEL, Value
+from wizard.prompts.ask import Ask, ask_question
+from wizard.prompts.options import not_here, suggestion
 from wizard.prompts.speech import say
+
+READY = "/"
+"""Chosen instead of a model: a ready journey. It is no model's name."""
+
+
+def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Value | None, *, offline: bool) -> str:
+    """The model that is chosen; ``kept``, an answer of an earlier time, is what Enter means."""
+    models = list(models)
+    usable = [model for model in models if model.usable]
+    for line in not_here(model for model in models if not model.usable):
+        say(line)
+    options: list[tuple[str, str | None]] = [(suggestion(model), model.ref) for model in usable]
+    another = tr("Another: a hub id, a path, or a word to search the hub for; it can be typed here too")
+    options += [(another, None), (tr("A ready journey: one of the tutorials, or a shorter way of today"), READY)]
+    refs: list[Value] = [model.ref for model in usable]
+    typed = None if kept in refs else kept
+    first = refs.index(kept) if kept in refs else len(refs) if typed else 0
+    while True:
+        ref = ask.choose(tr(MODEL.text), options, first, other=lambda text: str(MODEL.parse(text)))
+        journeys = journey.journeys()
+        if ref == READY:
+            picked = ready(ask, journeys)
+        else:
+            named = ref or str(ask_question(ask, MODEL, typed))
+            known = named in refs or offline or not is_word(named, [recipe.name for recipe in journeys])
+            picked = named if known else searched(ask, journey, named)
+        if picked:
+            return picked
 
 
 def is_word(text: str, names: Iterable[str]) -> bool:
@@ -22,7 +52,7 @@ def is_word(text: str, names: Iterable[str]) -> bool:
     return text not in names
 
 
-def searched(ask: Ask, journey: Any, text: str) -> str | None:
+def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
     """The model that is chosen of those that the hub finds under ``text``; None to go back to the list."""
     say(tr("Searching the hub for {text} ...", text=one_line(text)))
     try:

@@ -7,8 +7,11 @@ import sys
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from wizard.flow.effects import Carry
+from wizard.flow.port import JourneyPort
+from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -32,56 +35,67 @@ Remedy: TypeAlias = Literal["again", "redo", "skip", "log", "back"]
 
 
 class Run:
-    """A plan that is carried out, as often as it takes.
+    """Carries plans out, and asks what to do when a step fails.
 
     Args:
         journey: `wizard.journey`, or what is used instead.
         workspace: Where it is done.
-        ask: Who asks what to do when a step fails.
-        plan: What to do.
-        lesson: Id of a step → its lesson, if lessons are wanted.
+        ask: Who asks.
     """
 
-    def __init__(
-        self, journey: Any, workspace: Workspace, ask: Ask, plan: Plan, lesson: Callable[[str], str] | None
-    ) -> None:
-        self._journey, self._workspace, self._ask, self._plan, self._lesson = journey, workspace, ask, plan, lesson
+    def __init__(self, journey: JourneyPort, workspace: Workspace, ask: Ask) -> None:
+        self._journey, self._workspace, self._ask = journey, workspace, ask
         self._failed = ""
         """Id of the step that failed last."""
-        self._redo: set[str] = set()
-        self._skip: set[str] = set()
 
-    def go(self) -> Endpoint | None:
-        """Where the served model answers; None to go back to the advice.
+    def carry(self, effect: Carry, lesson: Callable[[str], str] | None) -> Outcome:
+        """Carry the plan out; ``lesson`` explains the step of an id, if explanations are wanted.
 
         Raises:
             KeyboardInterrupt: The user stopped it; the step is stopped with all its processes.
         """
-        while True:
-            try:
-                return self._carry_out()
-            except CommandError as error:
-                _tell_failure(error)
-            except WizardError as error:
-                say(f"\n{pasteable(str(error), self._workspace)}\n")
-            if not self._goes_on():
-                return None
+        printer = EventPrinter(sys.stdout, lesson=lesson, aloud=True)
+        ready: list[Endpoint] = []
+        self._failed = ""
 
-    def _goes_on(self) -> bool:
-        """Ask what to do about a failure; False to go back to the advice."""
+        async def drive() -> None:
+            events = self._journey.run(effect.plan, redo=frozenset(effect.redo), skip=frozenset(effect.skip))
+            async with aclosing(events):
+                async for event in events:
+                    printer.show(event)
+                    if isinstance(event, Ready):
+                        ready.append(event.endpoint)
+                    if isinstance(event, StepFinished) and event.outcome == "failed":
+                        self._failed = event.step
+
+        try:
+            whole = until_stopped(drive(), LEAVING)
+        except WizardError as error:
+            return Outcome(effect, error)
+        finally:
+            forget_typed()
+        if not whole:
+            printer.end()
+            raise KeyboardInterrupt
+        return Outcome(effect, ready[0])
+
+    def what_now(self, plan: Plan, error: WizardError | None) -> Answer | Back:
+        """What to do after the ``error``, which is told first."""
+        if isinstance(error, CommandError):
+            _tell_failure(error)
+        elif error is not None:
+            say(f"\n{pasteable(str(error), self._workspace)}\n")
         while True:
             remedy = self._ask.choose(tr("What now?"), self._remedies())
             if remedy == "log":
-                self._show_log()
+                self._show_log(plan)
             elif remedy == "redo":
-                if step := self._pick_step():
-                    self._redo = {step}
-                    self._skip.discard(step)
-                    return True
+                if step := self._pick_step(plan):
+                    return Answer(Redo(step))
+            elif remedy == "back":
+                return Back("advice")
             else:
-                if remedy == "skip":
-                    self._skip.add(self._failed)
-                return remedy != "back"
+                return Answer(Skip(self._failed) if remedy == "skip" else "again")
 
     def _remedies(self) -> list[tuple[str, Remedy]]:
         options: list[tuple[str, Remedy]] = [
@@ -96,43 +110,20 @@ class Run:
             ]
         return options
 
-    def _pick_step(self) -> str | None:
-        steps: list[tuple[str, str | None]] = [(one_line(step.title), step.id) for step in self._plan.steps]
+    def _pick_step(self, plan: Plan) -> str | None:
+        steps: list[tuple[str, str | None]] = [(one_line(step.title), step.id) for step in plan.steps]
         return self._ask.choose(tr("Which step?"), [*steps, (tr("None of these"), None)])
 
-    def _show_log(self) -> None:
+    def _show_log(self, plan: Plan) -> None:
         """The end of the failed step's log; whoever waited for the server has only the server's to look at."""
-        waits = (one.id for one in self._plan.steps if any(isinstance(action, Wait) for action in one.actions))
+        waits = (step.id for step in plan.steps if any(isinstance(action, Wait) for action in step.actions))
         step = None if self._failed in waits else self._failed
         try:
-            lines = self._journey.logs(self._workspace, self._plan.name, lines=LOG_LINES, step=step)
+            lines = self._journey.logs(self._workspace, plan.name, lines=LOG_LINES, step=step)
         except WizardError as error:
             say(pasteable(str(error), self._workspace))
         else:
             print("\n".join(lines))  # a tool's own words, as they are
-
-    def _carry_out(self) -> Endpoint:
-        printer = EventPrinter(sys.stdout, lesson=self._lesson, aloud=True)
-        ready: list[Endpoint] = []
-        self._failed, redo, self._redo = "", self._redo, set()
-
-        async def drive() -> None:
-            async with aclosing(self._journey.run(self._plan, redo=redo, skip=self._skip)) as events:
-                async for event in events:
-                    printer.show(event)
-                    if isinstance(event, Ready):
-                        ready.append(event.endpoint)
-                    if isinstance(event, StepFinished) and event.outcome == "failed":
-                        self._failed = event.step
-
-        try:
-            whole = until_stopped(drive(), LEAVING)
-        finally:
-            forget_typed()
-        if not whole:
-            printer.end()
-            raise KeyboardInterrupt
-        return ready[0]
 
 
 def _tell_failure(error: CommandError) -> None:

@@ -74,9 +74,3 @@ def kept(workspace: Workspace) -> Calibration:
         else None
     )
     return Calibration(tuple(found), damage)
-
-
-def latest_of(calibration: Calibration, server: str) -> Measurement | None:
-    """The measurement of the last start of ``server``; None if its engine said nothing."""
-    last = next((one for one in reversed(calibration.measurements) if one.server == server), None)
-    return None if last is None or last.measured == Measured() else last

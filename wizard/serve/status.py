@@ -11,7 +11,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.serve import find, health
-from wizard.serve.calibration import kept, latest_of
+from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
 
 STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
@@ -78,7 +78,7 @@ def statuses(workspace: Workspace) -> list[Status]:
 
 def _measured(one: Status, past: Calibration) -> Status:
     """A server that is ready, with what was measured when it was last started."""
-    found = latest_of(past, one.name)
+    found = past.latest_of(one.name)
     if one.state != "ready" or found is None:
         return one
     detail = f"{one.detail}; {summary(found)}"

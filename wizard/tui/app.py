@@ -20,6 +20,7 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.screen import ModalScreen, Screen
 
+from wizard.flow.port import JourneyPort
 from wizard.kernel import clipboard, language
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
@@ -28,7 +29,6 @@ from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage, textual_private
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
-from wizard.tui.port import JourneyPort
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
@@ -104,8 +104,6 @@ class WizardApp(App[int]):
         self._told = False
         """Whether a signal told the wizard to leave: nothing is asked any more."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
-        self.offered: tuple[str, str] | None = None
-        """A model, and what was said to the offer of an engine that is there: that is for this model only."""
         self.chosen_keys: dict[str, str] = {}
         """Id of a binding → the keys that the user has put in its place."""
         self._tmux = asyncio.Lock()
@@ -296,11 +294,11 @@ class WizardApp(App[int]):
             self._stop_first()
             return
         if message is None and self.running:
-            from wizard.tui.servers import now
+            from wizard.flow.perform import running
             from wizard.tui.views.chat import still_running
 
-            found = [now(self.journey, self.workspace, one) for one in tuple(self.running.values())]
-            message = "\n".join(still_running(one, self.workspace) for one in found if one is not None) or None
+            servers = [running(self.journey, self.workspace, name) for name in tuple(self.running)]
+            message = "\n".join(still_running(server, self.workspace) for server in servers if server) or None
         super().exit(result, return_code, message)
 
     @work(exclusive=True, group="leave")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from wizard.catalog.presets import Preset
 from wizard.chat.chunk import Chunk
@@ -12,6 +13,10 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
 from wizard.chat.served import ServedModel
+from wizard.flow.perform import ready, running
+from wizard.flow.port import JourneyPort
+from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
@@ -54,3 +59,19 @@ class ChatPort:
         """The server if it was started again where ``known`` was, perhaps with other settings."""
         there = self.now()
         return there if there is not None and there != known and there.answers_as(known) else None
+
+
+def calls_of(journey: JourneyPort, workspace: Workspace, endpoint: Endpoint) -> ChatPort:
+    """The functions of ``journey`` for a chat with the server at ``endpoint``."""
+    return ChatPort(
+        send=journey.chat,
+        served=journey.served,
+        now=partial(running, journey, workspace, endpoint.name),
+        stop=partial(journey.stop, workspace, endpoint.name),
+        others=partial(ready, journey, workspace),
+        at=journey.at,
+        chat_command=lambda other: command("chat", other.name, workspace=workspace),
+        meter=journey.meter,
+        presets=journey.presets,
+        history=journey.history(workspace),
+    )

@@ -16,6 +16,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
+from wizard.flow.choosing import GATED
+from wizard.flow.perform import TOKEN, set_token
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
@@ -29,18 +31,6 @@ from wizard.tui.screens.stage import StageScreen
 from wizard.tui.views.model import ModelView, Row, content, is_path, is_word, name, rows, state
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
-
-NO_ACCESS = "TW-M12"
-"""The error of a model that is gated, or that the present token does not open (`wizard.model.hub_errors`)."""
-VARIABLE = "HF_TOKEN"
-
-
-def _set_token(token: str | None) -> None:
-    """Make ``token`` this process's own, or have none."""
-    if token is None:
-        os.environ.pop(VARIABLE, None)
-    else:
-        os.environ[VARIABLE] = token
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +162,15 @@ class ModelScreen(StageScreen[ModelFacts]):
     @work(exclusive=True, group="read")
     async def _read(self, ref: str) -> None:
         """Read the model; where the hub lets only some people in, ask once for a token."""
-        before = os.environ.get(VARIABLE)
+        before = os.environ.get(TOKEN)
         try:
             facts = await self._look(ref)
-            if facts is None and self.view.error and self.view.error.code == NO_ACCESS and await self._token():
+            if facts is None and self.view.error and self.view.error.code == GATED and await self._token():
                 facts = await self._look(ref)
                 if facts is None:
-                    _set_token(before)  # one that is refused would close what is open to everybody
+                    set_token(before)  # one that is refused would close what is open to everybody
         except asyncio.CancelledError:
-            _set_token(before)
+            set_token(before)
             raise
         if facts is not None:
             self.dismiss(facts)
@@ -199,7 +189,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         form = FormScreen(tr("The hub wants to know who you are"), [HF_TOKEN], {})
         answers = await self.app.push_screen_wait(form)
         if answers:
-            _set_token(str(answers[HF_TOKEN.name]))
+            set_token(str(answers[HF_TOKEN.name]))
         return bool(answers)
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -1,4 +1,4 @@
-"""What the screens need of the journey, as a type: the module `wizard.journey`, or a fake one in the tests."""
+"""What the walk and the screens need of the journey: the module `wizard.journey`, or a fake one in the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class JourneyPort(Protocol):
-    """The functions of `wizard.journey` that this door calls; see there for what they do."""
+    """The functions of `wizard.journey` that the interfaces call; see there for what they do."""
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
 
@@ -90,3 +90,13 @@ class JourneyPort(Protocol):
     def history(self, workspace: Workspace) -> History: ...  # noqa: D102
 
     def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]: ...  # noqa: D102
+
+    def logs(  # noqa: D102
+        self,
+        workspace: Workspace,
+        name: str | None = None,
+        *,
+        lines: int = 100,
+        step: str | None = None,
+        raw: bool = False,
+    ) -> list[str]: ...

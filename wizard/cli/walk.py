@@ -1,0 +1,71 @@
+"""The walk of the commands that ask nothing: flags answer, or an answers file, or what the wizard would choose."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from wizard.cli.stages import workspace_of
+from wizard.cli.workshop import answers_of
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+
+if TYPE_CHECKING:
+    from wizard.flow.effects import Effect
+    from wizard.flow.values import State
+    from wizard.plan.plan import Plan
+
+
+def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The wishes that were given as flags, by name."""
+    from wizard.plan.questions import SETUP, WISHES
+
+    flags = {question.name: getattr(arguments, question.name, None) for question in (*WISHES, *SETUP)}
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
+    """How far the walk comes with the flags alone, up to the first effect of the kind ``until``.
+
+    Raises:
+        UsageError: TW-U04 if no model is named, and none can be suggested.
+    """
+    from wizard import journey
+    from wizard.flow.perform import unattended
+    from wizard.flow.values import Ask, State
+
+    server = {name: getattr(arguments, name, None) for name in ("name", "http_port")}
+    given = {"model": arguments.ref, **server, **wishes_given(arguments)}
+    state = State(given, hardware=arguments.hardware, offline=arguments.offline, at="machine")
+    state, following = unattended(journey, workspace_of(arguments), state, until)
+    if isinstance(following, Ask) and following.stage == "model":
+        todo = tr("Name one: `triton-wizard up MODEL`.")
+        raise UsageError("TW-U04", tr("no model can be suggested for this machine"), todo)
+    return state
+
+
+def make_plan(arguments: argparse.Namespace) -> Plan:
+    """The plan for the arguments: a flag goes before an answers file, and that before what the wizard would choose.
+
+    Raises:
+        InfeasibleError: TW-A01 if nothing can serve the model so.
+        WizardError: What `walked` and the stages raise.
+    """
+    from wizard import journey
+    from wizard.flow.effects import Carry
+    from wizard.flow.known import there
+
+    if arguments.answers:
+        from wizard.plan.answers import read_answers
+
+        for name, value in read_answers(arguments.answers).items():
+            flag = {"model": "ref", "accept": "yes"}.get(name, name)
+            if not getattr(arguments, flag, None):  # a flag goes before the file
+                setattr(arguments, flag, value)
+    answers_of(arguments)
+    if arguments.ref and (earlier := journey.served_before(workspace_of(arguments), arguments.ref)):
+        arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
+    state = walked(arguments, Carry)
+    if state.plan is None:
+        journey.recommended(there(state.advice))
+    return there(state.plan)

@@ -1,0 +1,71 @@
+"""What is known by now, by the precedence of answers, and what a workshop hides. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from wizard.advise.advice import Advice
+    from wizard.flow.values import Stage, State
+    from wizard.plan.found import Offer
+    from wizard.plan.questions import Answers
+
+T = TypeVar("T")
+NAMES = ("name", "http_port")
+"""The answers that are about one server (`wizard.plan.questions.SERVER`)."""
+PYTHON = "engine_python"
+"""The answer that may be offered (`wizard.plan.questions.ENGINE_PYTHON`)."""
+
+
+def ref(state: State) -> str:
+    """The model that was named; empty if none was."""
+    return str({**state.given, **state.workshop.pin}.get("model") or "")
+
+
+def known(state: State) -> Answers:
+    """All answers: a pinned one goes before a given one, and that before the recipe's."""
+    from wizard.catalog.journeys import answered
+
+    name = state.facts.ref if state.facts else ref(state)
+    given = {**(state.offered or {}), **state.given, **state.workshop.pin}
+    merged = answered(name, given, [state.recipe] if state.recipe else [])
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def server(state: State) -> Answers:
+    """Name and port of the server, as far as they are given."""
+    own = known(state) if state.server is None else {**state.server, **state.workshop.pin}
+    return {name: own[name] for name in NAMES if own.get(name) is not None}
+
+
+def engine_offer(state: State) -> Offer | None:
+    """The question about an engine that is there already, if it is to be asked."""
+    from wizard.plan.found import offer
+
+    asked = state.offered is not None or state.manner == "unattended" or hides(state, "advice")
+    return None if asked else offer(there(state.host), there(state.facts), known(state))
+
+
+def hides(state: State, stage: Stage) -> bool:
+    """Whether ``stage`` is passed by itself now; whoever comes back to it sees it."""
+    return (state.manner == "unattended" or stage in state.workshop.hide) and state.shown != stage
+
+
+def there(value: T | None) -> T:
+    """What an earlier stage has made, by the order of the stages."""
+    if value is None:
+        raise LookupError
+    return value
+
+
+def accepted(state: State) -> bool:
+    """Whether the plan was accepted beforehand and can be carried out here."""
+    return state.given.get("accept") is True and state.plan is not None and state.plan.is_for_here
+
+
+def nearest(advice: Advice) -> Answers:
+    """The changes of the first remedy, where nothing is possible as it was asked; none if there is none."""
+    from wizard.advise import refusals
+
+    remedy = advice.rejections[0].remedy if not advice.choices and advice.rejections else ""
+    return refusals.remedy_wishes(remedy)

@@ -1,0 +1,65 @@
+"""Moves from one state to what comes next, and what answers change of a state. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from wizard.flow.known import NAMES, hides
+from wizard.flow.values import Ask, Finished, Next, Stage, State
+from wizard.kernel.errors import WizardError
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """To another stage."""
+
+    stage: Stage
+
+
+Move: TypeAlias = "tuple[State, Next | Go]"
+
+
+def go(state: State, stage: Stage) -> Move:
+    """To ``stage``."""
+    return state, Go(stage)
+
+
+def ask(state: State, error: WizardError | None = None, **about: Any) -> Move:
+    """Ask about the stage that the state is at; see `Ask`."""
+    return state, Ask(state.at, error, **about)
+
+
+def failed(state: State, error: WizardError) -> Move:
+    """A screen meets the same error, and says what can be done about it; elsewhere it is the end."""
+    return ask(state) if state.manner == "screens" else (state, Finished(error))
+
+
+def with_answers(state: State, given: Mapping[str, Any]) -> State:
+    """With the answers ``given`` on the way; those about a server that is set up again stay its own."""
+    if state.server is not None:
+        own = {name: given[name] for name in NAMES if name in given}
+        state = replace(state, server={**state.server, **own})
+        given = {name: value for name, value in given.items() if name not in NAMES}
+    offered = {name: value for name, value in (state.offered or {}).items() if given.get(name, value) == value}
+    given = {name: value for name, value in given.items() if name not in offered}
+    return replace(state, given={**state.given, **given}, offered=None if state.offered is None else offered)
+
+
+def without(state: State, *names: str) -> State:
+    """Without the answers to ``names``."""
+    return replace(state, given={name: value for name, value in state.given.items() if name not in names})
+
+
+def passed(state: State, stage: Stage) -> State:
+    """``stage`` can be come back to from here on; one that was not shown cannot, but for the plan."""
+    back = stage == "review" or not hides(state, stage)
+    return replace(state, trail=(*state.trail, stage)) if back and state.trail[-1:] != (stage,) else state
+
+
+def started(state: State, model: str) -> State:
+    """With another model, or one that is still to be chosen: what was given at first, and the server's name."""
+    given = {**state.first, **{name: state.given[name] for name in NAMES if name in state.given}, "model": model}
+    state = replace(state, given=given, take=bool(model), facts=None, recipe=None, offered=None, server=None)
+    return replace(state, advice=None, choice=None, plan=None, resumed=None, left_out=())

@@ -1,0 +1,90 @@
+"""The walk: what comes first, next, and again. Pure: nothing is asked, looked at or done here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from wizard.flow import choosing, effects, serving
+from wizard.flow.moves import Go, Move, ask, go, with_answers, without
+from wizard.flow.values import Answer, Back, Next, Outcome, Stage, State
+
+
+def begin(state: State) -> tuple[State, Next]:
+    """The first thing to do.
+
+    Screens begin with the welcome, unless a model was named; a pinned one is offered there, below a server that runs.
+    """
+    named = bool(state.given.get("model")) and "model" not in state.workshop.pin
+    state = replace(state, first=state.given, take=named)
+    return _settled(*go(state, "welcome" if state.manner == "screens" and not named else "machine"))
+
+
+def resume(state: State) -> tuple[State, Next]:
+    """Where a state that was written down continues."""
+    return _settled(*go(state, state.at))
+
+
+def step(state: State, reply: Answer | Back | Outcome) -> tuple[State, Next]:
+    """What comes next after a ``reply``."""
+    if isinstance(reply, Outcome):
+        return _settled(*OUTCOMES[type(reply.effect)](state, reply))
+    state = with_answers(state, reply.given)
+    if isinstance(reply, Back):
+        return _settled(*_back(state, reply.to))
+    return _settled(*ANSWERS[state.at](replace(state, shown=None), reply))
+
+
+def _settled(state: State, following: Next | Go) -> tuple[State, Next]:
+    """Go from stage to stage until there is something to ask or to do."""
+    while isinstance(following, Go):
+        state, following = ENTRANCES.get(following.stage, ask)(replace(state, at=following.stage))
+    return state, following
+
+
+def _back(state: State, to: Stage | None) -> Move:
+    """To the last stage that was shown, or ``to`` one of them; what depends on it is looked at again."""
+    trail = state.trail
+    if to is None:
+        to = trail[-1] if trail else "welcome" if state.manner == "screens" else state.at
+    trail = trail[: len(trail) - 1 - trail[::-1].index(to)] if to in trail else trail
+    state = replace(without(state, "accept"), trail=trail, shown=to, advice=None)
+    if to == "model" and state.manner == "questions":
+        state = replace(without(state, "model"), offered=None)
+    return go(state, to)
+
+
+ENTRANCES: Mapping[Stage, Callable[[State], Move]] = {
+    "welcome": choosing.to_welcome,
+    "machine": choosing.to_machine,
+    "model": choosing.to_model,
+    "engine": choosing.to_engine,
+    "advice": choosing.to_advice,
+    "review": serving.to_review,
+    "build": serving.to_build,
+}
+"""Stage → what is to be done before it is asked about; the others are asked about at once."""
+ANSWERS: Mapping[Stage, Callable[[State, Answer], Move]] = {
+    "welcome": choosing.welcomed,
+    "recipes": choosing.recipe_chosen,
+    "machine": choosing.machine_seen,
+    "model": choosing.model_chosen,
+    "token": choosing.token_given,
+    "engine": choosing.engine_chosen,
+    "advice": choosing.choice_made,
+    "review": serving.reviewed,
+    "build": serving.build_seen,
+    "chat": serving.chatted,
+}
+OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
+    effects.Probe: choosing.probed,
+    effects.Look: choosing.looked,
+    effects.Suggest: choosing.suggested,
+    effects.Inspect: choosing.inspected,
+    effects.Recipe: choosing.settled,
+    effects.Advise: choosing.advised,
+    effects.MakePlan: serving.planned,
+    effects.Carry: serving.carried,
+    effects.Recall: serving.recalled,
+    effects.Find: serving.restarted,
+}

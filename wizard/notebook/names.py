@@ -1,0 +1,35 @@
+"""Names of keyword arguments, checked with the nearest one that there is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import mark, tr
+
+NO_WISH, NO_SETTING = mark("there is no wish {name!r}"), mark("there is no setting {name!r}")
+
+
+def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``given`` that say something, checked."""
+    from wizard.plan.questions import SETUP, WISHES, wishes
+
+    check_names(given, (question.name for question in (*WISHES, *SETUP)), NO_WISH)
+    answers = {name: value for name, value in given.items() if value is not None}
+    wishes(answers)
+    return answers
+
+
+def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
+    """Refuse a name of ``given`` that is none of those ``known``, with ``what`` is wrong and the nearest name."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            names = ", ".join(known)
+            todo = tr("There are: {names}.", names=names)
+            if near:
+                todo = tr("Did you mean {near}? There are: {names}.", near=near[0], names=names)
+            raise UsageError("TW-U36", tr(what, name=name), todo)

@@ -1,0 +1,75 @@
+"""What a session returns: an answer, a log, figures; each shown as text and as HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wizard.kernel.language import tr
+from wizard.kernel.text import plain
+from wizard.notebook import live
+from wizard.notebook.html import answer_html, figures_html, stats_html, text
+
+if TYPE_CHECKING:
+    from wizard.advise.explain import Figure
+    from wizard.chat.conversation import Stats
+
+
+def cell() -> int | None:
+    """Number of the cell that runs; None outside IPython."""
+    number: int | None = getattr(live.shell(), "execution_count", None)
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer. In the cell that it was streamed into only its figures are shown once more."""
+
+    text: str
+    stats: Stats | None
+    """None if it was stopped."""
+    shown_in: int | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens per second after the first; see `wizard.chat.conversation.Stats`."""
+        return self.stats.tokens_per_s if self.stats else None
+
+    @property
+    def ttft_s(self) -> float | None:
+        """Seconds to the first token."""
+        return self.stats.ttft_s if self.stats else None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        shown = self.shown_in is not None and self.shown_in == cell()
+        return ("" if shown else answer_html(self.text)) + stats_html(self.stats)
+
+
+class Log(str):
+    """Lines of a log."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{text(self)}</pre>"
+
+    def __repr__(self) -> str:
+        return plain(self)
+
+
+class Figures(tuple["Figure", ...]):
+    """Numbers with their formulas."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return figures_html(self)
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{figure.name} = {figure.result}\n  = {figure.formula}\n  {tr('Source: {source}', source=figure.source)}"
+            for figure in self
+        )

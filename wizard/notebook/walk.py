@@ -1,0 +1,121 @@
+"""The walk in a notebook: a method for each stage, which does those before it that were not done yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from wizard.flow.effects import Advise, Carry, Effect, Inspect, MakePlan
+from wizard.flow.known import there
+from wizard.flow.perform import unattended
+from wizard.flow.values import Stage, State
+from wizard.kernel.paths import Workspace, suggest_name
+from wizard.notebook.names import options_checked
+from wizard.notebook.values import Figures
+
+if TYPE_CHECKING:
+    from wizard.advise.advice import Advice, Choice
+    from wizard.flow.port import JourneyPort
+    from wizard.model.facts import ModelFacts
+    from wizard.notebook.background import Background
+    from wizard.plan.plan import Plan
+    from wizard.probe.host import Host
+
+
+class Walk:
+    """How far a session is, and the stages up to the plan; see `wizard.notebook.session.Journey`."""
+
+    def __init__(
+        self,
+        journey: JourneyPort,
+        ref: str,
+        workspace: Workspace,
+        name: str | None,
+        wishes: Mapping[str, Any],
+        *,
+        hardware: str | None,
+        offline: bool,
+    ) -> None:
+        self._journey, self.ref, self.workspace, self.name = journey, ref, workspace, name or suggest_name(ref)
+        self._wishes = options_checked(wishes)
+        self._state = State(self._given(self._wishes), hardware=hardware, offline=offline)
+
+    @cached_property
+    def _background(self) -> Background:
+        from wizard.notebook.background import Background
+
+        return Background()
+
+    def _walk(self, stage: Stage, until: type[Effect], **changes: Any) -> State:
+        """Walk on from ``stage``, or from the first one before it that was not passed yet."""
+        state = replace(self._state, at=stage, **changes)
+        if state.facts is None and stage != "machine":
+            state = replace(state, at="machine" if state.host is None else "model")
+        self._state, _ = self._background.call(lambda: unattended(self._journey, self.workspace, state, until))
+        return self._state
+
+    def probe(self) -> Host:
+        """Describe the machine."""
+        return there(self._walk("machine", Inspect, host=None).host)
+
+    def model(self) -> ModelFacts:
+        """Describe the model."""
+        return there(self._walk("model", Advise, facts=None).facts)
+
+    def advise(self, **wishes: Any) -> Advice:
+        """What to run here, and why.
+
+        Args:
+            **wishes: Fields of `wizard.advise.advice.Wishes`, such as ``users=8``; they go before those that the
+                journey was made with, and None takes one of them back.
+
+        Raises:
+            UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
+        """
+        given = {**self._wishes, **wishes}
+        options_checked(given)
+        return there(self._walk("advice", MakePlan, given=self._given(given), plan=None).advice)
+
+    def _given(self, wishes: Mapping[str, Any]) -> dict[str, Any]:
+        return {"model": self.ref, "name": self.name, **wishes}
+
+    def explain(self, choice: Choice | None = None) -> Figures:
+        """Every number of a choice with its formula and its source.
+
+        Args:
+            choice: One of the advice's choices; the recommended one if not given.
+
+        Raises:
+            InfeasibleError: TW-A01 if the advice has no choice.
+        """
+        from wizard.advise.explain import figures
+
+        self._described()
+        chosen = choice or self._recommended()
+        return Figures(figures(there(self._state.host), there(self._state.facts), chosen))
+
+    def _described(self) -> None:
+        if self._state.facts is None:
+            self.model()
+
+    def _recommended(self) -> Choice:
+        from wizard.journey import recommended
+
+        return recommended(self._state.advice or self.advise())
+
+    def plan(self, choice: Choice | None = None, *, http_port: int | None = None) -> Plan:
+        """Everything that will be done; nothing is done yet.
+
+        Args:
+            choice: One of the advice's choices; the recommended one if not given.
+            http_port: First port to try.
+
+        Raises:
+            InfeasibleError: TW-A01 if the advice has no choice.
+        """
+        self._described()
+        chosen = choice or self._recommended()
+        given = {**self._state.given, "http_port": http_port}
+        return there(self._walk("review", Carry, choice=chosen, given=given).plan)

@@ -1,0 +1,45 @@
+"""Answers that are changed by the way: one of the wishes, or those about the server and the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from wizard.advise.advice import Wishes
+from wizard.flow.known import known
+from wizard.flow.values import State
+from wizard.kernel.language import tr
+from wizard.plan.questions import SETUP, WISHES, Answers, Question, wishes
+from wizard.prompts.ask import Ask, ask_question
+from wizard.prompts.options import as_value, now
+
+
+def changed(ask: Ask, state: State) -> Answers:
+    """The wish that is changed, or all of them taken back."""
+    answers = known(state)
+    options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
+        (f"{tr(question.text).rstrip('?')}: {now(question, answers)}", question)
+        for question in (*WISHES, *SETUP)
+        if question.name not in state.workshop.pin
+    ]
+    given = {**(state.offered or {}), **state.given}
+    if wishes({name: value for name, value in given.items() if value is not None}) != Wishes():
+        options.append((tr("Let the wizard choose everything again"), "nothing"))
+    picked = ask.choose(tr("What should be different?"), [*options, (tr("Nothing"), "back")])
+    if picked == "nothing":
+        return dict.fromkeys(question.name for question in (*WISHES, *SETUP))
+    return {} if picked == "back" else {picked.name: ask_question(ask, picked, as_value(answers.get(picked.name)))}
+
+
+def asked_all(ask: Ask, questions: Iterable[Question], state: State, typed: Answers, kept: Answers) -> None:
+    """Ask those ``questions`` that matter and are not pinned, and put each answer among what was ``typed``.
+
+    What was ``kept`` of an earlier time is what Enter means, unless more is known by now.
+    """
+    for question in questions:
+        answers = {**known(state), **typed}
+        if question.when(answers) and question.name not in state.workshop.pin:
+            default = as_value(answers.get(question.name, kept.get(question.name)))
+            answer = ask_question(ask, question, default)
+            if answer is not None:
+                typed[question.name] = answer

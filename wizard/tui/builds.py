@@ -1,0 +1,106 @@
+"""Plans that are carried out, on the screen or in the background: one at a time, and how each ended is told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Set
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line, plain
+from wizard.tui import background
+from wizard.tui.servers import measured
+
+if TYPE_CHECKING:
+    from textual.message import Message
+
+    from wizard.flow.port import JourneyPort
+    from wizard.kernel.paths import Workspace
+    from wizard.plan.plan import Plan
+    from wizard.run.events import Event
+    from wizard.serve.status import Status
+    from wizard.tui.app import WizardApp
+    from wizard.tui.run import Run
+
+
+class Builds:
+    """The runs of the app's plans (`WizardApp.runs`).
+
+    Args:
+        app: Where they are shown, and told of.
+        journey: What carries them out.
+        workspace: Where.
+        changed: Called when a server has come or gone.
+    """
+
+    def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace, changed: Callable[[], None]) -> None:
+        self._app, self._journey, self._workspace, self._changed = app, journey, workspace, changed
+        self._measured: dict[str, str] = {}
+
+    def measured(self, name: str) -> str:
+        """What the server ``name`` that became ready took beside what was predicted; empty if it was not measured."""
+        return self._measured.get(name, "")
+
+    def run(self, plan: Plan) -> Run:
+        """The run of ``plan``: the one that is shown again, or one that is under way for its server, or a new one."""
+        from wizard.tui.run import Run
+
+        run = self._app.runs.get(plan.name)
+        if run is not None and run.plan is plan:
+            return run
+        if run is not None and run.under_way:
+            name = one_line(plan.name)
+            self._app.notify(tr("{name} is being built already; this is how far it is.", name=name), markup=False)
+            return run
+        run = Run(plan, partial(self._carry_out, plan), self._app.beside, self._app.clock)
+        run.listen(partial(self._ended, run))
+        self._app.runs[plan.name] = run
+        return run
+
+    def stop(self, name: str) -> Status:
+        """Stop the server ``name`` (blocking)."""
+        status = self._journey.stop(self._workspace, name)
+        self._app.running.pop(name, None)
+        self._changed()
+        return status
+
+    def _ended(self, run: Run, message: Message) -> None:
+        """Tell how a run ended that no screen shows; one that failed can be come back to."""
+        from wizard.tui.bridge import Ended
+        from wizard.tui.views.build import Phase
+
+        if not isinstance(message, Ended) or self._app.watches(run):
+            return
+        name = one_line(run.plan.name)
+        if run.view.phase is Phase.READY:
+            self._app.runs.pop(run.plan.name, None)  # it is among the servers now
+            self._app.notify(tr("Its server answers."), title=tr("{name} is ready", name=name), markup=False)
+        elif run.view.error is not None:
+            title = tr("{name} could not be built", name=name)
+            self._app.notify(plain(run.view.error.what), title=title, severity="error", markup=False)
+
+    async def _carry_out(self, plan: Plan, redo: Set[str], skip: Set[str]) -> AsyncGenerator[Event, None]:
+        """The run's events; remembers the server that is ready, for what is said after quitting.
+
+        Raises:
+            WorkspaceError: TW-R09 if another plan is being carried out in the background.
+        """
+        from wizard.run.events import Ready
+
+        if other := next((run for run in self._app.runs.values() if run.under_way and run.plan is not plan), None):
+            raise WorkspaceError(
+                "TW-R09",
+                tr("{name} is being built, and a workspace builds one server at a time", name=other.plan.name),
+                tr("Wait until it is ready, or stop it first."),
+            )
+        self._app.running.pop(plan.name, None)
+        async with aclosing(self._journey.run(plan, redo=redo, skip=skip)) as events:
+            async for event in events:
+                if isinstance(event, Ready):
+                    past = await background.call(partial(self._journey.calibration, self._workspace))
+                    self._measured[plan.name] = measured(past, plan.name)
+                    self._app.running[event.endpoint.name] = event.endpoint
+                    self._changed()
+                yield event
