@@ -31,7 +31,7 @@ def notes(root: Path) -> str:
     heading = re.search(rf"(?m)^## \[{re.escape(name)}\] - \d{{4}}-\d\d-\d\d\n", changelog)
     if not heading:
         raise ValueError(
-            f"CHANGELOG.md has no section '## [{name}] - YYYY-MM-DD'. Rename Unreleased and add a new one."
+            f"CHANGELOG.md has no section '## [{name}] - YYYY-MM-DD'. Create it from Unreleased."
         )
     section = re.split(r"(?m)^## \[", changelog[heading.end() :])[0].strip()
     if not section:
