@@ -30,9 +30,7 @@ def notes(root: Path) -> str:
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     heading = re.search(rf"(?m)^## \[{re.escape(name)}\] - \d{{4}}-\d\d-\d\d\n", changelog)
     if not heading:
-        raise ValueError(
-            f"CHANGELOG.md has no section '## [{name}] - YYYY-MM-DD'. Create it from Unreleased."
-        )
+        raise ValueError(f"CHANGELOG.md has no section '## [{name}] - YYYY-MM-DD'. Create it from Unreleased.")
     section = re.split(r"(?m)^## \[", changelog[heading.end() :])[0].strip()
     if not section:
         raise ValueError(f"The section of {name} in CHANGELOG.md is empty.")
