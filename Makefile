@@ -1,6 +1,6 @@
-# Every target is one command of bootstrap.py; without make, run `python3 bootstrap.py demo` and so on.
+# Each target is a command of bootstrap.py; without make, run `python3 bootstrap.py demo`.
 PYTHON ?= python3
 
-.PHONY: demo check setup wizard pictures clean
-demo check setup wizard pictures clean:
+.PHONY: demo check setup dev wizard pictures clean
+demo check setup dev wizard pictures clean:
 	@$(PYTHON) bootstrap.py $@

@@ -1,10 +1,10 @@
-"""Everything from a fresh clone to a running wizard, with the standard library alone.
+"""From a fresh clone to a running wizard, with the standard library alone.
 
-``python3 bootstrap.py setup|demo|check|wizard|clean`` (or ``make demo`` and so on) makes ``.venv`` in the checkout
-with the wizard installed editable from hash-pinned requirements, then does what was asked. It uses ``uv`` when that is
-on PATH, ``python -m venv`` and pip otherwise. A second run finds everything in place and adds next to nothing.
+``python3 bootstrap.py COMMAND`` (or ``make COMMAND``) creates ``.venv`` in the checkout, installs the wizard there in
+editable mode from hash-pinned requirements, and runs the command. It uses ``uv`` if that is on PATH, and
+``python -m venv`` with pip otherwise. If everything is in place already, it only runs the command.
 
-The syntax stays at Python 3.8 so that an interpreter outside 3.10-3.12 can still look for a better one, or say so.
+The syntax stays at Python 3.8, so that an interpreter outside 3.10 to 3.12 can still find a suitable one or report it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,19 @@ LOG = VENV / "bootstrap.log"
 DEMO = ROOT / ".demo"
 
 OLDEST, NEWEST = (3, 10), (3, 12)
-"""Versions that Triton's Python backend in the server environment can use, and so the ones that are tested."""
+"""Versions that Triton's Python backend in the server environment supports, and so the tested ones."""
 
 WIZARD, DEV = "wizard", "dev"
 """The two sets of packages: ``requirements/SET.txt``; the second contains the first."""
+
+TEST_TOOLS = {
+    ("cc", "gcc"): ("gcc", "libc6-dev"),  # compile a stand-in for NVIDIA's driver library
+    ("tmux",): ("tmux",),
+    ("chromium", "google-chrome"): ("chromium",),
+    ("dockerd",): ("docker.io",),  # the container tests start a Docker engine of their own, as root
+    ("ip",): ("iproute2",),
+}
+"""Programs that some tests need, any of each row → Debian's packages. Without them those tests are skipped."""
 
 CHECKS = (
     ("lint", [str(PYTHON), "-m", "ruff", "check", "."]),
@@ -56,11 +65,11 @@ print(json.dumps([sys.executable, sys.version_info[:3], works]))
 
 
 class SetupError(Exception):
-    """Set-up cannot go on.
+    """Setup cannot continue.
 
     Args:
         what: What happened, one sentence.
-        ways: Ways out, each one line.
+        ways: What to do, one line each.
     """
 
     def __init__(self, what: str, *ways: str) -> None:
@@ -75,11 +84,11 @@ class Interpreter(NamedTuple):
     path: str
     version: tuple[int, int, int]
     makes_environments: bool
-    """Whether it has ``venv`` and an ``ensurepip`` that works; Debian keeps the latter in a package of its own."""
+    """Whether it has ``venv`` and a working ``ensurepip``, which Debian packages separately."""
 
     @property
     def fits(self) -> bool:
-        """Whether its version is one that the wizard is tested with."""
+        """Whether the wizard is tested with its version."""
         return OLDEST <= self.version[:2] <= NEWEST
 
     def __str__(self) -> str:
@@ -87,12 +96,12 @@ class Interpreter(NamedTuple):
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Talk goes to standard error, so that what the wizard prints can be piped."""
+    """Print a message to standard error, so that the wizard's output can be piped."""
     print(text, end=end, file=sys.stderr, flush=True)
 
 
 def inspect(executable: str) -> Interpreter | None:
-    """Ask an interpreter about itself; None if it does not run (a pyenv shim without that version, for example)."""
+    """Query an interpreter; None if it does not run (a pyenv shim without that version, for example)."""
     try:
         answer = subprocess.run(
             [executable, "-c", PROBE],
@@ -109,53 +118,53 @@ def inspect(executable: str) -> Interpreter | None:
 
 
 def candidates() -> list[Interpreter]:
-    """The running Python first, then every other one on PATH, the version most used by servers first."""
+    """The running Python, then the others on PATH, starting with the version that servers use most."""
     names = ["python3.11", "python3.12", "python3.10", "python3"]
     paths = [sys.executable, *filter(None, map(shutil.which, names))]
-    found: list[Interpreter] = []
+    interpreters: list[Interpreter] = []
     for path in dict.fromkeys(paths):
         interpreter = inspect(path)
-        if interpreter and interpreter not in found:
-            found.append(interpreter)
-    return found
+        if interpreter and interpreter not in interpreters:
+            interpreters.append(interpreter)
+    return interpreters
 
 
-def choose(found: list[Interpreter], uv: str | None) -> str:
-    """The interpreter for ``.venv``: a path, or a version range that uv is to look for (and may download).
+def choose(interpreters: list[Interpreter], uv: str | None) -> str:
+    """The interpreter for ``.venv``: a path, or a version range for uv to find (or download).
 
     Raises:
-        SetupError: If none can be used.
+        SetupError: If there is none.
     """
-    for interpreter in found:
+    for interpreter in interpreters:
         if interpreter.fits and (uv or interpreter.makes_environments):
             return interpreter.path
     if uv:
         return ">={}.{},<{}.{}".format(*OLDEST, NEWEST[0], NEWEST[1] + 1)
-    fitting = [interpreter for interpreter in found if interpreter.fits]
+    fitting = [interpreter for interpreter in interpreters if interpreter.fits]
     if fitting:
         raise SetupError(
             f"{fitting[0]} cannot make virtual environments: its 'ensurepip' or 'venv' module is missing",
-            "On Debian and Ubuntu: apt-get install python3-venv   (as root), then run this command again.",
+            "On Debian and Ubuntu, run as root: apt-get install python3-venv   Then rerun this command.",
             "Or put uv (https://docs.astral.sh/uv) on PATH; it needs neither module.",
         )
-    have = ", ".join(map(str, found)) or "no Python that runs"
+    have = ", ".join(map(str, interpreters)) or "no working Python"
     raise SetupError(
-        "the wizard needs Python {}.{} to {}.{}; found {}".format(*OLDEST, *NEWEST, have),
-        "Install one of them, for example with your system's packages or pyenv, so that python3.12 is on PATH.",
-        "Or put uv (https://docs.astral.sh/uv) on PATH; it fetches a Python by itself.",
+        "the wizard requires Python {}.{} to {}.{}; found {}".format(*OLDEST, *NEWEST, have),
+        "Install one, for example with your system's package manager or pyenv, so that python3.12 is on PATH.",
+        "Or put uv (https://docs.astral.sh/uv) on PATH; it downloads a suitable Python.",
     )
 
 
 def step(title: str, command: list[str], *ways: str) -> None:
-    """Run one command of the set-up: a single line for people, everything else in the log.
+    """Run one setup command: print one line, write everything else to the log.
 
     Args:
-        title: What is being done.
+        title: What the command does.
         command: Program and arguments.
-        ways: What may help if it fails.
+        ways: What to try if it fails.
 
     Raises:
-        SetupError: If it fails, after its last lines were shown.
+        SetupError: If it fails, after printing its last lines.
     """
     say(f"{title} … ", end="")
     start = time.monotonic()
@@ -178,12 +187,12 @@ def step(title: str, command: list[str], *ways: str) -> None:
         say("failed")
         telling = [line for line in output.splitlines() if not line.startswith("Ignoring ")]  # markers, one line each
         say("\n".join("    " + line for line in telling[-20:]))
-        raise SetupError(f"the last step ended with status {code}", f"The whole output is in {LOG}", *ways)
+        raise SetupError(f"the last step failed with status {code}", f"Full output: {LOG}", *ways)
     say(f"{time.monotonic() - start:.1f} s")
 
 
 def digest() -> str:
-    """Changes whenever ``.venv`` has to be looked at again: with the pins, the project's declaration and its place."""
+    """Changes whenever ``.venv`` may be out of date: with the pins, pyproject.toml and the checkout's path."""
     state = hashlib.sha256(str(ROOT).encode())
     for path in (ROOT / "pyproject.toml", ROOT / "requirements" / "wizard.txt", ROOT / "requirements" / "dev.txt"):
         state.update(path.read_bytes())
@@ -191,7 +200,7 @@ def digest() -> str:
 
 
 def stamp() -> dict[str, str]:
-    """What the last complete set-up left; empty if there was none."""
+    """The record of the last complete setup; empty if there was none."""
     try:
         return {str(key): str(value) for key, value in json.loads(STAMP.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, AttributeError):
@@ -199,7 +208,7 @@ def stamp() -> dict[str, str]:
 
 
 def usable(uv: str | None, last: dict[str, str]) -> bool:
-    """Whether packages can be put into the ``.venv`` that is there."""
+    """Whether packages can be installed into the existing ``.venv``."""
     if last.get("root", str(ROOT)) != str(ROOT):
         return False  # moved: the scripts in bin/ point to where it was
     interpreter = inspect(str(PYTHON))
@@ -211,7 +220,7 @@ def usable(uv: str | None, last: dict[str, str]) -> bool:
 
 
 def install(wanted: str, uv: str | None) -> None:
-    """Put the packages of the set ``wanted``, all pinned with hashes, and the project itself into ``.venv``.
+    """Install the packages of the set ``wanted``, all pinned with hashes, and the project itself into ``.venv``.
 
     The build backend is among the pins, so building the project needs no isolated environment and no network.
     """
@@ -225,22 +234,22 @@ def install(wanted: str, uv: str | None) -> None:
     step(
         f"Installing requirements/{wanted}.txt ({tool})",
         [*pip, "--require-hashes", "-r", str(pins)],
-        f"Where the package index does not answer, name a mirror or a folder of wheels: {variables} (see README.md).",
+        f"If the package index is unreachable, set a mirror or a folder of wheels: {variables} (docs/offline.md).",
     )
     step("Installing the wizard from this checkout", [*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
 
 
 def prepare(wanted: str) -> None:
-    """Make ``.venv`` hold the set ``wanted``; does nothing if it already does.
+    """Install the set ``wanted`` in ``.venv``; does nothing if it is installed already.
 
     Raises:
         SetupError: If no Python fits or a command fails.
     """
-    with Path(__file__).open("rb") as lock:  # two set-ups at once would write into one another's files
+    with Path(__file__).open("rb") as lock:  # two setups at once would overwrite each other's files
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say("Waiting for another set-up of this checkout to finish …")
+            say("Waiting for another setup of this checkout to finish …")
             fcntl.flock(lock, fcntl.LOCK_EX)
         last, now = stamp(), digest()
         if last.get("digest") == now and last.get("set") in (wanted, DEV) and PYTHON.exists():
@@ -259,72 +268,91 @@ def prepare(wanted: str) -> None:
 
 
 def become_wizard(arguments: list[str]) -> None:
-    """Replace this process by ``triton-wizard ARGUMENTS``."""
+    """Replace this process with ``triton-wizard ARGUMENTS``."""
     script = str(VENV / "bin" / "triton-wizard")
     os.execv(script, [script, *arguments])
 
 
 def setup() -> int:
-    """Make .venv and say how to go on."""
+    """Install the wizard in .venv."""
     prepare(WIZARD)
     say("Ready. Open the wizard: {}".format(shlex.quote(str(VENV / "bin" / "triton-wizard"))))
     return 0
 
 
+def dev() -> int:
+    """Install everything that the checks and tests need; system packages too, as root on Debian or Ubuntu."""
+    prepare(DEV)
+    packages = [
+        name for programs, names in TEST_TOOLS.items() if not any(map(shutil.which, programs)) for name in names
+    ]
+    if packages:
+        command = ["apt-get", "install", "--yes", "--no-install-recommends", *packages]
+        if shutil.which("apt-get") and os.geteuid() == 0:
+            quiet = ["env", "DEBIAN_FRONTEND=noninteractive"]
+            step("Updating the list of system packages", [*quiet, "apt-get", "update"])
+            step("Installing {}".format(", ".join(packages)), [*quiet, *command])
+        else:
+            say("Missing: {}. Tests that need them are skipped.".format(", ".join(packages)))
+            say("On Debian and Ubuntu: {}".format(shlex.join(["sudo", *command])))
+    say(f"Ready. Run the tests of one package: {shlex.quote(str(PYTHON))} -m pytest tests/plan -n 2")
+    return 0
+
+
 def odd(path: str) -> str:
-    """The characters of a path that Triton cannot be given, to be shown; empty if there are none."""
+    """The characters of a path that Triton does not support, for display; empty if there are none."""
     return " ".join(map(repr, sorted(set(re.findall(r"[^\w./+@%=:,-]", path)))))
 
 
 def in_demo() -> list[str]:
-    """The flag that names .demo as the workspace; nothing, and so the default one, where Triton cannot be given it.
+    """The flag that makes .demo the workspace; none, so the default one, if Triton does not support the path.
 
-    Triton's Python backend starts its stub by an unquoted shell line; the wizard refuses such a path too (TW-L03).
+    Triton's Python backend starts its stub with an unquoted shell line; the wizard rejects such a path too (TW-L03).
 
     Raises:
-        SetupError: If it cannot be given the default one either.
+        SetupError: If Triton does not support the default workspace either.
     """
     signs = odd(str(DEMO))
     if not signs:
         return ["--workspace", str(DEMO)]
     if wrong := odd(os.environ.get("TRITON_WIZARD_HOME", "")):
         raise SetupError(
-            f"TRITON_WIZARD_HOME and the checkout's path have {signs} and {wrong}, which Triton cannot be given",
-            "Set TRITON_WIZARD_HOME to a folder without spaces and shell characters, or unset it.",
+            f"Triton does not support {wrong} in TRITON_WIZARD_HOME, nor {signs} in the checkout's path",
+            "Set TRITON_WIZARD_HOME to a folder without spaces or shell characters, or unset it.",
         )
-    say(f"The checkout's path has {signs}, which Triton cannot be given: the wizard's default workspace is used.")
+    say(f"The checkout's path contains {signs}, which Triton does not support. Using the default workspace.")
     return []
 
 
 def demo(arguments: list[str]) -> int:
-    """The whole journey without a screen, in .demo: build, serve, ask one question, stop."""
-    where = in_demo()  # before the minutes of an installation
+    """Serve the offline demo model in .demo, ask it one question, stop it."""
+    where = in_demo()  # before an installation that takes minutes
     prepare(WIZARD)
     become_wizard(["demo", *where, *arguments])
     return 0
 
 
 def wizard(arguments: list[str]) -> int:
-    """Open the full-screen wizard, in .demo if the demo has made it."""
+    """Open the full-screen wizard, in .demo if that exists."""
     prepare(WIZARD)
     become_wizard([*(in_demo() if DEMO.exists() else []), *arguments])
     return 0
 
 
 def pictures(arguments: list[str]) -> int:
-    """Record a session with the real Triton and draw the documentation's pictures from it; --draw only draws."""
+    """Record a session with the real Triton and draw the pictures in docs/ from it; --draw only draws."""
     prepare(DEV)
     return subprocess.run([str(PYTHON), str(ROOT / "docs" / "pictures.py"), *arguments], check=False).returncode
 
 
 def check(arguments: list[str]) -> int:
-    """Lint, format, types, import contracts and tests; all of them run even if one fails.
+    """Run lint, format, types, import contracts and tests; a failure does not stop the others.
 
-    Arguments go to pytest, whose report lists what was skipped and why. No test at all is a failure too: pytest then
-    ends with status 5.
+    Arguments go to pytest, whose report lists skipped tests and why. Running no test is a failure too: pytest then
+    exits with status 5.
     """
     prepare(DEV)
-    workers = max(4, os.cpu_count() or 1)  # half of the time they wait: for servers, programs, screens at rest
+    workers = max(4, os.cpu_count() or 1)  # tests wait half of the time: for servers, programs, idle screens
     tests = ("tests", [str(PYTHON), "-m", "pytest", "-q", "-n", str(workers), *arguments])
     summary = []
     for name, command in (*CHECKS, tests):
@@ -339,28 +367,28 @@ def check(arguments: list[str]) -> int:
 
 
 def stop_servers() -> None:
-    """Stop the servers that run in .demo.
+    """Stop the servers in .demo.
 
     Raises:
-        SetupError: If it cannot be told whether they run, or one cannot be stopped.
+        SetupError: If their state is unknown or one cannot be stopped.
     """
-    if not list(DEMO.glob("servers/*/endpoint.json")):  # what a started server leaves until it is stopped
+    if not list(DEMO.glob("servers/*/endpoint.json")):  # written when a server starts, removed when it stops
         return
     script, where = str(VENV / "bin" / "triton-wizard"), ["--workspace", str(DEMO)]
     try:
-        found = subprocess.run([script, "status", *where, "--json"], stdout=subprocess.PIPE, check=True)
-        for name in [one["name"] for one in json.loads(found.stdout.decode()) if one["state"] != "stopped"]:
+        status = subprocess.run([script, "status", *where, "--json"], stdout=subprocess.PIPE, check=True)
+        for name in [server["name"] for server in json.loads(status.stdout.decode()) if server["state"] != "stopped"]:
             subprocess.run([script, "down", name, *where], check=True)
     except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as error:
         raise SetupError(
-            f"the servers of {DEMO} could not be stopped ({error}); nothing was removed",
-            "Stop them with `triton-wizard down`, after `python3 bootstrap.py setup` if .venv is gone.",
-            "If none runs, remove it yourself: {}".format(shlex.join(["rm", "-r", str(DEMO)])),
+            f"the servers in {DEMO} could not be stopped ({error}); nothing was removed",
+            "Stop them with `triton-wizard down`. If .venv is gone, run `python3 bootstrap.py setup` first.",
+            "If no server is running, remove the folder: {}".format(shlex.join(["rm", "-r", str(DEMO)])),
         ) from error
 
 
 def clean() -> int:
-    """Stop the demo's servers and remove .venv, .demo and the server environment that the tests keep."""
+    """Stop the demo's servers; remove .venv, .demo and the server environment of the tests."""
     stop_servers()
     for folder in (VENV, DEMO, ROOT / ".venv-server-tests"):
         if folder.exists():
@@ -369,9 +397,9 @@ def clean() -> int:
     return 0
 
 
-ALONE = {"setup": setup, "clean": clean}
+ALONE = {"setup": setup, "dev": dev, "clean": clean}
 PASSING_ON = {"demo": demo, "wizard": wizard, "check": check, "pictures": pictures}
-"""Commands whose further arguments go to the wizard, to pytest or to the script."""
+"""Commands whose arguments are passed to the wizard, to pytest or to the script."""
 
 
 def main(argv: list[str]) -> int:
@@ -386,19 +414,19 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=commands, metavar="command", help=" | ".join(commands))
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for " + ", ".join(PASSING_ON) + ": passed on")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on by " + ", ".join(PASSING_ON))
     options = parser.parse_args(argv)
     if options.command in ALONE and options.arguments:
         parser.error(f"{options.command} takes no arguments")
     try:
         return ALONE[options.command]() if options.command in ALONE else PASSING_ON[options.command](options.arguments)
     except SetupError as error:
-        say(f"\nSet-up stopped: {error.what}")
+        say(f"\nSetup failed: {error.what}")
         for way in error.ways:
             say(f"  → {way}")
-        return 3  # the status that the wizard itself gives when the machine lacks something
+        return 3  # the wizard's own exit code for a machine that lacks something
     except KeyboardInterrupt:
-        say("\nStopped. What is done is kept; run the same command again to go on.")
+        say("\nStopped. Rerun the command to continue where it stopped.")
         return 130
 
 

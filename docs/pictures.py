@@ -1,8 +1,8 @@
-"""Make the pictures of the README and the documentation: ``make pictures``.
+"""Draw the pictures of the README and the documentation: ``make pictures``.
 
-First a session of the real wizard with the real Triton and the offline demo model is recorded (`recording.py`); then
-every picture is drawn by the real screens from that recording, so that a test can draw them again and see when one is
-stale.
+First, a session of the real wizard with the real Triton and the offline demo model is recorded (`recording.py`). Then
+the real screens draw every picture from that recording, so that a test can draw them again and detect a stale one. The
+moving picture starts with a plan for a machine with a GPU, whose description was recorded on one (`GPU_MACHINE`).
 
     python docs/pictures.py            record, then draw
     python docs/pictures.py --draw     draw from docs/pictures/session.json
@@ -26,7 +26,7 @@ from animation import animated  # noqa: E402
 from recording import Recorder, Replay  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 
-from tests.tui.walking import StillApp, answered, chat_after, choose, screen, to_welcome, wait_for  # noqa: E402
+from tests.tui.walking import StillApp, answered, chat_after, choose, screen, to_machine, to_model, to_welcome, wait_for  # noqa: E402
 from wizard import journey  # noqa: E402
 from wizard.kernel.paths import Workspace  # noqa: E402
 from wizard.tui.screens.advice import AdviceScreen  # noqa: E402
@@ -37,6 +37,7 @@ from wizard.tui.screens.review import ReviewScreen  # noqa: E402
 from wizard.tui.views.build import Phase  # noqa: E402
 from wizard.tui.widgets.live_log import LiveLog  # noqa: E402
 
+GPU_MACHINE = ROOT / "tests" / "cases" / "hosts" / "host-h200-x1.json"
 FOLDER = Path(__file__).with_name("pictures")
 SESSION = FOLDER / "session.json"
 HOME = "/home/ada"
@@ -121,6 +122,13 @@ async def drawn(replay: Replay) -> Pictures:
     with tempfile.TemporaryDirectory() as folder:
         app = StillApp(replay, Workspace.at(folder), offline=True)  # type: ignore[arg-type]  # the same functions
         app.clock = lambda: replay.seconds
+        planned = StillApp(
+            journey,  # type: ignore[arg-type]  # the same functions
+            Workspace.at(f"{HOME}/.local/share/triton-wizard"),
+            hardware=str(GPU_MACHINE),
+            offline=True,
+        )
+        await _gpu_machine(planned, frames)
 
         def take(name: str, seconds: float = LONG) -> None:
             svg = app.export_screenshot(title="triton-wizard")
@@ -136,6 +144,37 @@ async def drawn(replay: Replay) -> Pictures:
             take("chat", 2 * LONG)
     pictures["wizard"] = animated(frames)
     return pictures
+
+
+async def _gpu_machine(app: StillApp, frames: list[tuple[str, float]]) -> None:
+    """Machine, model, advice, a what-if and the plan, computed for the recorded machine; nothing is run."""
+
+    def take(seconds: float = LONG) -> None:
+        frames.append((app.export_screenshot(title="triton-wizard"), seconds))
+
+    async with app.run_test(size=SIZE) as pilot:
+        await to_machine(pilot)
+        take()
+        await to_model(pilot)
+        await pilot.press("down", "down", "down")
+        await pilot.pause()
+        take()
+        await pilot.press("enter")
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.advice)
+        await pilot.pause()
+        take()
+        await pilot.press("right", "right", "right", "right")  # to the number of users
+        for _ in range(4):
+            await pilot.press("+")
+            await pilot.pause()
+            take(SHORT)
+        await pilot.press("enter")
+        review = await screen(pilot, ReviewScreen)
+        await wait_for(pilot, lambda: review.view.plan)
+        await pilot.press(*["down"] * 5)  # to the model repository
+        await pilot.pause()
+        take()
 
 
 async def _stages(pilot: Pilot[Any], take: Take) -> None:

@@ -236,7 +236,7 @@ def test_the_wizard_gets_its_arguments_and_its_status_is_ours(small: Small) -> N
 def test_a_path_that_triton_cannot_be_given_is_not_used_for_the_demo(small: Small) -> None:
     done = small.run("demo", "--verbose")
     assert done.stdout == "wizard: ['demo', '--verbose']\n"
-    assert "The checkout's path has ' '" in done.stderr
+    assert "The checkout's path contains ' '" in done.stderr
 
 
 def test_a_path_that_the_wizard_would_refuse_is_refused_before_the_installation(small: Small) -> None:
@@ -270,6 +270,28 @@ def test_check_calls_every_tool(small: Small) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(("user", "apt"), [(0, True), (0, False), (1000, True)])
+def test_dev_installs_the_tools_that_tests_need_or_says_how(
+    bootstrap: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    user: int,
+    apt: bool,
+) -> None:
+    there, steps = {"gcc", "google-chrome", "dockerd", *(["apt-get"] if apt else [])}, []
+    monkeypatch.setattr(bootstrap, "prepare", lambda wanted: steps.append([wanted]))
+    monkeypatch.setattr(bootstrap, "step", lambda _title, command: steps.append(command))
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: name if name in there else None)
+    monkeypatch.setattr(bootstrap.os, "geteuid", lambda: user)
+    assert bootstrap.dev() == 0
+    install = ["apt-get", "install", "--yes", "--no-install-recommends", "tmux", "iproute2"]
+    if user == 0 and apt:
+        assert [command[-len(install) :] for command in steps[2:]] == [install]
+    else:
+        assert steps == [["dev"]]
+        assert f"sudo {' '.join(install)}\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("failing", ["lint", "format", "types", "imports", "tests"])
 def test_check_goes_on_after_a_failure_and_fails(small: Small, failing: str) -> None:
     done = small.run("check", **{f"FAKE_{failing.upper()}": "5"})
@@ -286,18 +308,18 @@ def test_wrong_usage_is_refused(small: Small, arguments: tuple[str, ...]) -> Non
     assert small.venv.exists()
 
 
-def test_two_set_ups_take_turns(small: Small) -> None:
+def test_two_setups_take_turns(small: Small) -> None:
     with (small.root / "bootstrap.py").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = small.start("setup")
         assert process.stderr
-        assert process.stderr.readline() == "Waiting for another set-up of this checkout to finish …\n"
+        assert process.stderr.readline() == "Waiting for another setup of this checkout to finish …\n"
     _, err = process.communicate()
     assert (process.returncode, err.startswith("Ready.")) == (0, True)
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
-def test_set_up_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: str) -> None:
+def test_setup_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: str) -> None:
     small = make_small(tmp_path, installer)
     pins = small.root / "requirements" / "wizard.txt"
     good = pins.read_text()
@@ -308,9 +330,9 @@ def test_set_up_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: s
     assert str(small.venv / "bootstrap.log") in failed.stderr
     assert "0" * 64 in (small.venv / "bootstrap.log").read_text()
     pins.write_text(good)
-    mended = small.run("setup")
-    assert mended.returncode == 0, mended.stderr
-    assert "Making .venv" not in mended.stderr  # what was done is kept
+    fixed = small.run("setup")
+    assert fixed.returncode == 0, fixed.stderr
+    assert "Making .venv" not in fixed.stderr  # what was done is kept
 
     changed = tmp_path / "moved"
     small.root.rename(changed)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import wizard
 from wizard.catalog import profiles
 from wizard.catalog.environments import environment
 
@@ -24,6 +27,7 @@ else:
 CHECKOUT = Path(__file__).resolve().parent.parent
 PINS = sorted([*(CHECKOUT / "requirements").glob("*.txt"), *(CHECKOUT / "profiles" / "environments").glob("*.txt")])
 PROJECT: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+GIT = (CHECKOUT / ".git").exists()
 TARGETS = [
     {
         "python_version": python,
@@ -44,8 +48,12 @@ def pinned(name: str) -> list[Requirement]:
 
 
 def tracked() -> list[str]:
-    done = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    return done.stdout.splitlines()
+    """The files that git tracks; in an unpacked source distribution, those that belong into the wheel."""
+    if GIT:
+        done = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+    paths = (path for folder in ("wizard", "profiles") for path in (CHECKOUT / folder).rglob("*") if path.is_file())
+    return [path.relative_to(CHECKOUT).as_posix() for path in paths if "__pycache__" not in path.parts]
 
 
 @pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
@@ -64,6 +72,13 @@ def test_every_pin_is_exact_and_hashed(path: Path) -> None:
 def test_pins_name_no_host(path: Path) -> None:
     assert "://" not in path.read_text(encoding="utf-8")
     assert "--index-url" not in path.read_text(encoding="utf-8")
+
+
+def test_the_version_is_written_in_one_place() -> None:
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert wizard.__version__ == version("triton-wizard"), "the editable install is older: run make setup"
+    text = (CHECKOUT / "wizard" / "__init__.py").read_text(encoding="utf-8")
+    assert re.findall(r'(?m)^__version__ = "(.+)"$', text) == [wizard.__version__]
 
 
 def test_no_lock_file_with_hosts_is_tracked() -> None:
@@ -128,11 +143,22 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {
         "wizard",
-        f"triton_wizard-{PROJECT['project']['version']}.dist-info",
+        f"triton_wizard-{wizard.__version__}.dist-info",
     }
     assert "wizard/py.typed" in names
     assert {name for name in tracked() if name.startswith("wizard/")} <= set(names)
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
+
+
+@pytest.mark.skipif(not GIT, reason="this is a source distribution: git's list of files is missing")
+def test_the_source_distribution_holds_every_file(tmp_path: Path) -> None:
+    """So that whoever packages it can run the tests from it; PKG-INFO is the build backend's."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=CHECKOUT, capture_output=True, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert set(tracked()) <= names
+    assert not {name for name in names if name.startswith(".venv")}
 
 
 def test_nothing_is_imported_before_ctrl_c_is_looked_after() -> None:
@@ -162,7 +188,7 @@ def test_the_wheel_works_apart_from_the_checkout(wheel: Path, tmp_path: Path) ->
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    module, version, pins = done.stdout.splitlines()
+    module, shown, pins = done.stdout.splitlines()
     assert Path(module) == target / "wizard" / "__init__.py"
-    assert version == PROJECT["project"]["version"]
+    assert shown == wizard.__version__
     assert Path(pins) == target / "wizard" / "_profiles" / "environments" / "llamacpp.txt"

@@ -24,6 +24,7 @@ async def test_no_picture_is_stale() -> None:
         assert there == svg, f"docs/pictures/{name}.svg is stale: make pictures"
     for words in (_words(moving), _words((pictures.FOLDER / "wizard.svg").read_text(encoding="utf-8"))):
         assert _words(drawn["chat"]) <= words, "make pictures"
+        assert any("NVIDIA H200" in text.replace("&#160;", " ") for text in words), "make pictures"
 
 
 def test_every_picture_is_shown_somewhere() -> None:

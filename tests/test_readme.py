@@ -1,4 +1,4 @@
-"""The README and its neighbours say what is so: commands, links, exit codes, variables."""
+"""README and documentation match the program: commands, links, exit codes, variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from wizard.kernel.errors import EXIT_CODES
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "requirements").glob("*.md")])
+REFERENCE = (CHECKOUT / "docs" / "reference.md").read_text(encoding="utf-8")
+FOLDERS = ("docs", "requirements", "translations", "training", ".github")
+PAGES = sorted([*CHECKOUT.glob("*.md"), *(page for name in FOLDERS for page in (CHECKOUT / name).rglob("*.md"))])
 INTERNAL = {"TRITON_WIZARD_MADE_FROM", "TRITON_WIZARD_STEP", "TRITON_WIZARD_SERVER"}
 """Marks that the wizard sets on its own child processes."""
 
@@ -31,8 +33,8 @@ def shell_lines() -> list[str]:
 
 
 def wizard_commands() -> list[list[str]]:
-    """Arguments of every ``triton-wizard`` call, in blocks and in running text."""
-    spans = re.findall(r"`(triton-wizard(?: [^`]*)?)`", README)
+    """Arguments of every ``triton-wizard`` call, in the README's blocks and in running text."""
+    spans = re.findall(r"`(triton-wizard(?: [^`]*)?)`", README + REFERENCE)
     lines = [line for line in shell_lines() if "triton-wizard" in line]
     calls = []
     for line in [*spans, *lines]:
@@ -50,10 +52,14 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
 
 
 def table(heading: str) -> list[list[str]]:
-    """Cells of the table under ``heading``, its head left out."""
-    section = README.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    """Cells of the reference's table under ``heading``, without its head."""
+    section = REFERENCE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     rows = [line.strip("| ").split("|") for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def test_the_readme_is_a_landing_page() -> None:
+    assert len(README.splitlines()) <= 110
 
 
 def test_two_commands_do_everything_on_a_fresh_machine() -> None:
@@ -88,13 +94,13 @@ def test_the_table_lists_all_commands() -> None:
 
 
 def test_the_table_of_exit_codes_is_the_one_of_the_program() -> None:
-    assert {int(code): meaning for code, meaning in table("Exit codes")} == EXIT_CODES
+    assert {int(code): meaning for code, meaning in table("Exit codes")} == EXIT_CODES, "run: python docs/tables.py"
 
 
 def test_the_variables_named_are_those_that_are_read() -> None:
     sources = [path.read_text(encoding="utf-8") for path in (CHECKOUT / "wizard").rglob("*.py")]
     read = {name for text in sources for name in re.findall(r"\bTRITON_WIZARD_[A-Z_]+\b", text)}
-    assert set(re.findall(r"\bTRITON_WIZARD_[A-Z_]+\b", README)) == read - INTERNAL
+    assert set(re.findall(r"\bTRITON_WIZARD_[A-Z_]+\b", REFERENCE)) == read - INTERNAL
 
 
 def test_python_shown_compiles_and_imports() -> None:
@@ -106,12 +112,20 @@ def test_python_shown_compiles_and_imports() -> None:
                 assert all(hasattr(module, alias.name) for alias in node.names)
 
 
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub makes anchors of them: lower case, no punctuation, hyphens for spaces."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(CHECKOUT).as_posix())
 def test_relative_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", page.read_text(encoding="utf-8"))
     for target in (first or second for first, second in targets):
         if "://" not in target and not target.startswith(("#", "mailto:")):
-            assert (page.parent / target.partition("#")[0]).exists(), target
+            path, _, heading = target.partition("#")
+            assert (page.parent / path).exists(), target
+            assert not heading or heading in anchors(page.parent / path), target
 
 
 def test_the_changelog_is_open_for_the_next_release() -> None:

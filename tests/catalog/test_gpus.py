@@ -17,8 +17,8 @@ SHIPPED = gpus()
 GROUPS: dict[str, Any] = {"memory": Memory, "bandwidth": Bandwidth, "tensor": Tensor, "link": Link}
 
 
-def test_all_gpus_of_the_table_are_there() -> None:
-    assert len(SHIPPED) == 30
+def test_no_gpu_was_lost() -> None:
+    assert len(SHIPPED) >= 30
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -69,7 +69,7 @@ def test_no_key_of_a_class_does_two_things_unless_the_class_says_when(owner: typ
 
 
 def test_the_documentation_lists_every_key() -> None:
-    assert markdown() in DOCS.read_text(encoding="utf-8"), "run: python docs/keys.py"
+    assert markdown() in DOCS.read_text(encoding="utf-8"), "run: python docs/tables.py"
 
 
 def test_keys_are_named_as_they_are_printed() -> None:

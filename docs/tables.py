@@ -1,0 +1,34 @@
+"""Writes the tables that come from the program into the documentation: ``python docs/tables.py``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from wizard.kernel.errors import EXIT_CODES
+from wizard.tui.keys import markdown
+
+DOCS = Path(__file__).parent
+
+
+def exit_codes() -> str:
+    """The exit codes of the command line as a table."""
+    rows = (f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    return "\n".join(["| code | meaning |", "|---|---|", *rows])
+
+
+TABLES = {"terminal.md": ("keys", markdown), "reference.md": ("exit codes", exit_codes)}
+"""Page → the name in the comments around its table, and the table."""
+
+
+def main() -> None:
+    """Replace the tables."""
+    for page, (name, table) in TABLES.items():
+        path = DOCS / page
+        pattern = rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(pattern, lambda _: f"{table()}\n", text, flags=re.DOTALL), encoding="utf-8")  # noqa: B023
+
+
+if __name__ == "__main__":
+    main()
