@@ -18,6 +18,8 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.insert(0, "engines")
+
 from engine_process import Front, Refused
 
 
