@@ -83,7 +83,7 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
             if one.get("severity") != "warn" or not choice.warnings:
                 yield f"forbidden ({one['reason']}): {shown(choice)}"
     for one in advice.rejections:
-        if not (one.text.strip() and one.remedy.strip()):
+        if not (text_of(one).strip() and remedy_of(one).strip()):
             yield f"a rejection without a reason or a remedy: {one}"
     yield from _refusal(expected, advice)
     order = [
@@ -100,7 +100,7 @@ def _refusal(expected: dict[str, Any], advice: Advice) -> Iterator[str]:
     codes = {one.code for one in advice.rejections}
     if not codes & set(expected["codes"]):
         yield f"refused for {sorted(codes)} instead of {expected['codes']}"
-    remedies = [one.remedy for one in advice.rejections if one.code in expected["codes"]]
+    remedies = [remedy_of(one) for one in advice.rejections if one.code in expected["codes"]]
     if not any(expected.get("remedy", "") in one for one in remedies):
         yield f"no remedy has {expected['remedy']!r}: {remedies}"
 

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.advise import report
+from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Memory, Note, Speed, Wishes
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host
+from wizard.texts import report
 
 PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
 SIZE = st.integers(0, 2**40)
@@ -178,10 +179,10 @@ def test_reasons_are_found_by_their_code() -> None:
 def test_large_numbers_have_commas_for_people() -> None:
     assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 at a time, 1,024 tokens each"
     refused = advise(CPU_HOST, GGUF, Wishes(users=90_000, max_len=1024)).rejections[0]
-    assert "90,000 users × 1,024 tokens" in refused.text
+    assert "90,000 users × 1,024 tokens" in text_of(refused)
     refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
-    assert "1,024 tokens of context; 100,000 were" in refused.text
-    assert refused.remedy == "--max-len 1024", "a flag can be pasted"
+    assert "1,024 tokens of context; 100,000 were" in text_of(refused)
+    assert remedy_of(refused) == "--max-len 1024", "a flag can be pasted"
 
 
 def test_the_runner_up_is_the_second_as_they_are_shown_and_says_why() -> None:

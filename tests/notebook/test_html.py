@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from wizard.advise import report
 from wizard.advise.advice import Advice, Memory, Note, Rejection, Wishes
 from wizard.advise.calibration import rows
-from wizard.advise.explain import figures
 from wizard.advise.ranking import advise
 from wizard.chat.conversation import Stats
 from wizard.model.config import describe
@@ -42,6 +40,8 @@ from wizard.plan.plan import Command
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.probe.shorthand import host
 from wizard.serve.status import Status
+from wizard.texts import report
+from wizard.texts.explain import figures
 
 EVIL = "<script>alert('x')</script>\"><img src=x onerror=y>&\x1b[31m"
 VOID = {"br", "img"}

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.advise import refusals, report
+from wizard.advise import refusals
 from wizard.advise.advice import Advice, Memory, Note, Rejection, Speed, Wishes
-from wizard.advise.explain import figures
 from wizard.advise.ranking import advise
 from wizard.kernel import language
 from wizard.kernel.paths import Workspace
@@ -46,6 +45,8 @@ from wizard.prompts.show import (
 from wizard.prompts.shower import Shower, clip
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
+from wizard.texts import report
+from wizard.texts.explain import figures
 
 ERROR = {"code": "TW-R03", "what": "it broke", "todo": "mend it"}
 

@@ -131,8 +131,8 @@ def advise(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(replace(advice, choices=advice.choices[: arguments.top]))
     else:
-        from wizard.advise.explain import figures
         from wizard.prompts.show import advice_text
+        from wizard.texts.explain import figures
 
         why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
         print(advice_text(advice, facts, top=arguments.top, figures=why, fit=fit(arguments)))
@@ -145,8 +145,9 @@ def _cases(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from wizard import journey
-    from wizard.advise.report import choice_room, choice_title
     from wizard.kernel.text import plain
+    from wizard.texts import reasons
+    from wizard.texts.report import choice_room, choice_title
 
     status = 0
     for name, advice in journey.cases(Path(arguments.cases)):
@@ -162,7 +163,7 @@ def _cases(arguments: argparse.Namespace) -> int:
             print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
             continue
         first = advice.choices[0] if advice.feasible else None
-        said = f"{choice_title(first)}: {choice_room(first)}" if first else advice.rejections[0].text
+        said = f"{choice_title(first)}: {choice_room(first)}" if first else reasons.text(advice.rejections[0].reason)
         print(plain(f"{name}: {said}"))
     return status
 
@@ -195,7 +196,6 @@ def speed(arguments: argparse.Namespace) -> int:
 def make_plan(arguments: argparse.Namespace) -> Plan:
     """The plan for the arguments: a flag goes before an answers file, and that before what the wizard would choose."""
     from wizard import journey
-    from wizard.advise.ranking import recommended
 
     if arguments.answers:
         from wizard.plan.answers import read_answers
@@ -211,7 +211,12 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
     host, facts, advice = _advice(arguments)
     return journey.plan(
-        host, facts, recommended(advice), workspace_of(arguments), name=arguments.name, http_port=arguments.http_port
+        host,
+        facts,
+        journey.recommended(advice),
+        workspace_of(arguments),
+        name=arguments.name,
+        http_port=arguments.http_port,
     )
 
 

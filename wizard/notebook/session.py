@@ -26,7 +26,6 @@ from wizard.notebook.html import answer_html, figures_html, stats_html, text
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice
-    from wizard.advise.explain import Figure
     from wizard.chat.conversation import Chunk, Conversation, Stats
     from wizard.model.facts import ModelFacts
     from wizard.notebook.background import Background
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
+    from wizard.texts.explain import Figure
 
 
 NO_WISH, NO_SETTING = mark("there is no wish {name!r}"), mark("there is no setting {name!r}")
@@ -194,8 +194,8 @@ class Journey:
         Raises:
             InfeasibleError: TW-A01 if the advice has no choice.
         """
-        from wizard.advise.explain import figures
-        from wizard.advise.ranking import recommended
+        from wizard.journey import recommended
+        from wizard.texts.explain import figures
 
         host, facts = self._host or self.probe(), self._facts or self.model()
         return Figures(figures(host, facts, choice or recommended(self._advice or self.advise())))
@@ -210,7 +210,7 @@ class Journey:
         Raises:
             InfeasibleError: TW-A01 if the advice has no choice.
         """
-        from wizard.advise.ranking import recommended
+        from wizard.journey import recommended
 
         host, facts = self._host or self.probe(), self._facts or self.model()
         chosen = choice or recommended(self._advice or self.advise())

@@ -8,7 +8,7 @@ preprocessing model of TensorRT-LLM's Triton backend does tell the tokenizer's l
 from __future__ import annotations
 
 from wizard.advise.advice import Choice
-from wizard.advise.report import stack as stack_title
+from wizard.advise.titles import stack_title
 from wizard.catalog.releases import architectures
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts

@@ -10,12 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.advise import refusals
 from wizard.advise.advice import Choice, Wishes
-from wizard.advise.explain import figures
-from wizard.advise.ranking import recommended
 from wizard.catalog.journeys import answered
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
 from wizard.chat.history import History
+from wizard.journey import recommended
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -50,6 +49,7 @@ from wizard.prompts.speech import fitted, say, say_command
 from wizard.prompts.talk import wanted
 from wizard.serve.calibration import latest_of
 from wizard.serve.endpoint import Endpoint
+from wizard.texts.explain import figures
 
 GATED = "TW-M12"
 """What the hub says of a model that only people with a token may read."""
@@ -267,7 +267,7 @@ class _Flow:
             elif picked == "all":
                 top = len(advice.choices)
             elif picked == "nearest":
-                for name, value in refusals.remedy_wishes(advice.rejections[0].remedy).items():
+                for name, value in refusals.changes(advice.rejections[0].remedies).items():
                     self._answer(name, value)
             else:
                 self._change()

@@ -230,7 +230,7 @@ class Flow:
     ) -> Stage:
         """Stage 3, with the cursor on the way that was ``chosen``; ``own`` is for the review."""
         from wizard.advise.advice import Wishes
-        from wizard.advise.explain import figures
+        from wizard.texts.explain import figures
         from wizard.tui import own_engine
         from wizard.tui.screens.advice import AdviceScreen
 
