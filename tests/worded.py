@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wizard.advise.advice import Rejection
-from wizard.advise.reasons import Note, Obstacle
+from wizard.advise.reasons import Note, Obstacle, Reason, because
 from wizard.texts import advise, reasons, remedies
 
 
@@ -13,3 +13,21 @@ def text_of(value: Note | Obstacle | Rejection) -> str:
 
 def remedy_of(value: Obstacle | Rejection) -> str:
     return remedies.text(value.remedies)
+
+
+def told(text: str) -> Reason:
+    """A reason with just this text."""
+    return because("needs-name", name=text)
+
+
+def noted(text: str, source: str | None = None) -> Note:
+    """A note with just this text."""
+    return Note("calibration-damaged", {"damage": text}, source)
+
+
+def limited(text: str) -> Note:
+    return Note("limit", {"why": told(text)})
+
+
+def behind(text: str) -> Note:
+    return Note("behind", {"goal": "chat", "why": told(text.rstrip(".")), "though": None})

@@ -14,6 +14,7 @@ from wizard.advise.advice import Choice, Rejection, Wishes
 from wizard.advise.gpu import candidates
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
+from wizard.texts.advise import source
 
 
 def ask(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> tuple[list[Choice], list[Rejection]]:
@@ -345,7 +346,6 @@ def test_the_budget_is_said_in_the_words_of_the_stack_and_in_no_others(stack: st
     (note,) = (one for one in choices("1xL4", stack=stack, quantization="none")[0].reasons if one.code == "memory")
     words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
     assert said in text_of(note)
-    assert [word for word in words if word in text_of(note)] == [
-        word for word in words if said and word.strip() in said
-    ]
-    assert ("TensorRT-LLM" in (note.source or "")) == stack.startswith("trtllm")
+    shown = text_of(note)
+    assert [word for word in words if word in shown] == [word for word in words if said and word.strip() in said]
+    assert ("TensorRT-LLM" in (source(note) or "")) == stack.startswith("trtllm")

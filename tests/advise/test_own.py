@@ -13,10 +13,10 @@ from wizard.advise.advice import Advice, Wishes
 from wizard.advise.devices import devices
 from wizard.advise.own import check, gpu_obstacle, obstacle
 from wizard.advise.ranking import advise
-from wizard.advise.refusals import changes
 from wizard.kernel.errors import WizardError
 from wizard.probe.host import ContainerEngine, EnginePython, Host
 from wizard.texts import remedies
+from wizard.texts.errors import worded
 
 LLAMA = facts_of(LLAMA_8B)
 BARE = replace(machine("2xH200"), engines=(), engine_pythons=(VENV,))
@@ -39,7 +39,7 @@ def test_the_engine_that_is_there_serves(stack: str) -> None:
     assert best.release == f"triton 2.51.0, {version}"
     (why,) = (note for note in best.reasons if note.code == "release")
     assert f"You asked for the engine of {VENV.path}: {version} (PyTorch 2.11.0, CUDA 13.0)" in text_of(why)
-    assert "/opt/venv" in (why.source or "")
+    assert "/opt/venv" in (source(why) or "")
 
 
 def test_it_serves_natively_though_docker_is_there() -> None:
@@ -89,7 +89,7 @@ def test_what_cannot_serve_has_a_code_and_a_remedy(
 ) -> None:
     host = replace(BARE, engine_pythons=(python,), **changes)
     asked = Wishes(engine_python=VENV.path, **wishes)
-    with pytest.raises(WizardError) as caught:
+    with pytest.raises(WizardError) as caught, worded():
         check(host, asked)
     assert caught.value.code == code
     assert words in caught.value.what
@@ -97,7 +97,7 @@ def test_what_cannot_serve_has_a_code_and_a_remedy(
     # The advice says the same, and giving the Python (or what speaks against it) up helps.
     refused = advise(host, LLAMA, asked)
     assert not refused.feasible
-    changed = changes(refused.rejections[0].remedies)
+    changed = refused.rejections[0].remedies[0].changes
     assert changed, refused.rejections[0]
     assert "--" not in remedies.text(refused.rejections[0].remedies, flags=False)
 
@@ -138,7 +138,7 @@ def test_by_its_branch_alone_no_older_pytorch_is_named() -> None:
 
 
 def test_a_stack_that_takes_no_python_is_said_before_the_release_of_its_recipe() -> None:
-    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught:
+    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught, worded():
         check(BARE, Wishes(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
     assert "--stack vllm" in caught.value.todo
 
@@ -217,7 +217,7 @@ def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
     plain = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=False)
     refused = advised(replace(machine("2xH200"), engines=(plain,)), stack="vllm", runtime="docker")
     assert "docker cannot be used: docker knows no NVIDIA runtime." in text_of(refused.rejections[0])
-    assert changes(refused.rejections[0].remedies) == {"runtime": "native"}
+    assert refused.rejections[0].remedies[0].changes == {"runtime": "native"}
 
 
 @pytest.mark.parametrize(("cuda", "refused"), [("13.0", True), ("12.8", False)])

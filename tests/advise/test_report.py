@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CHOICE, CPU_HOST, GGUF
-from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Choice, Memory, Note, Speed, Wishes
+from tests.worded import behind, limited, noted, remedy_of, text_of
+from wizard.advise.advice import Choice, Memory, Speed, Wishes
+from wizard.advise.comparison import LIMIT
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -170,9 +171,9 @@ def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> 
 
 
 def test_reasons_are_found_by_their_code() -> None:
-    assert report.reason(replace(CHOICE, reasons=(Note("a", "A"), Note("b", "B"))), "b") == "B"
-    own = (Note(report.LIMIT, "L"), Note("a", "A"), Note(report.BEHIND, "B"))
-    assert report.whys(replace(CHOICE, reasons=own)) == (Note("a", "A"),)
+    assert report.reason(replace(CHOICE, reasons=(noted("A"), limited("B"))), LIMIT) == "B"
+    own = (limited("L"), noted("A"), behind("B"))
+    assert report.whys(replace(CHOICE, reasons=own)) == (noted("A"),)
     assert report.reason(CHOICE, "b") == ""
 
 
@@ -186,7 +187,7 @@ def test_large_numbers_have_commas_for_people() -> None:
 
 
 def test_the_runner_up_is_the_second_as_they_are_shown_and_says_why() -> None:
-    why = Note(report.BEHIND, "It is slower.")
+    why = behind("It is slower.")
     same, other = replace(GPU, tp=2, reasons=(why,)), replace(GPU, quantization="fp8", reasons=(why,))
     assert report.runner_up((GPU, same, other)) == "Runner-up: vLLM · FP8. It is slower."
     assert report.runner_up((GPU, replace(other, reasons=()))) == report.runner_up((GPU,)) == report.runner_up(()) == ""

@@ -13,6 +13,7 @@ from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
 from tests.prompts.fake_journey import FakeJourney
 from tests.values import GGUF, PYTHON
 from wizard.advise.advice import Rejection, Wishes
+from wizard.advise.reasons import because, without
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_data, to_json
@@ -26,7 +27,9 @@ from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.prompts.flow import _Flow, run_prompts
 
-REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", "It cannot.", "without --engine-python")
+REFUSED = Rejection(
+    "vllm", "none", 1, 1, "own-gpu", because("needs-name", name="It cannot."), (without("engine_python"),)
+)
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
 
 

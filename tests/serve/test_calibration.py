@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def line(workspace: Workspace, name: str = "demo") -> Measurement:
     plan = plan_of(workspace.root, name=name)
-    noted = replace(plan.choice, reasons=(Note("a", "b"),))
+    noted = replace(plan.choice, reasons=(Note("a", {"b": 1}),))
     return measurement(replace(plan, machine="Some CPU", choice=noted), MEASURED)
 
 

@@ -17,7 +17,7 @@ from wizard.advise import speed
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import FORMATS
-from wizard.advise.reasons import Obstacle, Param, Reason, Refused, because, do
+from wizard.advise.reasons import Obstacle, Reason, Refused, because, do
 from wizard.advise.rules import OLDEST, obstacles
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
@@ -62,7 +62,7 @@ class SpeedProvider(Protocol):
 
     name: str
 
-    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason:
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
         """The figures, or why there are none."""
 
 
@@ -71,10 +71,9 @@ class Roofline:
 
     name = "roofline"
 
-    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason:
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
         """The figures, or why there are none."""
-        found = speed.estimate(facts, device, setup, load)
-        return found or because("no-figure", provider=self.name, why=speed.why_unknown(facts, device, setup))
+        return speed.estimate(facts, device, setup, load) or speed.why_unknown(facts, device, setup)
 
 
 class Aiconfigurator:
@@ -82,7 +81,7 @@ class Aiconfigurator:
 
     name = "aiconfigurator"
 
-    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason:
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
         """The figures, or why there are none.
 
         Raises:
@@ -100,16 +99,16 @@ class Aiconfigurator:
         model = _model(facts, shipped)
         system, backend = SYSTEMS.get(device.name), BACKENDS.get(setup.stack)
         if model is None:
-            return _none("needs-config")
+            return because("needs-config")
         if system is None or backend is None or setup.quantization not in WEIGHTS:
-            return _none("no-tables", name=setup.quantization, gpu=device.name, title=setup.stack)
+            return because("no-tables", name=setup.quantization, gpu=device.name, title=setup.stack)
         try:
             figures, data = _run(model, system, backend, facts, device, setup, load)
         except Exception as error:  # a missing table, an unknown architecture, a panic in Rust: no answer either way
-            return _none("no-answer", error=f"{type(error).__name__}: {str(error)[:200]}")
+            return because("no-answer", error=f"{type(error).__name__}: {str(error)[:200]}")
         tpot, ttft = float(figures["tpot"]), float(figures["ttft"])
         if not (math.isfinite(tpot) and tpot > 0):
-            return _none("no-number")
+            return because("no-number")
         return Speed(
             tpot_ms=tpot,
             throughput_tokens_per_s=load.users / tpot * 1e3,
@@ -119,11 +118,6 @@ class Aiconfigurator:
             provider=data,
             confidence="fair",
         )
-
-
-def _none(code: str, **params: Param) -> Reason:
-    """Why aiconfigurator has no figure."""
-    return because("no-figure", provider=Aiconfigurator.name, why=because(code, **params))
 
 
 def _model(facts: ModelFacts, shipped: Path) -> str | None:
@@ -208,9 +202,10 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         raise UsageError("TW-A08", what, todo)
     _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
-    if isinstance(found, Reason):
+    if not isinstance(found, Speed):
+        why = because("no-figure", provider=provider, why=found)
         remedy = do("try-another" if provider == Roofline.name else "try-roofline")
-        raise Refused("TW-A10", InfeasibleError, Obstacle("no-figure", found, (remedy,)))
+        raise Refused("TW-A10", InfeasibleError, Obstacle("no-figure", why, (remedy,)))
     return found
 
 

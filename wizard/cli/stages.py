@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 def print_json(data: Any) -> None:
-    """One value on one line of standard output."""
+    """One value on one line of standard output, the same in every language."""
     from wizard.kernel.values import to_json
+    from wizard.texts.data import data as worded
 
-    print(to_json(data), flush=True)
+    print(to_json(worded(data)), flush=True)
 
 
 def workspace_of(arguments: argparse.Namespace) -> Workspace:

@@ -17,7 +17,7 @@ SPLIT = ("memory", "context", "users", "group", "split", "gpus", "mig", "max-gpu
 
 def note(one: Note) -> str:
     """A reason or a warning."""
-    known = notes.NOTES[one.code]
+    known = notes.NOTES.get(one.code, one.code)
     values = reasons.fields(one.params)
     return " ".join(filter(None, known(one.params, values))) if callable(known) else tr(known, **values)
 

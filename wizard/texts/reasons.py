@@ -28,7 +28,7 @@ def brief(reason: Reason) -> str:
 
 
 def _sentences(reason: Reason) -> tuple[str, ...]:
-    known, values = _TEXTS[reason.code], fields(reason.params)
+    known, values = _TEXTS.get(reason.code, reason.code), fields(reason.params)
     if callable(known):
         return tuple(filter(None, known(reason.params, values)))
     return (tr(known, **values),)

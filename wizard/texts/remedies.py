@@ -30,6 +30,7 @@ REMEDIES = {
     "more-gpus": "{count} × {gpu} (tp {count})",
     "larger-slice": mark("a larger slice"),
     "prerequisites": mark("`triton-wizard prerequisites` shows what to install"),
+    "containers-need": mark("`triton-wizard prerequisites` shows what to install"),
     "older-release": mark("an older release"),
     "newer-release": mark("a newer release"),
     "another-release": mark("another one back to {oldest}"),
@@ -107,7 +108,7 @@ def remedy(one: Remedy, *, flags: bool = True) -> str:
         values["what"] = f"`{one.params['requirement']}`"
     if one.code == "install-python-by" and isinstance(ways := one.params["ways"], tuple):
         values["ways"] = tr(OR).join(f"`{way}`" for way in ways)
-    return tr(REMEDIES[one.code], **values)
+    return tr(REMEDIES.get(one.code, one.code), **values)
 
 
 def _options(one: Remedy, *, flags: bool) -> str:
