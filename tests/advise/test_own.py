@@ -16,6 +16,7 @@ from wizard.advise.ranking import advise
 from wizard.kernel.errors import WizardError
 from wizard.probe.host import ContainerEngine, EnginePython, Host
 from wizard.texts import remedies
+from wizard.texts.advise import source
 from wizard.texts.errors import worded
 
 LLAMA = facts_of(LLAMA_8B)

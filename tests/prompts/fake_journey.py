@@ -15,10 +15,10 @@ from pathlib import Path
 
 from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from tests.worded import noted
+from tests.worded import noted, told
 from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
-from wizard.advise.reasons import because, change
+from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.workshops import workshop
@@ -151,7 +151,7 @@ class FakeJourney:
                 1,
                 1,
                 "memory",
-                because("needs-name", name="So many do not fit."),
+                told("So many do not fit."),
                 (change(users=100),),
             )
             return Advice(False, rejections=(no,))
