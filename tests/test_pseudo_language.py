@@ -13,14 +13,14 @@ import pytest
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, VENV, busy, facts_of, machine, sliced
 from tests.probe.fake_driver import HOSTS
-from wizard.advise import calibration, compatibility, explain, own, providers, refusals, report, rules
+from wizard.advise import calibration, compatibility, explain, own, providers, refusals, report
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
 from wizard.advise.formats import FORMATS
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
-from wizard.catalog import gpus, journeys, profiles, releases
+from wizard.catalog import gpus, journeys, profiles, releases, stacks
 from wizard.catalog.checkpoints import CheckpointTable
 from wizard.catalog.environments import engines as engine_environments
 from wizard.kernel import units
@@ -60,13 +60,13 @@ def speaking(isolated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def data() -> list[str]:
     """Names and sources that stay as they are in every language."""
     table = profiles.load(CheckpointTable, profiles.find("checkpoints.toml"))
-    images = [releases.images(engine) for engine in releases.ENGINES]
+    images = [releases.images(family) for family in releases.families()]
     return [
         *KNOWN,
         *CONFIGS,
         *(each for config in CONFIGS.values() for each in config.get("architectures") or ()),
         *(name for gpu in gpus.gpus().values() for name in gpu.names),
-        *rules.TITLES.values(),
+        *(stacks.facts(name).title for name in stacks.names()),
         *(each.label for each in FORMATS.values() if each.label not in field_marks.messages()),
         *(one.ref for family in table.families for one in family.checkpoints),
         *(one.engine for stack in ("vllm", "transformers", "llamacpp") for one in engine_environments(stack)),

@@ -15,7 +15,7 @@ def remedy_of(value: Obstacle | Rejection) -> str:
     return remedies.text(value.remedies)
 
 
-def told(text: str) -> Reason:
+def saying(text: str) -> Reason:
     """A reason with just this text."""
     return because("needs-name", name=text)
 
@@ -26,8 +26,8 @@ def noted(text: str, source: str | None = None) -> Note:
 
 
 def limited(text: str) -> Note:
-    return Note("limit", {"why": told(text)})
+    return Note("limit", {"why": saying(text)})
 
 
 def behind(text: str) -> Note:
-    return Note("behind", {"goal": "chat", "why": told(text.rstrip(".")), "though": None})
+    return Note("behind", {"goal": "chat", "why": saying(text.rstrip(".")), "though": None})

@@ -17,6 +17,7 @@ from wizard.advise import calibration, memory
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
+from wizard.catalog import stacks
 from wizard.kernel.units import MIB, size
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -165,7 +166,7 @@ def test_damage_is_said_and_the_rest_is_used() -> None:
 def on_gpu(more: int = 0) -> tuple[Choice, Measurement]:
     """vLLM's log of a model on an H200, as predicted and ``more``; it does not count CUDA contexts."""
     choice = first(H200, LLAMA, stack="vllm")
-    context = calibration.ENGINES["vllm"].context + memory.triton(choice.stack, choice.runtime)
+    context = stacks.on_gpu("vllm").memory.context_bytes + memory.triton(choice.stack, choice.runtime)
     graphs = 100 * MIB
     runtime = choice.memory.overhead_bytes - context - graphs + more
     measured = replace(as_predicted(choice), graphs_bytes=graphs, runtime_bytes=runtime)

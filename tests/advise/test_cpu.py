@@ -16,6 +16,7 @@ from wizard.advise.ranking import advise
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.host import Cpu, Gpu, Host, System
 
+ENGINE = cpu.on_cpu("llamacpp")
 LARGE = replace(
     GGUF, name="large", parameters=8 * 10**9, weight_bytes=8 * GIB, layers=32, hidden_size=4096, heads=32, kv_heads=8,
     head_dim=128, intermediate_size=14336, vocabulary=128256, max_context=131072,
@@ -174,11 +175,11 @@ def test_what_is_left_unused_or_missing_is_said() -> None:
     facts=st.sampled_from([GGUF, LARGE]),
 )
 def test_the_longest_context_fits_and_one_block_more_does_not(budget: int, users: int, facts: ModelFacts) -> None:
-    longest = cpu.longest_context(facts, users=users, kv_dtype="f16", server_bytes=10**7, budget=budget)
+    longest = cpu.longest_context(facts, ENGINE, users=users, server_bytes=10**7, budget=budget)
     assert longest % 256 == 0
 
     def total(context: int) -> int:
-        bill = cpu.bill(facts, users=users, context=context, kv_dtype="f16", server_bytes=10**7, budget=budget)
+        bill = cpu.bill(facts, ENGINE, users=users, context=context, server_bytes=10**7, budget=budget)
         assert bill is not None
         return bill.total_bytes
 

@@ -14,6 +14,7 @@ from wizard import journey
 from wizard.advise import engines
 from wizard.advise.advice import Wishes
 from wizard.advise.ranking import advise
+from wizard.catalog import stacks
 from wizard.catalog.journeys import answered
 from wizard.catalog.lessons import step
 from wizard.catalog.releases import images
@@ -21,8 +22,9 @@ from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.paths import Workspace
 from wizard.plan.questions import wishes
 
+STACK = next(filter(engines.builds, stacks.names()))
 LLAMA = facts_of(LLAMA_8B)
-ENGINES = [one for one in journey.journeys() if one.answers.get("stack") == engines.STACK]
+ENGINES = [one for one in journey.journeys() if one.answers.get("stack") == STACK]
 
 
 def test_a_newer_release_has_no_engines() -> None:
@@ -35,7 +37,7 @@ def test_a_newer_release_has_no_engines() -> None:
 
 def test_only_engines_are_said_to_have_ended() -> None:
     for one in advise(machine("1xH100"), LLAMA, Wishes()).choices:
-        assert (engines.END in {note.code for note in one.warnings}) is (one.stack == engines.STACK)
+        assert (engines.END in {note.code for note in one.warnings}) is (one.stack == STACK)
 
 
 def test_the_successors_are_those_that_list_the_model() -> None:
@@ -45,7 +47,7 @@ def test_the_successors_are_those_that_list_the_model() -> None:
 
 
 def test_a_successor_keeps_everything_but_the_engines_image_and_formats() -> None:
-    given = Wishes(stack=engines.STACK, release="24.09", quantization="int4_awq", kv_dtype="fp8", tp=2, max_len=2560)
+    given = Wishes(stack=STACK, release="24.09", quantization="int4_awq", kv_dtype="fp8", tp=2, max_len=2560)
     assert engines.succeeded(given, "vllm") == Wishes(stack="vllm", tp=2, max_len=2560)
 
 
@@ -80,6 +82,6 @@ def test_without_engines_nothing_is_said() -> None:
 
 
 def test_the_lesson_names_the_last_release() -> None:
-    lesson = step(engines.STACK, "engine")
+    lesson = step(STACK, "engine")
     assert lesson
     assert tools().engines.last in lesson.what

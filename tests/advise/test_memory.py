@@ -14,6 +14,7 @@ from wizard.advise import memory
 from wizard.advise.devices import devices
 from wizard.advise.formats import of, weight_bytes
 from wizard.advise.setup import Setup
+from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
 from wizard.model.config import describe
@@ -219,9 +220,9 @@ def test_graphs_grow_with_layers_and_captured_sizes() -> None:
 def test_the_overhead_has_links_only_between_gpus_and_graphs_only_where_they_are_captured() -> None:
     _, anatomy = taken_apart(LLAMA_8B)
     one, two = (memory.overhead(anatomy, setup("vllm", tp=tp), 4) for tp in (1, 2))
-    assert two - one == memory.ENGINES["vllm"].links
-    engine = memory.ENGINES["trtllm-engine"]
-    assert memory.overhead(anatomy, setup("trtllm-engine"), 4) == engine.context + engine.buffers
+    assert two - one == on_gpu("vllm").memory.link_bytes
+    engine = on_gpu("trtllm-engine").memory
+    assert memory.overhead(anatomy, setup("trtllm-engine"), 4) == engine.context_bytes + engine.buffer_bytes
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_what_is_left_becomes_cache_in_whole_blocks() -> None:
     for stack in ("vllm", "trtllm-llmapi"):
         made = setup(stack)
         bill = memory.bill(facts, anatomy, device, made, 4, 4096, 20 * GIB)
-        block = memory.ENGINES[stack].block
+        block = on_gpu(stack).memory.block
         assert bill.kv_capacity_tokens % block == 0
         assert bill.total_bytes <= 20 * GIB
         if stack == "vllm":  # one block more would be too much

@@ -15,10 +15,10 @@ from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import devices
 from wizard.advise.engines import obstacle
 from wizard.advise.ranking import advise
-from wizard.advise.release import IMAGES, Resolved, no_containers, resolve
+from wizard.advise.release import Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
-from wizard.catalog import profiles
-from wizard.catalog.releases import ENGINES, architectures, drivers, images, version
+from wizard.catalog import profiles, stacks
+from wizard.catalog.releases import architectures, drivers, families, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import ContainerEngine, Host
 from wizard.texts import reasons
@@ -195,7 +195,7 @@ def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None
 
 
 DRIVERS = sorted(
-    {one.driver for engine in ENGINES for one in images(engine).releases}
+    {one.driver for family in families() for one in images(family).releases}
     | {int(one.partition(".")[0]) for row in drivers().forward for one in row.drivers}
     | {460, 510, 515, 520, 525, 530, 550, 565}
 )
@@ -203,9 +203,7 @@ DRIVERS = sorted(
 LEFT_OUT = (460, 510, 515, 520, 530, 545, 555, 560, 565)
 """Branches that NVIDIA's forward compatibility leaves out, or leaves out of the newest rows."""
 GPUS = ("1xA100", "1xH100", "1xL4", "1xA6000", "1x4090", "1xT4", "2xV100", "1xB200", "1xRTX-PRO-6000")
-FLOORS = {
-    (one.vllm, one.trtllm, one.llm_api): replace(LLAMA_2, architecture=one.name) for one in architectures().models
-}
+FLOORS = {tuple(sorted(one.first.items())): replace(LLAMA_2, architecture=one.name) for one in architectures().models}
 MODELS = [LLAMA_2, *FLOORS.values()]
 """One model for each set of first versions."""
 
@@ -213,7 +211,7 @@ MODELS = [LLAMA_2, *FLOORS.values()]
 def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
     """Branch → version of the engine that it gets; None if it gets none."""
     found = []
-    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, ENGINES) for one in each.releases}
+    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, families()) for one in each.releases}
     for branch in DRIVERS:
         made = asked(replace(host, driver_version=f"{branch}.99"), facts, stack)
         text = None if isinstance(made, Obstacle) else known.get(made.release) or made.release.rpartition(" ")[2]
@@ -348,15 +346,15 @@ def test_what_tensorrt_llm_cannot_quantise_yet() -> None:
     assert taken("1xB200", LLAMA_2, "trtllm-engine", "25.05", quantization="nvfp4") == "25.05"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", families())
 def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
     """An H100, an A100 or a V100 with any driver: no row of the tables is dead, but those that build no engine."""
-    stacks = [stack for stack, each in IMAGES.items() if each == engine]
+    served = [name for name in stacks.gpu_stacks() if (image := stacks.facts(name).image) and image.family == engine]
     for one in images(engine).releases:
         if engine == "trtllm" and obstacle(one):
             continue
         made = [
-            asked(gpu, stack=stack, wish=one.tag, driver="700.10") for gpu in ("1xH100", "2xV100") for stack in stacks
+            asked(gpu, stack=stack, wish=one.tag, driver="700.10") for gpu in ("1xH100", "2xV100") for stack in served
         ]
         assert any(isinstance(each, Resolved) and each.release.startswith(one.tag) for each in made), one.tag
         assert all(text_of(each) and remedy_of(each) for each in made if isinstance(each, Obstacle))

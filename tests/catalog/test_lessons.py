@@ -59,7 +59,7 @@ def test_every_step_of_every_stack_has_a_lesson_and_no_lesson_is_for_another() -
 
 
 def test_there_is_a_file_for_each_stack_and_one_for_the_stages() -> None:
-    assert set(files("lessons")) == {*STACK.choices, "stages"}
+    assert set(files("lessons")) == {*STACK.options, "stages"}
 
 
 @pytest.mark.parametrize("name", [lessons.START, *lessons.STAGES])

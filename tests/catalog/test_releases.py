@@ -9,10 +9,10 @@ import pytest
 
 from wizard.catalog.environments import engines, pins
 from wizard.catalog.releases import (
-    ENGINES,
     NONE,
     architectures,
     drivers,
+    families,
     image_bytes,
     images,
     unknown,
@@ -21,7 +21,7 @@ from wizard.catalog.releases import (
 from wizard.catalog.trtllm_tools import tools
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", families())
 def test_releases_are_newest_first_and_never_go_back(engine: str) -> None:
     found = images(engine).releases
     assert [one.tag for one in found] == sorted((one.tag for one in found), reverse=True)
@@ -43,8 +43,8 @@ def test_every_floor_has_a_source_and_can_be_met() -> None:
     for one in (*table.models, *table.ropes, *table.formats):
         assert one.source
         for column, engine in (("vllm", "vllm"), ("trtllm", "trtllm"), ("llm_api", "trtllm")):
-            first = getattr(one, column)
-            if first not in (None, NONE):
+            first = one.first.get(column, NONE)
+            if first != NONE:
                 assert any(version(each.engine) >= version(first) for each in images(engine).releases), (
                     one.name,
                     column,
@@ -58,7 +58,7 @@ def test_every_floor_has_a_source_and_can_be_met() -> None:
 
 
 def test_forward_compatibility_is_about_releases_that_there_are() -> None:
-    tags = {one.tag for engine in ENGINES for one in images(engine).releases}
+    tags = {one.tag for family in families() for one in images(family).releases}
     assert {tag for row in drivers().forward for tag in row.releases} <= tags
 
 
@@ -88,7 +88,7 @@ def test_sizes_of_images() -> None:
 
 def test_what_is_converted_is_served() -> None:
     """A model whose conversion the wizard knows has a floor of TensorRT-LLM too, so that the advice can judge it."""
-    judged = {one.name for one in architectures().models if one.trtllm}
+    judged = {one.name for one in architectures().models if "trtllm" in one.first}
     families = ("llama", "phi", "qwen", "gemma", "falcon", "gptneox", "gptj")
     known = {name for one in tools().families if one.name in families for name in one.architectures}
     assert {name for name in known if not name.startswith(("QWen", "RW"))} <= judged

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from tests.worded import noted, told
+from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Memory, Rejection, Wishes
 from wizard.advise.calibration import rows
 from wizard.advise.ranking import advise
@@ -75,7 +75,7 @@ class Tags(HTMLParser):
 
 
 EVIL_NOTE = noted(EVIL, EVIL)
-EVIL_REJECTION = Rejection(EVIL, EVIL, 1, 1, "x", told(EVIL), (change(release=EVIL),))
+EVIL_REJECTION = Rejection(EVIL, EVIL, 1, 1, "x", saying(EVIL), (change(release=EVIL),))
 EVIL_CHOICE = replace(CHOICE, release=EVIL, quantization=EVIL, reasons=(EVIL_NOTE,), warnings=(EVIL_NOTE,), stack=EVIL)
 EVIL_FACTS = replace(GGUF, name=EVIL, questions=(EVIL,), licence=EVIL, unknown={EVIL: EVIL})
 EVIL_HOST = replace(
@@ -153,7 +153,7 @@ def test_like_gpus_are_counted_and_what_is_unknown_is_said_so() -> None:
 
 
 def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None:
-    why = Rejection("vllm", None, 1, 1, "no-gpu", told("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
+    why = Rejection("vllm", None, 1, 1, "no-gpu", saying("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
     words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024 tokens each" in words
     assert "Or: llama.cpp · Q8_0 · 4 at a time, 512 tokens each" in words
@@ -231,7 +231,7 @@ def test_every_word_is_in_the_catalogue() -> None:
     """All that the notebook says itself; what the machine, the model and the fake plan say is data."""
     choice = replace(CHOICE, reasons=(noted("R1."),), warnings=(noted("W1."),))
     advice = Advice(True, (choice, *[replace(choice, stack=f"s{number}") for number in range(SHOWN + 1)]))
-    refusal = Rejection("vllm", None, 1, 1, "gpu", told("T1."), (change(users=2),))
+    refusal = Rejection("vllm", None, 1, 1, "gpu", saying("T1."), (change(users=2),))
     plan = replace(plan_of(Path("/ws"), *STEPS, name="demo"), notes=("N1.",), host="h1")
     data = {text for step in STEPS for text in (step.title, step.why)} | {"Some CPU", "Some Linux 12", "llama.cpp"}
     with pseudo.spoken():

@@ -12,7 +12,7 @@ from tests.advise.worlds import VENV
 from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
 from tests.prompts.fake_journey import FakeJourney
 from tests.values import GGUF, PYTHON
-from tests.worded import told
+from tests.worded import saying
 from wizard.advise.advice import Rejection, Wishes
 from wizard.advise.reasons import without
 from wizard.catalog.workshops import Workshop
@@ -28,7 +28,7 @@ from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.prompts.flow import _Flow, run_prompts
 
-REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", told("It cannot."), (without("engine_python"),))
+REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", saying("It cannot."), (without("engine_python"),))
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CPU_HOST
-from tests.worded import told
+from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.catalog import profiles
 from wizard.catalog.journeys import journey
@@ -152,4 +152,4 @@ def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[s
 
 
 def test_verdicts_in_words() -> None:
-    assert verdict(Verdict("no", told("why"))) == ("not here", "why")
+    assert verdict(Verdict("no", saying("why"))) == ("not here", "why")

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from wizard.advise.advice import Wishes
-from wizard.advise.rules import TITLES
+from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import to_data
 from wizard.plan import questions
@@ -41,7 +41,7 @@ def test_every_question_is_complete_and_named_once() -> None:
         assert one.text
         assert one.flag
         assert one.help
-        assert bool(one.choices) == (one.kind == "choice")
+        assert bool(one.options) == (one.kind == "choice")
         if one.default is not None:
             assert one.check(one.default) == one.default
 
@@ -111,7 +111,7 @@ def test_wishes_from_answers() -> None:
 def test_every_wish_is_a_question_and_every_such_question_a_wish() -> None:
     assert {one.name for one in (*WISHES, *SETUP)} == {one.name for one in fields(Wishes)}
     assert {one.flag for one in (*WISHES, *SETUP)} == {"--" + one.name.replace("_", "-") for one in fields(Wishes)}
-    assert STACK.choices == tuple(TITLES)
+    assert STACK.options == stacks.names()
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("int4_akq", "int4_awq"), ("FP8", "such format"), ("", "such format")])

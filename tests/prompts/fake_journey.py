@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from tests.worded import noted, told
+from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.advise.reasons import change
@@ -151,7 +151,7 @@ class FakeJourney:
                 1,
                 1,
                 "memory",
-                told("So many do not fit."),
+                saying("So many do not fit."),
                 (change(users=100),),
             )
             return Advice(False, rejections=(no,))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
-from tests.worded import noted, told
+from tests.worded import noted, saying
 from wizard.advise import refusals
 from wizard.advise.advice import Advice, Memory, Rejection, Speed, Wishes
 from wizard.advise.ranking import advise
@@ -222,7 +222,7 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
         warnings=(noted("The context was cut."),),
         speed=Speed(20.0, 50.0, 120.0, None, None, "a measurement"),
     )
-    why = Rejection("vllm", None, 1, 1, "no-gpu", told("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
+    why = Rejection("vllm", None, 1, 1, "no-gpu", saying("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
     text = advice_text(Advice(True, (first, CHOICE), (why,)), GGUF)
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024" in text
     assert "  - No NVIDIA GPU was found, so the CPU serves: 8 cores" in text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import SUGGESTIONS
 from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, wait_for
-from tests.worded import told
+from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.model.here import Entry
@@ -150,10 +150,10 @@ HITS = (
     Suggestion("org/mist-gated", "org/mist-gated", "", None, None, True, True, place="hub", gated=True),
 )
 VERDICTS = (
-    replace(SUGGESTIONS[0], verdict=Verdict("fits", told("on 1 GPU, about 150 tokens/s")), parameters=494_000_000),
-    replace(SUGGESTIONS[1], verdict=Verdict("fits", told("on the CPU")), place="here"),
-    replace(SUGGESTIONS[2], verdict=Verdict("tight", told("1 person with 2,048 tokens at most")), gated=True),
-    replace(SUGGESTIONS[3], verdict=Verdict("no", told("61.0 GiB of weights, 14.4 GiB free")), usable=False),
+    replace(SUGGESTIONS[0], verdict=Verdict("fits", saying("on 1 GPU, about 150 tokens/s")), parameters=494_000_000),
+    replace(SUGGESTIONS[1], verdict=Verdict("fits", saying("on the CPU")), place="here"),
+    replace(SUGGESTIONS[2], verdict=Verdict("tight", saying("1 person with 2,048 tokens at most")), gated=True),
+    replace(SUGGESTIONS[3], verdict=Verdict("no", saying("61.0 GiB of weights, 14.4 GiB free")), usable=False),
 )
 DOWN = NetworkError("TW-M13", "the hub does not answer", "Check the network.")
 
@@ -175,9 +175,9 @@ async def searched(pilot: Walk, text: str) -> ModelScreen:
 @pytest.mark.parametrize(
     ("verdict", "said"),
     [
-        (Verdict("fits", told("on 1 GPU")), "✓ fits: on 1 GPU"),
-        (Verdict("tight", told("only as fp8")), "◐ tight: only as fp8"),
-        (Verdict("no", told("61.0 GiB of weights")), "✗ not here: 61.0 GiB of weights"),
+        (Verdict("fits", saying("on 1 GPU")), "✓ fits: on 1 GPU"),
+        (Verdict("tight", saying("only as fp8")), "◐ tight: only as fp8"),
+        (Verdict("no", saying("61.0 GiB of weights")), "✗ not here: 61.0 GiB of weights"),
     ],
 )
 async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, said: str) -> None:

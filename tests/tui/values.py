@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.values import CHOICE, GIB
-from tests.worded import behind, limited, noted, told
+from tests.worded import behind, limited, noted, saying
 from wizard.advise.advice import Advice, Choice, Memory, Rejection, Speed, Wishes
 from wizard.advise.calibration import FORMULAS, Measured, Measurement
 from wizard.advise.reasons import change, do
@@ -158,7 +158,7 @@ ADVICE = Advice(
             1,
             1,
             "gpu",
-            told("vLLM needs an NVIDIA GPU and there is none"),
+            saying("vLLM needs an NVIDIA GPU and there is none"),
             (do("Use a machine with an NVIDIA GPU"),),
         ),
     ),
@@ -167,8 +167,8 @@ ADVICE = Advice(
 
 def measurement() -> Measurement:
     """A start of the server ``demo``."""
-    told = choice().memory
-    found = Measured(told.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
+    saying = choice().memory
+    found = Measured(saying.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
     return Measurement("2026-01-02T03:04:05+00:00", "demo", "a CPU", "triton", FORMULAS, "demo", choice(), found)
 
 
@@ -218,10 +218,10 @@ def gpu_advice(wishes: Wishes) -> Advice:
     name, tp = wishes.quantization or "none", wishes.tp or 1
     text = f"tp {tp} × pp 1 needs {tp} like GPUs, and there are 2 GPUs of the kind NVIDIA H100 80GB HBM3."
     refused = tuple(
-        Rejection(one, name, tp, 1, "gpus", told(text), (change(tp=2),)) for one in ("vllm", "trtllm-llmapi")
+        Rejection(one, name, tp, 1, "gpus", saying(text), (change(tp=2),)) for one in ("vllm", "trtllm-llmapi")
     )
     text = "NVFP4 in vLLM needs compute capability 10.0; the NVIDIA H100 80GB HBM3 has 9.0."
-    never = Rejection("vllm", "nvfp4", 1, 1, "format", told(text), (change(quantization="fp8"), do("newer-gpu")))
+    never = Rejection("vllm", "nvfp4", 1, 1, "format", saying(text), (change(quantization="fp8"), do("newer-gpu")))
     return Advice(True, found, (never,)) if found else Advice(False, (), refused)
 
 
@@ -235,7 +235,7 @@ INFEASIBLE = Advice(
             1,
             1,
             "memory",
-            told("It needs 40.2 GiB and 21.3 GiB are free"),
+            saying("It needs 40.2 GiB and 21.3 GiB are free"),
             (do("Take a smaller quantisation"),),
         ),
     ),

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import devices
-from wizard.advise.memory import ENGINES, triton
+from wizard.advise.memory import triton
 from wizard.advise.reasons import Note, Param
-from wizard.catalog.environments import environment
+from wizard.catalog.environments import environment_of
+from wizard.catalog.stacks import facts, names
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import table
 from wizard.kernel.units import size
@@ -99,7 +100,7 @@ def machine(host: Host, choice: Choice) -> str:
 
 def engine(stack: str, release: str) -> str:
     """What serves: the image's tag says it all; without an image it is Triton and the engine of the environment."""
-    return f"{release}, {environment(stack).engine}" if stack == "llamacpp" else release
+    return release if facts(stack).image else f"{release}, {environment_of(stack).engine}"
 
 
 def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, model: str) -> Measurement | None:
@@ -144,12 +145,14 @@ def actual(one: Measurement) -> Memory:
 
 def _overhead(one: Measurement) -> int | None:
     """What the prediction calls overhead; CUDA context and links, which vLLM does not count, are as predicted."""
-    gpu = ENGINES.get(one.choice.stack)
+    known = facts(one.choice.stack).gpu if one.choice.stack in names() else None
     found = one.measured
-    if found.runtime_bytes is None or (gpu and gpu.graphs and found.graphs_bytes is None):
+    if found.runtime_bytes is None or (known and known.memory.graphs and found.graphs_bytes is None):
         return None
-    ours = gpu.context + (gpu.links if one.choice.tp * one.choice.pp > 1 else 0) if gpu else 0
-    ours += triton(one.choice.stack, one.choice.runtime)
+    ours = 0
+    if known:
+        ours += known.memory.context_bytes + (known.memory.link_bytes if one.choice.tp * one.choice.pp > 1 else 0)
+        ours += triton(one.choice.stack, one.choice.runtime)
     return found.runtime_bytes + (found.graphs_bytes or 0) + ours
 
 

@@ -1,4 +1,7 @@
-"""The CPU's way: a GGUF file, served by llama.cpp behind Triton from the host's memory. Pure."""
+"""The CPU's way: a GGUF file, served by llama.cpp behind Triton from the host's memory. Pure.
+
+The formulas are llama.cpp's; their constants and which stacks these are is in ``profiles/stacks``.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,17 @@ from wizard.advise import calibration, own
 from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
-from wizard.catalog.environments import Environment, environment
+from wizard.catalog import stacks
+from wizard.catalog.environments import Environment, environment_of
+from wizard.catalog.stack_facts import OnCpu
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-STACK = "llamacpp"
-KV_DTYPE = "f16"
 DEFAULT_CONTEXT = 4096
 """Tokens for each user unless asked otherwise: a long chat; more only costs memory."""
 LEAST_CONTEXT = 256
 KV_BYTES = {"f16": 2}
 """Bytes of one element of the KV cache by its dtype."""
-UBATCH = 512
-"""llama.cpp evaluates a prompt in pieces of this many tokens (``n_ubatch``, its default)."""
-TOKENIZER_BYTES = 440
-"""Memory of llama.cpp's tokenizer for each entry of a vocabulary with as many merges (measured: 428 and 463 for
-151,936 and 49,152 entries; half of it without merges)."""
 RESERVE = 0.10
 """Share of the free memory that is left to everybody else."""
 
@@ -44,7 +42,7 @@ def feed_forward(facts: ModelFacts) -> int:
     return max(facts.intermediate_size or 0, experts)
 
 
-def activation_bytes(facts: ModelFacts, *, users: int, context: int) -> int:
+def activation_bytes(facts: ModelFacts, engine: OnCpu, *, users: int, context: int) -> int:
     """Compute and output buffers of llama.cpp, in bytes, for ``users`` slots of ``context`` tokens.
 
     For one piece of the prompt three rows of the feed-forward and five of the residual stream live at once, in
@@ -52,63 +50,70 @@ def activation_bytes(facts: ModelFacts, *, users: int, context: int) -> int:
     (xllamacpp 2026.10.11549, flash attention) logs for dense models of 5 to 30 layers, hidden sizes 256 to 2,048,
     vocabularies of 2,048 to 151,936 and 512 to 16,384 tokens; experts were not measured.
     """
-    piece = UBATCH * (3 * feed_forward(facts) + 5 * (facts.hidden_size or 0)) * 4
-    return piece + UBATCH * context * 2 + users * (facts.vocabulary or 0) * 4
+    piece = engine.piece_tokens * (3 * feed_forward(facts) + 5 * (facts.hidden_size or 0)) * 4
+    return piece + engine.piece_tokens * context * 2 + users * (facts.vocabulary or 0) * 4
 
 
 def bill(
-    facts: ModelFacts, *, users: int, context: int, kv_dtype: str, server_bytes: int, budget: int
+    facts: ModelFacts, engine: OnCpu, *, users: int, context: int, server_bytes: int, budget: int
 ) -> Memory | None:
     """The memory bill on the host for ``users`` × ``context`` tokens; None if the model's shape is unknown.
 
     Args:
         facts: The model; its weights count as their files' size, which llama.cpp maps into memory.
+        engine: What the engine takes; its `cache` is a key of `KV_BYTES`.
         users: Requests at the same time.
         context: Tokens of each.
-        kv_dtype: A key of `KV_BYTES`.
         server_bytes: Memory of the server without a model.
         budget: Bytes that may be used.
     """
-    per_token = kv_bytes_per_token(facts, kv_dtype)
+    per_token = kv_bytes_per_token(facts, engine.cache)
     if per_token is None or facts.weight_bytes is None:
         return None
     tokens = users * context
-    activations = activation_bytes(facts, users=users, context=context)
-    server = server_bytes + TOKENIZER_BYTES * (facts.vocabulary or 0)
+    activations = activation_bytes(facts, engine, users=users, context=context)
+    server = server_bytes + engine.tokenizer_bytes * (facts.vocabulary or 0)
     total = facts.weight_bytes + per_token * tokens + activations + server
     return Memory(facts.weight_bytes, per_token, tokens, activations, server, total, budget)
 
 
-def longest_context(facts: ModelFacts, *, users: int, kv_dtype: str, server_bytes: int, budget: int) -> int:
+def longest_context(facts: ModelFacts, engine: OnCpu, *, users: int, server_bytes: int, budget: int) -> int:
     """Tokens for each of ``users`` that fit into ``budget``, rounded down to 256 (0 if not even that fits)."""
-    empty = bill(facts, users=users, context=0, kv_dtype=kv_dtype, server_bytes=server_bytes, budget=budget)
+    empty = bill(facts, engine, users=users, context=0, server_bytes=server_bytes, budget=budget)
     if empty is None or empty.kv_bytes_per_token == 0:
         return 0
     free = budget - empty.total_bytes
-    mask = UBATCH * 2  # of one token more, for all users
+    mask = engine.piece_tokens * 2  # of one token more, for all users
     return max(0, free // (empty.kv_bytes_per_token * users + mask) // 256 * 256)
 
 
 def candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
-    """The one choice that the CPU offers, or everything that keeps it from serving."""
-    env = environment(STACK)
-    found = [*_against_wishes(facts, wishes), *_against_model(facts), *obstacles(host, env)]
+    """The one choice that the CPU offers with each stack, or everything that keeps it from serving."""
+    made = [_candidates(host, facts, wishes, past, one) for one in stacks.cpu_stacks() if wishes.stack in (None, one)]
+    return [one for choices, _ in made for one in choices], [one for _, rejections in made for one in rejections]
+
+
+def _candidates(
+    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration, stack: str
+) -> tuple[list[Choice], list[Rejection]]:
+    env = environment_of(stack)
+    found = [*_against_wishes(facts, wishes, stack), *_against_model(facts, stack), *obstacles(host, env)]
     if found:
-        return [], [_rejection(facts, wishes, one) for one in found]
+        return [], [_rejection(facts, wishes, one, stack) for one in found]
     budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
     measured = calibration.latest(
         past,
         machine=calibration.processor(host),
-        stack=STACK,
-        engine=calibration.engine(STACK, _release(env)),
+        stack=stack,
+        engine=calibration.engine(stack, _release(env)),
         model=facts.ref,
     )
     server = max(0, env.server_bytes + calibration.difference(measured)) if measured else env.server_bytes
-    fit = _fit(host, facts, wishes, replace(env, server_bytes=server), budget)
+    fit = _fit(host, facts, wishes, replace(env, server_bytes=server), budget, stack)
     if isinstance(fit, Obstacle):
-        return [], [_rejection(facts, wishes, fit)]
+        return [], [_rejection(facts, wishes, fit, stack)]
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
 
 
@@ -121,25 +126,37 @@ def _format(facts: ModelFacts) -> str:
     return (facts.quantization and facts.quantization.format) or "none"
 
 
-def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle) -> Rejection:
+def on_cpu(stack: str) -> OnCpu:
+    """What is known of ``stack`` on the CPU.
+
+    Raises:
+        ValueError: It does not serve on the CPU.
+    """
+    if (known := stacks.facts(stack).cpu) is None:
+        raise ValueError(f"{stack} does not serve on the CPU")
+    return known
+
+
+def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle, stack: str) -> Rejection:
     quantization = wishes.quantization or _format(facts)
-    return Rejection(STACK, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.reason, why.remedies)
+    return Rejection(stack, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.reason, why.remedies)
 
 
-def _against_wishes(facts: ModelFacts, wishes: Wishes) -> list[Obstacle]:
+def _against_wishes(facts: ModelFacts, wishes: Wishes, stack: str) -> list[Obstacle]:
     found: list[Obstacle] = []
-    if barred := own.against_wishes(wishes, STACK):
+    kept = on_cpu(stack).cache
+    if barred := own.against_wishes(wishes, stack):
         found.append(barred)
     elif wishes.runtime not in (None, "native"):
-        why = because("cpu-runtime", stack=STACK, runtime=wishes.runtime)
+        why = because("cpu-runtime", stack=stack, runtime=wishes.runtime)
         found.append(Obstacle("runtime", why, (change(runtime="native"),)))
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):
-            why = because("cpu-split", name=STACK, option=name, value=value)
+            why = because("cpu-split", name=stack, option=name, value=value)
             found.append(Obstacle(name, why, (change(**{name: 1}),)))
-    if wishes.kv_dtype not in (None, KV_DTYPE):
-        why = because("cpu-cache", kept=KV_DTYPE, asked=wishes.kv_dtype)
-        found.append(Obstacle("kv-dtype", why, (change(kv_dtype=KV_DTYPE),)))
+    if wishes.kv_dtype not in (None, kept):
+        why = because("cpu-cache", kept=kept, asked=wishes.kv_dtype)
+        found.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = _format(facts)
     if wishes.quantization and wishes.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
         asked = wishes.quantization
@@ -156,34 +173,36 @@ def beyond_training(most: int, asked: int) -> Reason:
     return because("trained-context", most=most, asked=asked)
 
 
-def _against_model(facts: ModelFacts) -> list[Obstacle]:
-    if not any(file.format == "gguf" for file in facts.weights):
-        return [Obstacle("format", because("no-gguf", name=STACK, model=facts.name), (do("give-gguf"),))]
-    if facts.weight_bytes is None or kv_bytes_per_token(facts, KV_DTYPE) is None:
+def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
+    known = on_cpu(stack)
+    if not any(file.format == known.file for file in facts.weights):
+        return [Obstacle("format", because("no-gguf", name=stack, model=facts.name), (do("give-gguf"),))]
+    if facts.weight_bytes is None or kv_bytes_per_token(facts, known.cache) is None:
         whys = tuple(facts.unknown.values()) or (because("silent-header"),)
         return [Obstacle("shape", because("unknown-memory", model=facts.name, whys=whys), (do("other-gguf"),))]
     return []
 
 
-def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int) -> Choice | Obstacle:
+def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, stack: str) -> Choice | Obstacle:
     if host.memory_available_bytes is None:
         why = host.unknown.get("memory_available_bytes") or because("silent-system")
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
-    users = wishes.users or DEFAULT_USERS
-    longest = longest_context(facts, users=users, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
+    users, engine = wishes.users or DEFAULT_USERS, on_cpu(stack)
+    longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
     wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
     context = wanted if wanted <= longest else longest
     if (wishes.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
-        return _too_large(facts, wishes, env, budget, longest, min(wanted, wishes.max_len or LEAST_CONTEXT))
-    needed = bill(facts, users=users, context=context, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
+        least = min(wanted, wishes.max_len or LEAST_CONTEXT)
+        return _too_large(facts, wishes, engine, env, budget, longest, least)
+    needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
     if needed is None:
         raise AssertionError("the shape was checked before")
     return Choice(
-        stack=STACK,
+        stack=stack,
         runtime="native",
         dtype=facts.dtype or "unknown",
         quantization=_format(facts),
-        kv_cache_dtype=KV_DTYPE,
+        kv_cache_dtype=engine.cache,
         tp=1,
         pp=1,
         max_batch_size=users,
@@ -195,9 +214,11 @@ def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget
     )
 
 
-def _too_large(facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, longest: int, wanted: int) -> Obstacle:
+def _too_large(
+    facts: ModelFacts, wishes: Wishes, engine: OnCpu, env: Environment, budget: int, longest: int, wanted: int
+) -> Obstacle:
     users = wishes.users or DEFAULT_USERS
-    need = bill(facts, users=users, context=wanted, kv_dtype=KV_DTYPE, server_bytes=env.server_bytes, budget=budget)
+    need = bill(facts, engine, users=users, context=wanted, server_bytes=env.server_bytes, budget=budget)
     total = need.total_bytes if need else 0
     why = because("host-memory", model=facts.name, size_bytes=total, users=users, tokens=wanted, budget_bytes=budget)
     if longest >= LEAST_CONTEXT:

@@ -8,14 +8,15 @@ from dataclasses import replace
 
 from wizard.advise.advice import Wishes
 from wizard.advise.reasons import Note, Obstacle, because, change
+from wizard.catalog import stacks
 from wizard.catalog.contents import TOOLS, contents
 from wizard.catalog.journeys import TIED
 from wizard.catalog.releases import NONE, Release, architectures, images, version
+from wizard.catalog.stack_facts import StackFacts
 from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 
-STACK = "trtllm-engine"
 CODE = "engine"
 """Of the obstacle that an image builds no engine."""
 END = "engine-end"
@@ -24,16 +25,16 @@ END = "engine-end"
 
 def judge() -> Callable[[Release], Obstacle | None]:
     """Says of an image why no engine can be built in it; None where nothing is known against it."""
-    last, held = tools().engines, contents()
+    last, held, first = tools().engines, contents(), _built().instead[0]
 
     def obstacle(release: Release) -> Obstacle | None:
         known = held.of(release.tag, TOOLS)
         if version(release.engine) > version(last.last):
             why = because("no-engines", release=release.tag, engine=release.engine, last=last.last)
-            return Obstacle(CODE, why, (change(stack="vllm"),))
+            return Obstacle(CODE, why, (change(stack=first),))
         if known is None or known.value:
             return None
-        return Obstacle(CODE, because("builds-no-engine", release=release.tag), (change(stack="vllm"),))
+        return Obstacle(CODE, because("builds-no-engine", release=release.tag), (change(stack=first),))
 
     return obstacle
 
@@ -45,15 +46,32 @@ def obstacle(release: Release) -> Obstacle | None:
 
 def later(tag: str) -> tuple[str, ...]:
     """Releases after ``tag`` whose images build engines, the nearest first."""
-    known = (one for one in reversed(images("trtllm").releases) if version(one.tag) > version(tag))
+    known = (one for one in reversed(_releases()) if version(one.tag) > version(tag))
     why = judge()
     return tuple(one.tag for one in known if why(one) is None)
 
 
 def successors(facts: ModelFacts) -> tuple[str, ...]:
     """Stacks that serve the same model today without an engine, the one that serves the most models first."""
-    listed = next((one.llm_api for one in architectures().models if one.name == facts.architecture), None)
-    return ("vllm", "trtllm-llmapi") if listed not in (None, NONE) else ("vllm",)
+    first, *others = _built().instead
+    known = next((one.first for one in architectures().models if one.name == facts.architecture), {})
+    listed = (name for name in others if known.get(stacks.facts(name).floors, NONE) != NONE)
+    return (first, *listed)
+
+
+def builds(stack: object) -> bool:
+    """Whether ``stack`` serves engines that are built first; not if there is no such stack."""
+    return stack in stacks.names() and stacks.facts(str(stack)).builds_engine
+
+
+def _built() -> StackFacts:
+    """The stack whose engines are built first."""
+    return next(stacks.facts(name) for name in stacks.names() if builds(name))
+
+
+def _releases() -> tuple[Release, ...]:
+    image = _built().image
+    return images(image.family).releases if image else ()
 
 
 def succeeded(wishes: Wishes, stack: str) -> Wishes:
@@ -63,7 +81,7 @@ def succeeded(wishes: Wishes, stack: str) -> Wishes:
 
 def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:
     """With engines: that they have ended, and the flags that serve ``facts`` without one."""
-    if stack != STACK:
+    if not builds(stack):
         return ()
     return (Note(END, {"stacks": successors(facts)}, tools().engines.source),)
 
@@ -91,7 +109,7 @@ def end(way: str, *others: str) -> str:
         "same machine without one: {way}",
         date=last.removed,
         version=last.last,
-        tag=next(one.tag for one in images("trtllm").releases if obstacle(one) is None),
+        tag=next(one.tag for one in _releases() if obstacle(one) is None),
         way=way,
     )
     return ", ".join((text, *(tr("or --stack {stack}", stack=one) for one in others))) + "."

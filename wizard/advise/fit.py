@@ -10,6 +10,7 @@ from wizard.advise.advice import DEFAULT_USERS, Memory, Wishes
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
 from wizard.advise.setup import Setup
+from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -156,7 +157,7 @@ def _more(
     """How many GPUs of the kind, or how large a one, would do what is wished; the former is tried out."""
     share = wishes.gpu_memory_utilization or UTILIZATION
     large = do("larger-gpu", size=-(-int(need / share) // GIB))
-    if device.mig or setup.stack == "transformers":
+    if device.mig or not on_gpu(setup.stack).splits.ranks:
         return (large,)
     idle = replace(device, free_bytes=device.total_bytes, holders=())  # others would be asked to make room
     for tp in (2, 4, 8):

@@ -15,16 +15,14 @@ from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, load_of, why_unknown
 from wizard.catalog.checkpoints import ready
+from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 from wizard.probe.engine_python import absolute, known
 from wizard.probe.host import EnginePython, Host
 
-STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers")
 TRIED = ("none", "fp8", "nvfp4", "int4_awq")
 """Formats that are tried for a checkpoint that is not quantised: those that ready repositories come in."""
-FRACTIONS = {"trtllm-llmapi": "free_gpu_memory_fraction", "trtllm-engine": "kv_cache_free_gpu_mem_fraction"}
-"""What TensorRT-LLM's stacks call the share of the free memory that becomes KV cache."""
 SPLITS = (1, 2, 4, 8, 16)
 WIDEST = 4
 """Tensor-parallel ranks over PCIe beyond which stages or copies are better, whatever the speed model says: Llama 70B in
@@ -36,7 +34,7 @@ def candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
-    stacks = [one for one in STACKS if wishes.stack in (None, one)]
+    stacks = [one for one in gpu_stacks() if wishes.stack in (None, one)]
     groups = devices(host)
     python = known(host, wishes.engine_python) if wishes.engine_python else None
     if why := _before(host, facts, groups):
@@ -136,8 +134,9 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
         names = (wishes.quantization,) if wishes.quantization in FORMATS else TRIED
     kv = wishes.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
-        for name in names if stack != "transformers" or wishes.quantization or stored else ("none",):
-            for tp in tps if stack != "transformers" or wishes.tp else (1,):
+        known = on_gpu(stack)
+        for name in names if not known.formats.sixteen_only or wishes.quantization or stored else ("none",):
+            for tp in tps if known.splits.ranks or wishes.tp else (1,):
                 for pp in (wishes.pp,) if wishes.pp else _stages(facts, device, stack, tp, there):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
 
@@ -145,10 +144,10 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
     """Pipeline stages that are tried: only without NVLink, where they pass less over the links than ranks do."""
     layers = facts.layers or 0
-    if device.link == "nvlink" or device.mig or stack == "transformers":
+    if device.link == "nvlink" or device.mig or on_gpu(stack).splits.stages == "none":
         return (1,)
     can = [pp for pp in (2, 4) if tp * pp <= there and pp <= layers]
-    return (1, *(pp for pp in can if stack != "trtllm-engine" or layers % pp == 0))
+    return (1, *(pp for pp in can if on_gpu(stack).splits.stages != "even" or layers % pp == 0))
 
 
 def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
@@ -183,6 +182,7 @@ def _choice(
     if isinstance(found, Obstacle):
         return found
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
+    of_free = on_gpu(setup.stack).cache.counts_of == "free"
     speed = estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens)
     unknown = () if speed else (_no_speed(facts, device, setup),)
     choice = Choice(
@@ -200,7 +200,7 @@ def _choice(
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
         gpu_memory_utilization=found.utilization,
-        kv_cache_fraction=memory.kv_fraction(device, setup, found.memory) if setup.stack in FRACTIONS else None,
+        kv_cache_fraction=memory.kv_fraction(device, setup, found.memory) if of_free else None,
         speed=speed,
         warnings=(*unknown, *_warnings(facts, device, setup, found), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
@@ -272,17 +272,18 @@ def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memor
 
 def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
     bill = found.memory
+    cache = on_gpu(setup.stack).cache
     values: dict[str, Param] = {
         "used_bytes": bill.total_bytes,
         "budget_bytes": bill.budget_bytes,
         "total_bytes": device.total_bytes,
-        "stack": setup.stack,
-        "share": found.utilization if setup.stack == "vllm" else None,
-        "fraction": FRACTIONS.get(setup.stack),
+        "counts_of": cache.counts_of,
     }
-    if setup.stack in FRACTIONS:
-        values["share"] = memory.kv_fraction(device, setup, bill)
-    return Note("memory", values)
+    if cache.counts_of == "total":
+        values["share"] = found.utilization
+    elif cache.counts_of == "free":
+        values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
+    return Note("memory", values, cache.source if cache.knob else None)
 
 
 def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:

@@ -1,18 +1,20 @@
 """How much memory a setup takes on the fullest GPU of one copy. One code path for bytes and tokens; pure.
 
+What an engine takes beside weights and cache, and which terms below are its own, is in ``profiles/stacks``.
 The figures were measured on an H200 with vLLM 0.26.0 (`benchmarks/advice/memory.py` prints the table); what others
 measured is named where it is used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from wizard.advise.advice import Memory
 from wizard.advise.devices import Device
 from wizard.advise.formats import SIXTEEN, weight_bytes
 from wizard.advise.setup import Setup
+from wizard.catalog.stacks import facts as stack_facts
+from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
@@ -23,37 +25,6 @@ VOCABULARY_PAD = 64
 """vLLM's ``VocabParallelEmbedding`` pads the vocabulary to a multiple of this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What a stack takes beside weights and KV cache, and how it counts.
-
-    Attributes:
-        block: Tokens of one KV-cache block.
-        context: Bytes of the CUDA context, before anything is loaded.
-        buffers: Bytes of libraries and runtime on one GPU.
-        links: Bytes more of each GPU where several work together (NCCL, custom all-reduce), taken before anything else.
-        graphs: Whether decoding is captured in CUDA graphs.
-        of_free: The largest share of what is free after loading that becomes KV cache; None: only the budget counts.
-    """
-
-    block: int
-    context: int
-    buffers: int
-    links: int
-    graphs: bool
-    of_free: float | None = None
-
-
-ENGINES = {
-    "vllm": Engine(16, 621 * MIB, 225 * MIB, 973 * MIB, graphs=True),
-    "trtllm-llmapi": Engine(32, 621 * MIB, 360 * MIB, 390 * MIB, graphs=True, of_free=0.9),
-    "trtllm-engine": Engine(32, 621 * MIB, 360 * MIB, 390 * MIB, graphs=False, of_free=0.9),
-    "transformers": Engine(1, 621 * MIB, 100 * MIB, 390 * MIB, graphs=False, of_free=0.9),
-}
-"""Context 621 MiB, vLLM's buffers 0.22 GiB and links 0.95 GiB at tp 2: measured. The others' links: 342 to 392 MB for
-NCCL (aiconfigurator-core 0.12, ``systems/*.yaml``). TensorRT-LLM: context, cuBLAS and runtime 0.96 GiB in the log of
-its docs/source/reference/memory.md; KV cache 0.9 of the free by default (``free_gpu_memory_fraction``)."""
-
 TRITON = 518 * MIB
 """What tritonserver 2.51.0 holds on every GPU that it sees, although another process computes: its CUDA context and its
 pool for tensors (NVML on H200s, driver 580.159.04)."""
@@ -62,11 +33,12 @@ pool for tensors (NVML on H200s, driver 580.159.04)."""
 def triton(stack: str, runtime: str) -> int:
     """Bytes of each GPU that Triton itself holds beside the engine, see `TRITON`.
 
-    Natively, and with `transformers` in a container, Triton sees no GPU. In NVIDIA's images the engines of `vllm` and
-    `trtllm-llmapi` are started by Triton's own stub, which passes on what Triton sees; an engine of `trtllm-engine`
-    runs in Triton's process, and its context is counted with it.
+    Natively, and where the engine has packages of its own in a container, Triton sees no GPU. In NVIDIA's images
+    Triton's own stub starts the engine, and passes on what Triton sees; where the engine runs in Triton's process, its
+    context is counted with it (`EngineMemory.triton_context`).
     """
-    return TRITON if runtime != "native" and stack in ("vllm", "trtllm-llmapi") else 0
+    known = stack_facts(stack).gpu
+    return TRITON if runtime != "native" and known and known.memory.triton_context else 0
 
 
 def step_tokens(device: Device) -> int:
@@ -106,11 +78,12 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
     found = rank_weights(parts, anatomy, setup.tp, setup.pp)
-    if setup.stack != "vllm":
-        return found
-    if setup.quantization in ("int4_awq", "int4_gptq"):
+    engine = on_gpu(setup.stack).memory
+    if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
         found += round(anatomy.parts.linears * 20 / group / 8 / setup.gpus) + block_ends(anatomy, setup)
+    if not engine.rotary_table:
+        return found
     rotary = max((one.key_dim for one in anatomy.attention), default=0)
     return found + (facts.max_context or 0) * rotary * SIXTEEN
 
@@ -147,7 +120,7 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
         tokens: Prompt and answer.
         step: See `step_tokens`.
     """
-    block = ENGINES[setup.stack].block
+    block = on_gpu(setup.stack).memory.block
     share = per_stage(anatomy.layers, setup.pp)
     return round(sum(_layers_bytes(one, setup, tokens, step, block) for one in anatomy.attention) * share)
 
@@ -164,7 +137,8 @@ def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: 
     """Tokens that ``layers`` keep of a sequence of ``tokens``, in whole blocks of ``block``."""
     kept = tokens
     if layers.window is not None:
-        kept = min(tokens, layers.window - 1 + (step if setup.stack == "vllm" else 0) + block)
+        more = step if on_gpu(setup.stack).memory.window_keeps_step else 0
+        kept = min(tokens, layers.window - 1 + more + block)
     return -(-kept // block) * block
 
 
@@ -177,7 +151,7 @@ def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
     """
     hidden, vocabulary = anatomy.hidden, anatomy.vocabulary
     wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
-    if setup.stack == "transformers":
+    if on_gpu(setup.stack).memory.activations == "logits":
         return SIXTEEN * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
     layer = SIXTEEN * step * (2 * wide // setup.tp + 7 * hidden)
     head = SIXTEEN * (vocabulary * hidden // setup.tp + 2 * step * hidden)
@@ -203,14 +177,14 @@ def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:
 
     Corrected by what was measured on this machine, never below 0.
     """
-    return max(0, ENGINES[setup.stack].buffers + outside(anatomy, setup, users) + setup.correction_bytes)
+    return max(0, on_gpu(setup.stack).memory.buffer_bytes + outside(anatomy, setup, users) + setup.correction_bytes)
 
 
 def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
     """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: contexts, links, graphs (measured)."""
-    engine = ENGINES[setup.stack]
+    engine = on_gpu(setup.stack).memory
     captured = graphs(anatomy, users) if engine.graphs else 0
-    return setup.triton_bytes + engine.context + (engine.links if setup.gpus > 1 else 0) + captured
+    return setup.triton_bytes + engine.context_bytes + (engine.link_bytes if setup.gpus > 1 else 0) + captured
 
 
 def bill(
@@ -226,9 +200,9 @@ def bill(
     peak = activations(anatomy, setup, users, step)
     beside = overhead(anatomy, setup, users)
     room = max(0, budget - loaded - peak - beside)
-    engine = ENGINES[setup.stack]
-    if engine.of_free is not None:
-        room = min(room, int(engine.of_free * max(0, device.free_bytes - loaded - peak - beside)))
+    engine = on_gpu(setup.stack).memory
+    if engine.cache_of_free is not None:
+        room = min(room, int(engine.cache_of_free * max(0, device.free_bytes - loaded - peak - beside)))
     token = max(1, -(-sequence_bytes(anatomy, setup, length, step) // length))
     tokens = room // token // engine.block * engine.block
     return Memory(loaded, token, tokens, peak, beside, loaded + peak + beside + tokens * token, budget)
@@ -238,4 +212,4 @@ def kv_fraction(device: Device, setup: Setup, bill: Memory) -> float:
     """Of what is free after loading, the share that may become KV cache within the budget; down to a ten-thousandth."""
     loaded = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
     within = max(0, bill.budget_bytes - loaded) / max(1, device.free_bytes - loaded)
-    return int(min(ENGINES[setup.stack].of_free or 1.0, within) * 10_000) / 10_000
+    return int(min(on_gpu(setup.stack).memory.cache_of_free or 1.0, within) * 10_000) / 10_000

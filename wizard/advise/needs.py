@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from wizard.advise import rules
 from wizard.advise.devices import Device
-from wizard.advise.reasons import Obstacle, Param, Reason, because, change, do
+from wizard.advise.reasons import Obstacle, Param, Reason, because, do
+from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog.releases import NONE, Floors, Release, architectures, version
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.facts import ModelFacts
-
-COLUMNS = {"vllm": "vllm", "trtllm-llmapi": "llm_api", "trtllm-engine": "trtllm", "transformers": "transformers"}
-"""Stack → its column of `Floors`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,12 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         (
             "image",
             because("needs-capability", capability=device.compute_capability),
-            gpu.trtllm if gpu and setup.stack.startswith("trtllm") else None,
+            gpu.first.get(_family(setup)) if gpu else None,
         ),
     ]
     if rules.weight_only(device, setup):
         what = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
-        found.append(("format", what, dots(rules.unpacks(device))))
+        found.append(("format", what, rules.unpacks(device, setup)))
     listed = because("not-listed", engine=engine(setup), model=name)
     needs = [Need(code, what, first, listed) for code, what, first in found if first]
     if first := _converted(facts, setup):
@@ -67,10 +66,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 
 def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
     """What the engine's version ``has`` is too old for, which ``release`` has, or the environment without one."""
-    others = () if setup.stack == "vllm" else (change(stack="vllm"),)
+    others = instead(setup.stack)
     for one in needs:
         if one.first == NONE:
-            yield Obstacle(one.code, one.without, (change(stack="vllm"),))
+            yield Obstacle(one.code, one.without, others or (do("another-stack"),))
         elif version(has) < version(one.first):
             values: dict[str, Param] = {"what": one.what, "engine": engine(setup), "version": one.first, "has": has}
             why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
@@ -80,13 +79,18 @@ def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | 
 def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
     """The first version of the stack's engine that has ``name``; None if nobody says."""
     found = next((one for one in table if one.name == name), None)
-    first = getattr(found, COLUMNS[setup.stack]) if found else None
-    return None if first is None else str(first)
+    return found.first.get(stack_facts(setup.stack).floors) if found else None
+
+
+def _family(setup: Setup) -> str:
+    """The family of images that has the stack's engine; empty if there is none."""
+    image = stack_facts(setup.stack).image
+    return image.family if image and not image.own_packages else ""
 
 
 def _converted(facts: ModelFacts, setup: Setup) -> str | None:
     """First TensorRT-LLM whose conversion the wizard knows for the model; `NONE` if it knows none."""
-    if setup.stack != "trtllm-engine" or facts.architecture is None:
+    if not stack_facts(setup.stack).builds_engine or facts.architecture is None:
         return None
     family = tools().family(facts.architecture)
     return family.architectures[facts.architecture] if family else NONE
@@ -94,7 +98,7 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
     """First TensorRT-LLM that makes the format."""
-    if setup.stack != "trtllm-engine" or facts.quantization:
+    if not stack_facts(setup.stack).builds_engine or facts.quantization:
         return None
     made = tools().format(setup.quantization)
     return made.since if made else None
@@ -102,7 +106,8 @@ def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
 
 def engine(setup: Setup) -> Reason:
     """The engine of a stack."""
-    return because("engine-of-stack", stack=setup.stack)
+    known = stack_facts(setup.stack)
+    return because("pytorch-backend" if known.pytorch_backend else "engine", engine=known.engine or known.title)
 
 
 def dots(parts: tuple[int, ...]) -> str:

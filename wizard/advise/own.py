@@ -8,29 +8,34 @@ from wizard.advise.advice import Wishes
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
 from wizard.advise.reasons import Obstacle, Refused, Remedy, because, change, do, without
-from wizard.catalog.environments import environment
+from wizard.advise.rules import instead
+from wizard.catalog import stacks
+from wizard.catalog.environments import environment_of
 from wizard.catalog.releases import architectures, drivers, version
 from wizard.kernel.errors import HostError, UsageError
 from wizard.probe.engine_python import known
 from wizard.probe.host import EnginePython, Host
 
-STACKS = ("vllm", "trtllm-llmapi", "transformers")
-"""Stacks that take a Python of the user's."""
-TITLES = {"vllm": "vLLM", "transformers": "transformers", "torch": "PyTorch", "tensorrt_llm": "TensorRT-LLM"}
 WITHOUT = without("engine_python")
 TURING_CUDA, TURING = (13, 0), (7, 5)
 """CUDA 13 and later have no code for older GPUs, see ``compute_capability`` in ``profiles/environments``. Builds for
 CUDA 12 differ: PyTorch 2.10 for 12.8 still has Volta's code, so the plan asks that PyTorch itself."""
 
 
+def packages(stack: str) -> dict[str, str]:
+    """Packages of a user's Python that can serve ``stack`` → their titles; empty if it takes none."""
+    native = stacks.facts(stack).native if stack in stacks.names() else None
+    return native.packages if native else {}
+
+
 def engine_version(python: EnginePython, stack: str) -> str:
     """Version of the stack's engine in ``python``; empty if it has none."""
-    return python.packages.get(next(iter(environment(stack).needs)), "")
+    return python.packages.get(next(iter(environment_of(stack).needs)), "")
 
 
 def title(python: EnginePython, stack: str) -> str:
     """``vLLM 0.26.0``."""
-    return f"{TITLES[next(iter(environment(stack).needs))]} {engine_version(python, stack)}"
+    return f"{packages(stack)[next(iter(environment_of(stack).needs))]} {engine_version(python, stack)}"
 
 
 def whole_title(python: EnginePython, stack: str) -> str:
@@ -46,13 +51,13 @@ def obstacle(host: Host, python: EnginePython, stack: str) -> Obstacle | None:
 
     The codes: ``own-missing`` (a package), ``own-old`` (its version), ``own-cuda`` (CUDA and the driver).
     """
-    for package, oldest in environment(stack).needs.items():
+    for package, oldest in environment_of(stack).needs.items():
         has = python.packages.get(package)
         if has is None:
-            why = because("own-missing", path=python.path, package=TITLES[package])
+            why = because("own-missing", path=python.path, package=packages(stack)[package])
             return Obstacle("own-missing", why, _install(package, oldest))
         if version(has)[:3] < version(oldest):
-            why = because("own-old", path=python.path, package=TITLES[package], has=has, oldest=oldest)
+            why = because("own-old", path=python.path, package=packages(stack)[package], has=has, oldest=oldest)
             return Obstacle("own-old", why, _install(package, oldest))
     return _cuda(host, python)
 
@@ -100,8 +105,8 @@ def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
     if wishes.runtime not in (None, "native"):
         why = because("own-and-runtime", runtime=wishes.runtime)
         return Obstacle("own-runtime", why, (change(runtime="native"), WITHOUT))
-    if stack not in STACKS:
-        return Obstacle("own-stack", because("own-stack", stack=stack), (WITHOUT, change(stack="vllm")))
+    if not packages(stack):
+        return Obstacle("own-stack", because("own-stack", stack=stack), (WITHOUT, *instead(stack)))
     if wishes.release:
         return Obstacle("own-runtime", because("own-and-release", release=wishes.release), (without("release"),))
     return None
@@ -137,8 +142,8 @@ def check(host: Host, wishes: Wishes) -> None:
     python = known(host, wishes.engine_python) if wishes.engine_python else None
     if python is None:
         return
-    stacks = (wishes.stack,) if wishes.stack else STACKS
-    found = [against_wishes(wishes, one) or obstacle(host, python, one) for one in stacks]
+    names = (wishes.stack,) if wishes.stack else tuple(filter(packages, stacks.names()))
+    found = [against_wishes(wishes, one) or obstacle(host, python, one) for one in names]
     problems = [one for one in found if one is not None]
     if len(problems) < len(found):
         return

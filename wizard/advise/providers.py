@@ -18,9 +18,10 @@ from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Obstacle, Reason, Refused, because, do
-from wizard.advise.rules import OLDEST, obstacles
+from wizard.advise.rules import obstacles
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.extras import install
 from wizard.kernel.language import mark, tr
@@ -40,7 +41,6 @@ SYSTEMS = {
     "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx_pro_6000_server",
 }
 """GPUs that aiconfigurator-core 0.12 has measured tables of, and its names of them (``systems/*.yaml``)."""
-BACKENDS = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm"}
 WEIGHTS = {
     "none": "bfloat16",
     "fp8": "fp8",
@@ -97,10 +97,10 @@ class Aiconfigurator:
             ) from error
         shipped = Path(aiconfigurator_core.__file__ or "").parent / "model_configs"
         model = _model(facts, shipped)
-        system, backend = SYSTEMS.get(device.name), BACKENDS.get(setup.stack)
+        system, backend = SYSTEMS.get(device.name), stack_facts(setup.stack).aiconfigurator
         if model is None:
             return because("needs-config")
-        if system is None or backend is None or setup.quantization not in WEIGHTS:
+        if system is None or not backend or setup.quantization not in WEIGHTS:
             return because("no-tables", name=setup.quantization, gpu=device.name, title=setup.stack)
         try:
             figures, data = _run(model, system, backend, facts, device, setup, load)
@@ -219,7 +219,7 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
             asked=length,
         )
         raise InfeasibleError("TW-A11", text, tr("Lower --isl and --osl."))
-    if facts.anatomy is None or setup.stack not in OLDEST:
+    if facts.anatomy is None or stack_facts(setup.stack).gpu is None:
         return
     if why := next(obstacles(facts, facts.anatomy, device, setup), None):
         raise Refused("TW-A11", InfeasibleError, why)

@@ -11,6 +11,7 @@ from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
+from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -23,9 +24,6 @@ FEW = 2
 """People at the same time whom a setup must serve to be no stopgap, where nobody said how many."""
 LARGE = 20_000_000_000
 """Parameters from which 8 and 4 bits are worth another checkpoint: they halve what is slow and cost little."""
-SIMPLEST = {"llamacpp": 0, "vllm": 0, "trtllm-llmapi": 1, "trtllm-engine": 2, "transformers": 3}
-"""Steps to a first answer: vLLM and the LLM API load a repository as it is, engines are built first; the transformers
-baseline is as simple and several times slower (20 against 202 tokens/s for an 8B model on an H200, measured)."""
 PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4}
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
@@ -64,13 +62,13 @@ def recommended(advice: Advice) -> Choice:
 def _candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
-    if wishes.stack and wishes.stack not in SIMPLEST:
+    if wishes.stack and wishes.stack not in stacks.names():
         why, split = because("no-stack", stack=wishes.stack), (wishes.tp or 1, wishes.pp or 1)
-        remedies = (do("choose", names=tuple(SIMPLEST)),)
+        remedies = (do("choose", names=tuple(stacks.names())),)
         return [], [Rejection(wishes.stack, wishes.quantization, *split, "stack", why, remedies)]
-    choices, rejections = cpu.candidates(host, facts, wishes, past) if wishes.stack in (None, cpu.STACK) else ([], [])
+    choices, rejections = cpu.candidates(host, facts, wishes, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
-    if wishes.stack == cpu.STACK or (wishes.stack is None and of_gguf and not host.gpus):
+    if wishes.stack in stacks.cpu_stacks() or (wishes.stack is None and of_gguf and not host.gpus):
         return untried.told(host, choices), rejections
     more, others = gpu.candidates(host, facts, wishes, past)
     gguf = [one for one in rejections if one.code == "format"]
@@ -128,23 +126,27 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
         slow = tpot(one) > FLUENT_MS
         format_rank = -quality(one) if large and _native(one) else quality(one)
         reading = round(tpot(one), -1) if slow else 0  # no finer than the estimate is
-        key = (SIMPLEST[one.stack], format_rank, one.tp * one.pp, tpot(one))
+        key = (_steps(one), format_rank, one.tp * one.pp, tpot(one))
         return (cramped(one), gpu.wide(one), slow, reading, *key)
 
     def throughput(one: Choice) -> tuple[Any, ...]:
         tokens = (one.speed.throughput_tokens_per_s or 0) * one.replicas if one.speed else 0
-        return (cramped(one), gpu.wide(one), -round(tokens), SIMPLEST[one.stack], one.tp * one.pp)
+        return (cramped(one), gpu.wide(one), -round(tokens), _steps(one), one.tp * one.pp)
 
     def best(one: Choice) -> tuple[Any, ...]:
-        pace = (tpot(one) > FLUENT_MS, SIMPLEST[one.stack], one.tp * one.pp, tpot(one))
+        pace = (tpot(one) > FLUENT_MS, _steps(one), one.tp * one.pp, tpot(one))
         return (cramped(one), quality(one), gpu.wide(one), *pace)
 
     def smallest(one: Choice) -> tuple[Any, ...]:
         used = one.memory.weights_bytes * one.tp * one.pp
-        return (one.tp * one.pp, gpu.wide(one), used, SIMPLEST[one.stack], tpot(one))
+        return (one.tp * one.pp, gpu.wide(one), used, _steps(one), tpot(one))
 
     by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
     return lambda one: (untried(one), *by_goal(one))
+
+
+def _steps(one: Choice) -> int:
+    return stacks.facts(one.stack).simplicity.steps
 
 
 def _native(one: Choice) -> bool:

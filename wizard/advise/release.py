@@ -15,19 +15,13 @@ from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device
 from wizard.advise.needs import Need, dots, engine, floor, needed, too_old
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do, without
+from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
-from wizard.catalog.environments import NATIVE, Environment, engines, environment
+from wizard.catalog import stacks
+from wizard.catalog.environments import Environment, engines, environment, environment_of
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
-
-IMAGES = {"vllm": "vllm", "trtllm-llmapi": "trtllm", "trtllm-engine": "trtllm", "transformers": "vllm"}
-"""Stack → whose images serve it. Transformers brings its own packages, for which any image with Triton will do."""
-TENSOR_CORES = (8, 0)
-"""Oldest GPU whose tensor cores the compiler of vLLM's own attention kernel uses; see `wizard.plan.stacks.vllm`."""
-APART = "transformers"
-"""The stack whose packages get an environment of their own in an image too."""
-
 
 UNTRIED_CODE = "untried"
 """Of the warning that an engine was tested with a stand-in only."""
@@ -82,12 +76,11 @@ def resolve(
     if runtime:
         if refused := _other_runtime(host, setup, wish, runtime, why):
             return refused
-    elif setup.stack not in NATIVE or wish:
-        refusal = (
-            because("is-image", release=wish, why=why) if wish else because("no-native", stack=setup.stack, why=why)
-        )
-        other = without("release") if setup.stack in NATIVE else change(stack="vllm")
-        return Obstacle("containers", refusal, (do("prerequisites"), other))
+    elif stacks.facts(setup.stack).native is None or wish:
+        others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
+        if wish:
+            return Obstacle("containers", because("is-image", release=wish, why=why), (do("prerequisites"), *others))
+        return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
     return _native(host, facts, device, setup, why)
 
 
@@ -96,12 +89,12 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
     usable = [one.name for one in host.engines if one.name != runtime and not no_containers(host, one.name)]
     ways = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
-        native = setup.stack in NATIVE and not wish
+        native = stacks.facts(setup.stack).native and not wish
         ways += [change(runtime="native")] if native else []
         ways.append(do("prerequisites"))
         return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(ways))
-    if setup.stack not in NATIVE:
-        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, change(stack="vllm")))
+    if stacks.facts(setup.stack).native is None:
+        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, *instead(setup.stack)))
     if not wish:
         return None
     return Obstacle("runtime", because("is-image", release=wish, why=why), (without("release"), *ways))
@@ -116,33 +109,41 @@ def _in_containers(
     must not get an image with an older vLLM.
     """
     found = _image(host, facts, device, setup, wish)
-    if asked or wish or setup.stack not in NATIVE or not host.driver_version:
+    native = stacks.facts(setup.stack).native
+    if asked or wish or native is None or not host.driver_version:
         return found
     if isinstance(found, Obstacle):
         why = because("no-image-will-do", problem=found.reason)
-    elif setup.stack != "vllm" or _in_cuda_12(facts, device, setup):
+    elif not native.replaces_older_image or _in_cuda_12(facts, device, setup):
         return found
     else:
         why = because("older-vllm", release=found.release)
     other = _native(host, facts, device, setup, why)
-    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _vllm(found) >= _vllm(other)):
+    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found, setup) >= _engine(other, setup)):
         return found
     return other
 
 
 def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
-    """Whether an image with CUDA 12, which every driver from 525 on runs, has a vLLM that serves the model."""
+    """Whether an image with CUDA 12, which every driver from 525 on runs, has an engine that serves the model."""
     broken = _judge(needed(facts, device, setup), device, setup, None)
-    old = (one for one in images("vllm").releases if driver.cuda(one) == driver.EVERYWHERE)
+    old = (one for one in _images(setup).releases if driver.cuda(one) == driver.EVERYWHERE)
     return any(broken(one) is None for one in old)
 
 
-def _vllm(found: Resolved) -> tuple[int, ...]:
-    """Version of the vLLM that serves."""
+def _engine(found: Resolved, setup: Setup) -> tuple[int, ...]:
+    """Version of the engine that serves."""
     if found.runtime == "native":
         return version(found.release.rpartition(" ")[2])
-    (image,) = images("vllm").named(found.release)
+    (image,) = _images(setup).named(found.release)
     return version(image.engine)
+
+
+def _images(setup: Setup) -> Images:
+    image = stacks.facts(setup.stack).image
+    if image is None:
+        raise ValueError(f"there are no images with {setup.stack}")
+    return images(image.family)
 
 
 def no_containers(host: Host, name: str | None = None) -> Reason | None:
@@ -165,14 +166,16 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
 
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
-    known = images(IMAGES[setup.stack])
+    known = _images(setup)
     asked = known.named(wish) if wish else known.releases
     if not asked:
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
         unknown = because("unknown-release", engine=engine(setup), release=wish)
         return Obstacle("release", unknown, (change(release=newest), do("another-release", oldest=oldest)))
-    own = driver.engine_environment(host, setup.stack, device.compute_capability) if setup.stack == APART else None
-    if setup.stack == APART and own is None:
+    image = stacks.facts(setup.stack).image
+    apart = image is not None and image.own_packages
+    own = driver.engine_environment(host, setup.stack, device.compute_capability) if apart else None
+    if apart and own is None:
         return _no_environment(host, device, setup)
     judge = _judge(needed(facts, device, setup), device, setup, own)
     broken, suiting = list[Obstacle](), list[Release]()
@@ -211,15 +214,16 @@ def _judge(
     """
     have = dots(device.compute_capability)
     first = next((one for one in architectures().gpus if one.name == have), None)
-    builds = ended.judge() if setup.stack == ended.STACK else None
+    stack = stacks.facts(setup.stack)
+    builds = ended.judge() if stack.builds_engine else None
 
     def broken(release: Release) -> Iterator[Obstacle]:
         yield from driver.gpu_obstacles(device, release, first)
         if builds and (why := builds(release)):
             yield why
-        if setup.stack == "trtllm-llmapi" and not release.llm_api:
+        if stack.image and stack.image.llm_api and not release.llm_api:
             lacking = because("no-llm-api", release=release.tag, engine=release.engine)
-            yield Obstacle("image", lacking, (change(stack="trtllm-engine"),))
+            yield Obstacle("image", lacking, (change(stack=stack.image.instead_in_older),))
         yield from too_old(needs, setup, _version(own) if own else release.engine, release)
 
     return lambda release: next(broken(release), None)
@@ -247,13 +251,13 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
         name=setup.quantization,
         source=known.gpu_source,
     )
-    return Obstacle("image", why, (change(stack="vllm"), do("newer-gpu")))
+    return Obstacle("image", why, (*instead(setup.stack), do("newer-gpu")))
 
 
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known, way = images(IMAGES[setup.stack]), driver.way(host, device, release, drivers())
+    known, way = _images(setup), driver.way(host, device, release, drivers())
     reason = because(
         "in-image",
         driver=host.driver_version,
@@ -274,7 +278,7 @@ def _resolved(
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
-    judged = floor(architectures().models, facts.architecture, setup) or setup.stack == "transformers"
+    judged = floor(architectures().models, facts.architecture, setup) or stacks.facts(setup.stack).serves_unlisted
     code = "serves" if facts.architecture and judged else "runs-unknown"
     return because(code, model=facts.architecture, capability=device.compute_capability)
 
@@ -288,7 +292,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     """The environments of `profiles/environments`, behind Triton from a wheel."""
     front, have = environment("front"), device.compute_capability
     found = driver.engine_environment(host, setup.stack, have)
-    for env in (front, found or environment(setup.stack)):
+    for env in (front, found or environment_of(setup.stack)):
         if problems := obstacles(host, env):
             first = problems[0]
             both = because("and", problem=first.reason, why=why)
@@ -306,10 +310,11 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         serves=_serves(facts, device, setup),
     )
     warnings: tuple[Note, ...] = ()
-    if setup.stack == "trtllm-llmapi":
+    native = stacks.facts(setup.stack).native
+    if native and native.untried:
         warnings = (Note(UNTRIED_CODE),)
-    elif setup.stack == "vllm" and have < TENSOR_CORES:
-        warnings = (Note("attention"),)
+    elif native and native.attention and have < native.attention.capability:
+        warnings = (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {found.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
     return Resolved("native", release, note, warnings, found.name)

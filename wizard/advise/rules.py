@@ -1,8 +1,7 @@
 """What a setup may not do on a group of GPUs, and why: one obstacle for each rule that it breaks. Pure.
 
-Sources of the tables: TensorRT-LLM docs/source/features/quantization.md and reference/support-matrix.md; vLLM's
-``get_min_capability`` and ``supported_dtypes`` (0.33) and its quantization pages; heads, groups and blocks:
-vllm/config/model.py, marlin_utils.py; tensorrt_llm/layers/attention.py.
+What a stack can do is in ``profiles/stacks``. Sources of the rest: heads, groups and blocks: vllm/config/model.py,
+marlin_utils.py; tensorrt_llm/layers/attention.py.
 """
 
 from __future__ import annotations
@@ -14,71 +13,18 @@ from wizard.advise.devices import Device
 from wizard.advise.formats import of
 from wizard.advise.reasons import Note, Obstacle, Reason, Remedy, because, change, do
 from wizard.advise.setup import Setup
+from wizard.catalog import stacks
+from wizard.catalog.stack_facts import Capability, Formats, Models
+from wizard.catalog.stacks import on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
-Capability = tuple[int, int]
-
-TITLES = {
-    "vllm": "vLLM",
-    "trtllm-llmapi": "TensorRT-LLM",
-    "trtllm-engine": "TensorRT-LLM engine",
-    "transformers": "Transformers",
-    "llamacpp": "llama.cpp",
-}
-"""Serving stacks as their makers write them."""
-OLDEST: dict[str, Capability] = {
-    "vllm": (7, 0),
-    "trtllm-llmapi": (8, 0),
-    "trtllm-engine": (8, 0),
-    "transformers": (7, 0),
-}
-"""Oldest GPUs: vLLM's and PyTorch's kernels for CUDA 12 begin at Volta (`profiles/environments`); TensorRT-LLM is
-documented from Ampere on (0.15 removed Volta)."""
 BF16: Capability = (8, 0)
 PCIE, WEIGHT_ONLY = "pcie-tp", "weight-only"
-"""Codes of the warnings that ranks wait for PCIe, and that vLLM only unpacks the weights."""
+"""Codes of the warnings that ranks wait for PCIe, and that the engine only unpacks the weights."""
 
-VLLM_FORMATS: dict[str, Capability] = {
-    "none": (7, 0),
-    "fp8": (7, 5),
-    "fp8_block": (7, 5),
-    "int8_sq": (7, 5),
-    "int4_awq": (7, 5),
-    "int4_gptq": (7, 5),
-    "nvfp4": (7, 5),
-    "mxfp4": (8, 0),
-    "int4_wo": (7, 5),
-    "int8_wo": (7, 5),
-}
-"""Oldest GPU for a format: FP8 and NVFP4 from Turing on (see `UNPACKED`); GPTQ from 7.5 for the Marlin kernels;
-weight-only: bitsandbytes."""
 MULTIPLIED: dict[str, Capability] = {"fp8": (8, 9), "fp8_block": (8, 9), "nvfp4": (10, 0), "mxfp4": (10, 0)}
-"""Oldest GPU whose tensor cores multiply the format. On older ones vLLM unpacks the weights to 16 bits (Marlin)."""
-MODELOPT_FP8 = MULTIPLIED["fp8"]
-"""ModelOpt's own FP8 checkpoints are the exception: ``ModelOptFp8Config.get_min_capability`` says 8.9."""
-UNPACKED: tuple[tuple[Capability, tuple[int, ...]], ...] = (((8, 0), (0, 9, 1)), ((7, 5), (0, 16)))
-"""From which vLLM on weights are unpacked on GPUs from a capability on. Ampere: vLLM docs, FP8 W8A8 (``v0.5.5`` and
-later: W8A16 through FP8 Marlin), with experts and FP8 blocks (pull requests 16850, 18026) and NVFP4 (17687, 18000)
-since 0.9. Turing: the same page (``v0.32.0``: from 7.5 on) and pull request 33076, after 0.15."""
-TRTLLM_FORMATS: dict[str, tuple[tuple[Capability, Capability], ...]] = {
-    "none": (((8, 0), (12, 1)),),
-    "fp8": (((8, 9), (12, 1)),),
-    "fp8_block": (((9, 0), (10, 3)),),
-    "nvfp4": (((10, 0), (12, 1)),),
-    "mxfp4": (((10, 0), (12, 1)),),
-    "w4a8_awq": (((8, 9), (9, 0)),),
-    "int4_awq": (((8, 0), (9, 0)),),
-    "int4_gptq": (((8, 0), (9, 0)),),
-}
-"""Ranges of GPUs for which the table of the PyTorch backend lists a format."""
-ENGINE_FORMATS = {**TRTLLM_FORMATS, **dict.fromkeys(("int8_sq", "int8_wo", "int4_wo"), (((8, 0), (9, 0)),))}
-"""Engines have the older weight-only formats too (support matrix of 0.10 and 0.13)."""
-
-SIXTEEN_ONLY = ("Phi3ForCausalLM", "PhiForCausalLM")
-"""TensorRT-LLM's precision table (0.17) lists Phi with 16 bits only."""
-NO_INT4 = ("MixtralForCausalLM",)
-"""… and Mixtral without AWQ and GPTQ."""
+"""Oldest GPU whose tensor cores multiply the format. On older ones some engines unpack the weights to 16 bits."""
 
 
 def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -89,14 +35,22 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     yield from _split(facts, anatomy, device, setup)
 
 
+def instead(stack: str) -> tuple[Remedy, ...]:
+    """The stack to take where ``stack`` cannot serve; empty if there is no other."""
+    known = stacks.facts(stack).instead if stack in stacks.names() else ()
+    return tuple(change(stack=name) for name in known[:1])
+
+
 def weight_only(device: Device, setup: Setup) -> bool:
-    """Whether vLLM only unpacks the weights, because the tensor cores do not multiply their format."""
-    return setup.stack == "vllm" and device.compute_capability < MULTIPLIED.get(setup.quantization, (0, 0))
+    """Whether the engine only unpacks the weights, because the tensor cores do not multiply their format."""
+    old = device.compute_capability < MULTIPLIED.get(setup.quantization, (0, 0))
+    return old and bool(on_gpu(setup.stack).formats.unpacked)
 
 
-def unpacks(device: Device) -> tuple[int, ...]:
-    """The first vLLM that unpacks weights on ``device``."""
-    return next((first for oldest, first in UNPACKED if device.compute_capability >= oldest), (0,))
+def unpacks(device: Device, setup: Setup) -> str:
+    """The first version of the engine that unpacks weights on ``device``."""
+    rows = on_gpu(setup.stack).formats.unpacked
+    return next((one.engine for one in rows if device.compute_capability >= one.capability), "0")
 
 
 def not_multiplied(device: Device, setup: Setup) -> Obstacle:
@@ -113,7 +67,7 @@ def _later(name: str, oldest: Capability, device: Device) -> dict[str, str | Cap
 
 
 def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
-    have, oldest = device.compute_capability, OLDEST[setup.stack]
+    have, oldest = device.compute_capability, on_gpu(setup.stack).oldest.capability
     if have < oldest:
         why = because("stack-capability", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
         yield Obstacle("capability", why, (_newer_gpu(oldest),))
@@ -132,39 +86,42 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
 
 def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     name, have = setup.quantization, device.compute_capability
-    if setup.stack == "transformers":
+    known = on_gpu(setup.stack).formats
+    gpus = known.gpus.get(name)
+    if known.sixteen_only:
         if name != "none":
             yield Obstacle("format", because("sixteen-only", format=name), (do("sixteen-bits"), do("another-stack")))
-    elif setup.stack == "vllm":
-        oldest = VLLM_FORMATS.get(name)
-        if oldest is None:
+    elif known.unpacked:
+        if gpus is None:
             yield Obstacle("format", because("no-kernels", format=name), (OTHER_CHECKPOINT,))
-        elif have < oldest:
-            yield Obstacle("format", because("vllm-format", **_later(name, oldest, device)), _newer(oldest))
-        elif name in ("fp8", "fp8_block") and have < MODELOPT_FP8 and _modelopt(facts):
-            why = because("modelopt-format", **_later(name, MODELOPT_FP8, device))
-            yield Obstacle("format", why, _newer(MODELOPT_FP8))
+        elif have < gpus.oldest:
+            yield Obstacle("format", because("vllm-format", **_later(name, gpus.oldest, device)), _newer(gpus.oldest))
+        elif (oldest := _exception(facts, known, name)) and have < oldest:
+            yield Obstacle("format", because("modelopt-format", **_later(name, oldest, device)), _newer(oldest))
     else:
-        table = TRTLLM_FORMATS if setup.stack == "trtllm-llmapi" else ENGINE_FORMATS
-        if not any(low <= have <= high for low, high in table.get(name, ())):
-            if later := [low for low, _ in table.get(name, ()) if low > have]:
-                why = because("not-multiplied", **_later(name, min(later), device))
-                yield Obstacle("format", why, _newer(min(later)))
+        if gpus is None or not gpus.have(have):
+            if gpus and gpus.oldest > have:
+                why = because("not-multiplied", **_later(name, gpus.oldest, device))
+                yield Obstacle("format", why, _newer(gpus.oldest))
             else:
                 why = because("unlisted-format", stack=setup.stack, format=name, capability=have, gpu=device.name)
                 yield Obstacle("format", why, (OTHER_CHECKPOINT,))
-        yield from _model_format(facts, anatomy, setup)
+        if known.models:
+            yield from _model_format(facts, anatomy, known.models, setup)
 
 
-def _modelopt(facts: ModelFacts) -> bool:
-    return facts.quantization is not None and facts.quantization.method.startswith("modelopt")
+def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
+    """The oldest GPU for the format ``name`` where it depends on who made the checkpoint."""
+    method = facts.quantization.method if facts.quantization else ""
+    rows = (one for one in known.checkpoints if name in one.formats and method.startswith(one.method))
+    return next((one.oldest for one in rows), None)
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
-    have = device.compute_capability
-    if setup.kv_cache_dtype == "fp8" and setup.stack == "transformers":
+    have, oldest = device.compute_capability, on_gpu(setup.stack).cache.fp8
+    if setup.kv_cache_dtype == "fp8" and oldest is None:
         yield Obstacle("kv-dtype", because("sixteen-bit-cache"), (change(kv_dtype="auto"),))
-    elif setup.kv_cache_dtype == "fp8" and have < ((8, 0) if setup.stack.startswith("trtllm") else (8, 9)):
+    elif setup.kv_cache_dtype == "fp8" and oldest and have < oldest:
         why = because("fp8-cache", stack=setup.stack, capability=have)
         yield Obstacle("kv-dtype", why, (change(kv_dtype="auto"),))
     if setup.quantization == "int4_gptq" and setup.dtype != "float16":
@@ -182,25 +139,27 @@ def _newer(oldest: Capability) -> tuple[Remedy, ...]:
     return _newer_gpu(oldest), OTHER_CHECKPOINT
 
 
-def _model_format(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
+def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Setup) -> Iterator[Obstacle]:
     name = facts.architecture or ""
     if setup.quantization in ("none", "fp8"):
         return
+    others = instead(setup.stack) or (do("another-stack"),)
     # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
-    mixtral = name in NO_INT4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
+    mixtral = name in known.not_int4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
     if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
-        yield Obstacle("model", because("mixtral-format", format=setup.quantization), (change(stack="vllm"),))
-    if name in SIXTEEN_ONLY:
-        yield Obstacle("model", because("phi-format", format=setup.quantization), (change(stack="vllm"),))
+        yield Obstacle("model", because("mixtral-format", format=setup.quantization), others)
+    if name in known.sixteen_only:
+        yield Obstacle("model", because("phi-format", format=setup.quantization), others)
 
 
 def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
     if setup.pp > anatomy.layers:
         yield Obstacle("split", because("stages", layers=anatomy.layers, stages=setup.pp), (change(pp=1),))
-    if setup.stack == "transformers" and setup.gpus > 1:
+    splits = on_gpu(setup.stack).splits
+    if not splits.ranks and setup.gpus > 1:
         yield Obstacle("split", because("one-gpu"), (change(tp=1, pp=1),))
-    if setup.stack == "trtllm-engine" and anatomy.layers % setup.pp:
+    if splits.stages == "even" and anatomy.layers % setup.pp:
         why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
         yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))
     for code, why in _uneven(facts, anatomy, device, setup):

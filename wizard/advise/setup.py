@@ -10,7 +10,7 @@ class Setup:
     """One configuration, before it is known whether it works.
 
     Attributes:
-        stack: ``vllm``, ``trtllm-llmapi``, ``trtllm-engine``, ``transformers``, ``llamacpp``.
+        stack: One of `wizard.catalog.stacks.names`.
         dtype: Of activations and of what is not quantised: ``bfloat16`` or ``float16``.
         quantization: A format of `wizard.advise.formats`; ``none`` leaves the weights in ``dtype``.
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.

@@ -19,6 +19,7 @@ from wizard.advise.interconnect import all_reduce
 from wizard.advise.reasons import Reason, because
 from wizard.advise.setup import Setup
 from wizard.catalog.speed import Coefficients, Fit, fit
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 
@@ -29,8 +30,6 @@ EXPANDED = 320
 DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_dim``, ``v_head_dim``)."""
 FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows that were fitted to; on others (AWQ: 16 to 21 % off on an H200) the range is wider."""
-SAME_ENGINE = {"trtllm-engine": "trtllm-llmapi"}
-"""Stacks that run another's kernels."""
 PROVIDER = "roofline"
 Bound = Literal["memory", "compute", "launch", "interconnect"]
 
@@ -121,7 +120,7 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     into the KV cache, the figures are for those who do (``served``), and the time to the first token is unknown: some
     wait for somebody else's answer to end. ``capacity`` is the tokens that the cache holds, where a bill was made.
     """
-    known = fit(SAME_ENGINE.get(setup.stack, setup.stack))
+    known = fit(stack_facts(setup.stack).speed)
     if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
         return None
     k, rates, todo = known.coefficients, device.rates, work(facts, facts.anatomy, device.rates, setup)
@@ -156,7 +155,7 @@ def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str
         return facts.unknown["speed"]
     if device.rates is None:
         return because("rates-unknown", gpu=device.name)
-    if fit(SAME_ENGINE.get(setup.stack, setup.stack)) is None:
+    if fit(stack_facts(setup.stack).speed) is None:
         return because("stack-unmeasured", name=setup.stack)
     return because("weights-exceed", count=setup.gpus, gpu=device.name)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from wizard.advise import rules
 from wizard.advise.formats import FORMATS, NONE
+from wizard.catalog import stacks
 from wizard.kernel.text import one_line
 
 
 def stack_title(name: str) -> str:
     """The serving stack's name as its makers write it."""
-    return rules.TITLES.get(name, one_line(name))
+    return stacks.title(name) or one_line(name)
 
 
 def format_title(name: str | None, dtype: str | None = None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from wizard.advise.advice import Choice
 from wizard.advise.reasons import Note
-from wizard.catalog.environments import environment
+from wizard.catalog.environments import environment_of
 from wizard.probe.host import Host
 
 TRIED = "x86_64"
@@ -27,6 +27,6 @@ def told(host: Host, choices: list[Choice]) -> list[Choice]:
 def _note(choice: Choice, machine: str) -> Note:
     if choice.runtime == "native":
         values = {"machine": machine, "tried": TRIED}
-        return Note(UNTRIED, values, f"profiles/environments/{environment(choice.stack).pins}")
+        return Note(UNTRIED, values, f"profiles/environments/{environment_of(choice.stack).pins}")
     image = f"nvcr.io/nvidia/tritonserver:{choice.release}"
     return Note(UNTRIED, {"machine": machine, "image": image}, IMAGES)

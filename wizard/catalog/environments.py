@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wizard.catalog import profiles
-
-NATIVE = ("vllm", "trtllm-llmapi", "transformers")
-"""Stacks with images that are served without containers too."""
+from wizard.catalog import profiles, stacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +87,25 @@ class Environment:
 
 
 def environment(name: str) -> Environment:
-    """The environment ``name``: of a stack, or ``front``, the server's where the engine has its own.
+    """The environment ``name``: ``front`` is the server's where the engine has its own.
 
     Raises:
         UsageError: TW-D01 if there is none, TW-D02 or TW-K01 if its file is damaged.
     """
     return profiles.load(Environment, profiles.find(f"environments/{name}.toml"))
+
+
+def environment_of(stack: str) -> Environment:
+    """The environment that serves ``stack`` natively, the one with the newest engine.
+
+    Raises:
+        ValueError: It is served from images only.
+        UsageError: As `environment` and `wizard.catalog.stacks.facts`.
+    """
+    native = stacks.facts(stack).native
+    if native is None:
+        raise ValueError(f"{stack} is served from images only")
+    return environment(native.environment)
 
 
 def engines(stack: str) -> tuple[Environment, ...]:
@@ -104,8 +114,10 @@ def engines(stack: str) -> tuple[Environment, ...]:
     Raises:
         UsageError: TW-D01 if there is none, TW-D02 or TW-K01 if a file is damaged.
     """
-    found = environment(stack)
-    return (found, *engines(found.older)) if found.older else (found,)
+    found = [environment_of(stack)]
+    while found[-1].older:
+        found.append(environment(found[-1].older))
+    return tuple(found)
 
 
 def pins(environment: Environment) -> Path:

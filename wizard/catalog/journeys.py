@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from wizard.catalog.environments import NATIVE
+from wizard.catalog import stacks
 from wizard.catalog.profiles import files, load_toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -89,6 +89,6 @@ def answered(ref: str, given: Mapping[str, object], known: Iterable[Journey]) ->
     if stack != preset.get("stack"):
         preset = {name: value for name, value in preset.items() if name not in TIED}
     without_image = given.get("runtime") == "native" or given.get("engine_python") not in (None, "none")
-    if without_image and stack in NATIVE:
+    if without_image and stack in stacks.names() and stacks.facts(str(stack)).native:
         preset = {name: value for name, value in preset.items() if name != "release"}
     return {**preset, **given}

@@ -12,11 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wizard.kernel import toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.reasons import unreadable
-from wizard.kernel.values import from_data
 
 T = TypeVar("T")
 PROFILES_VARIABLE = "TRITON_WIZARD_PROFILES"
@@ -72,6 +70,8 @@ def load_toml(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: TW-D02 if it cannot be read or is not TOML.
     """
+    from wizard.kernel import toml  # `wizard.catalog.stacks.names` does without
+
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -100,5 +100,7 @@ def load(kind: type[T], path: Path) -> T:
 @lru_cache(maxsize=256)
 def _read(kind: Any, path: Path, changed: int) -> Any:
     """Values cannot change, so a file is read once for each time that it was written."""
+    from wizard.kernel.values import from_data
+
     del changed
     return from_data(kind, load_toml(path), where=str(path))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
-from wizard.catalog import profiles
+from wizard.catalog import profiles, stacks
 from wizard.kernel.language import tr
 
-ENGINES = ("vllm", "trtllm")
-"""Engines that there are images with."""
 NONE = "none"
 """Said of a version where the engine's maker does not list a model at all."""
 
@@ -58,34 +57,31 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """First version of each engine that serves something; None where that is not known.
+    """First version of each engine that serves something.
 
     Attributes:
         name: What is served: an architecture, a type of rotary embeddings, a format.
         source: Who says so.
-        vllm: First vLLM.
-        trtllm: First TensorRT-LLM that builds engines of it.
-        llm_api: First TensorRT-LLM whose PyTorch backend has it.
-        transformers: First Transformers.
+        first: `wizard.catalog.stack_facts.StackFacts.floors` → the version; what is not known is not in it.
     """
 
     name: str
     source: str
-    vllm: str | None = None
-    trtllm: str | None = None
-    llm_api: str | None = None
-    transformers: str | None = None
+    first: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFloors:
-    """What GPUs of one compute capability need: the first CUDA, the branch of its driver, the first TensorRT-LLM."""
+    """What GPUs of one compute capability need: the first CUDA, the branch of its driver, the first engines.
+
+    ``first`` is the engine's version by the family of the images that have it.
+    """
 
     name: str
     cuda: str
     driver: int
     source: str
-    trtllm: str | None = None
+    first: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +127,34 @@ class Drivers:
         return any(have[:1] == first[:1] and have[1:2] >= first[1:] for first in rows)
 
 
+@lru_cache(maxsize=4096)  # an advice compares the versions of every release a thousand times
 def version(text: str) -> tuple[int, ...]:
     """The numbers of a version, by which versions are ordered: ``0.5.3.post1`` → (0, 5, 3, 1)."""
     return tuple(map(int, re.findall(r"\d+", text)))
 
 
-def images(engine: str) -> Images:
-    """The images with ``engine``: ``vllm`` or ``trtllm``.
+def images(family: str) -> Images:
+    """The images of ``family``, see `wizard.catalog.stack_facts.Image`.
 
     Raises:
         UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
     """
-    return profiles.load(Images, profiles.find(f"releases/{engine}.toml"))
+    return profiles.load(Images, profiles.find(f"releases/{family}.toml"))
+
+
+def families() -> tuple[str, ...]:
+    """The families of images that serve some stack, in the order of the stacks.
+
+    Raises:
+        UsageError: As `wizard.catalog.stacks.facts`.
+    """
+    served = (stacks.facts(name).image for name in stacks.names())
+    return tuple(dict.fromkeys(one.family for one in served if one))
 
 
 def image_bytes(tag: str) -> int | None:
     """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
-    every = (images(engine) for engine in ENGINES)
+    every = map(images, families())
     known = {f"{one.tag}-{each.suffix}": one.image_bytes for each in every for one in each.releases}
     return known.get(tag)
 
@@ -172,7 +179,7 @@ def drivers() -> Drivers:
 
 def unknown(wish: str) -> str:
     """What is wrong with ``wish`` as a release: nothing if an image has that tag or engine, else with near ones."""
-    every = [images(engine) for engine in ENGINES]
+    every = [images(family) for family in families()]
     if any(one.named(wish) for one in every):
         return ""
     names = list(

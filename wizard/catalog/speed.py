@@ -92,16 +92,16 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class SpeedTable:
-    """``profiles/speed.toml``: fits by stack."""
+    """``profiles/speed.toml``: fits by `wizard.catalog.stack_facts.StackFacts.speed`."""
 
     stacks: dict[str, Fit]
 
 
 @cache
-def fit(stack: str) -> Fit | None:
-    """What is known of ``stack``; None if nothing is.
+def fit(name: str) -> Fit | None:
+    """The table ``name``, which is a stack's `speed`; None if there is none.
 
     Raises:
         UsageError: TW-D01, TW-D02 or TW-K01 if the file is missing or damaged.
     """
-    return load(SpeedTable, find("speed.toml")).stacks.get(stack)
+    return load(SpeedTable, find("speed.toml")).stacks.get(name)

@@ -69,12 +69,14 @@ def _done(arguments: Namespace) -> int:
     from wizard.cli.commands import COMMANDS
 
     if arguments.profiles:
+        from wizard.catalog import stacks
         from wizard.catalog.profiles import PROFILES_VARIABLE
 
         if not Path(arguments.profiles).expanduser().is_dir():
             what = tr("{path} is no folder", path=arguments.profiles)
             raise UsageError("TW-U64", what, tr("Give the folder with the profiles: --profiles DIR."))
         os.environ[PROFILES_VARIABLE] = arguments.profiles
+        stacks.forget()  # the parser has asked for their names
     from wizard.cli.workshop import attend
 
     arguments.attended = attend(arguments)

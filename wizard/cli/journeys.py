@@ -37,6 +37,7 @@ def journeys(arguments: argparse.Namespace) -> int:
 
 def _whole(one: Journey, arguments: argparse.Namespace) -> str:
     from wizard.advise import engines
+    from wizard.catalog.stacks import facts
     from wizard.prompts.show import wrapped
 
     answers = {**one.answers, **one.options}
@@ -49,8 +50,9 @@ def _whole(one: Journey, arguments: argparse.Namespace) -> str:
         if sentences:
             lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
     hardware = one.machines[0] if one.machines else ""
-    if one.answers.get("stack") == engines.STACK:
-        lines.append(fit(arguments)(engines.ended(one.name, hardware, "vllm"), "  ", first=""))
+    if engines.builds(stack := one.answers.get("stack")):
+        ended = engines.ended(one.name, hardware, *facts(str(stack)).instead[:1])
+        lines.append(fit(arguments)(ended, "  ", first=""))
     where = ("--hardware", hardware) if hardware else ()
     lines.append(tr("See its steps: {command}", command=again(arguments, "plan", one.name, *where)))
     return "\n".join(lines)

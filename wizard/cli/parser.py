@@ -145,7 +145,7 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
     group.add_argument(
         question.flag,
         type=answer,
-        choices=question.choices or None,
+        choices=question.options or None,
         metavar={"int": "N", "float": "F", "text": "NAME"}.get(question.kind),
         default=default,
         help=f"{about} ({unless})",

@@ -95,8 +95,8 @@ def _plan(
     host: Host, facts: ModelFacts, choice: Choice, runtime: Runtime, steps: tuple[Step, ...], notes: tuple[str, ...]
 ) -> Plan:
     where = "" if host.is_here else host.source
-    engine = choice.stack == engines.STACK
-    ended = (engines.ended(facts.ref, where, *engines.successors(facts)),) if engine else ()
+    built = engines.builds(choice.stack)
+    ended = (engines.ended(facts.ref, where, *engines.successors(facts)),) if built else ()
     return Plan(
         name=runtime.server.name,
         workspace=str(runtime.workspace.root),

@@ -10,6 +10,7 @@ from wizard.advise.advice import Wishes
 from wizard.advise.devices import devices
 from wizard.advise.release import no_containers
 from wizard.catalog.environments import environment
+from wizard.catalog.stacks import names
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
@@ -81,7 +82,8 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
 
 def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
     """Pythons with an engine that could serve on the GPUs here, and its stack."""
-    stacks = [one for one in own.STACKS if one == asked.stack or (asked.stack is None and one in UNASKED)]
+    wanted = UNASKED if asked.stack is None else (asked.stack,)
+    stacks = [one for one in names() if one in wanted and own.packages(one)]
     if asked.release or asked.runtime not in (None, "native"):
         return
     gpus = devices(host)

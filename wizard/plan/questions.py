@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wizard.advise.advice import Wishes
+from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
@@ -54,7 +55,7 @@ class Question:
         default: What an empty answer means.
         otherwise: What an empty answer means where there is no default, in words.
         required: The journey cannot go on without an answer.
-        choices: What can be chosen, for the kind ``choice``.
+        choices: What can be chosen, for the kind ``choice``; a function where profiles say it: see `options`.
         when: Whether it matters, given the answers so far.
         validate: What is wrong with an answer of the right kind; an empty text if nothing is.
         help: One sentence for a learner.
@@ -67,7 +68,7 @@ class Question:
     default: Value | None = None
     otherwise: str = ""
     required: bool = False
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     when: Callable[[Mapping[str, object]], bool] = _always
     validate: Callable[[Any], str] = _anything
     help: str = ""
@@ -76,6 +77,15 @@ class Question:
     def secret(self) -> bool:
         """Whether the answer is typed unseen and never written."""
         return self.kind == "secret"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What can be chosen.
+
+        Raises:
+            UsageError: TW-D02 if profiles say it and one of them is damaged.
+        """
+        return self.choices() if callable(self.choices) else self.choices
 
     def check(self, value: object) -> Value:
         """``value`` if it is an answer to this question.
@@ -93,8 +103,8 @@ class Question:
                 tr(self.help),
             )
         wrong = self.validate(value)
-        if self.choices and value not in self.choices:
-            wrong = tr("it is none of {choices}", choices=", ".join(self.choices))
+        if self.options and value not in self.options:
+            wrong = tr("it is none of {choices}", choices=", ".join(self.options))
         if wrong:
             raise UsageError(
                 "TW-U32",
@@ -208,7 +218,7 @@ STACK = Question(
     mark("Serving stack"),
     "--stack",
     otherwise=CHOSEN,
-    choices=("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp"),
+    choices=stacks.names,
     help=mark("The program that computes behind Triton."),
 )
 MAX_GPUS = Question(

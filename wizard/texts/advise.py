@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from wizard.advise import cpu
 from wizard.advise.advice import Rejection
 from wizard.advise.reasons import Note
 from wizard.advise.refusals import Refusal
 from wizard.advise.titles import format_title, stack_title
 from wizard.advise.verdict import Verdict
+from wizard.catalog.stacks import cpu_stacks
 from wizard.kernel.language import tr
 from wizard.texts import notes, reasons
 
@@ -39,7 +39,7 @@ def verdict(one: Verdict) -> tuple[str, str]:
 def ways(refusal: Refusal) -> str:
     """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that fails: ``… with tp 2``."""
     group = refusal.rejections
-    splits = {at: _split(one) for at, one in enumerate(group) if one.code in SPLIT and one.stack != cpu.STACK}
+    splits = {at: _split(one) for at, one in enumerate(group) if one.code in SPLIT and one.stack not in cpu_stacks()}
     common = len(set(splits.values())) == 1
     formats: dict[str, list[str]] = {}
     for at, one in enumerate(group):

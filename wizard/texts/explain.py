@@ -15,7 +15,8 @@ from wizard.advise.devices import Device, devices
 from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
 from wizard.advise.setup import Setup
 from wizard.advise.titles import format_title
-from wizard.catalog.environments import environment
+from wizard.catalog.environments import environment_of
+from wizard.catalog.stacks import cpu_stacks, on_gpu
 from wizard.kernel.language import mark, tr
 from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy, Attention, Parts
@@ -124,13 +125,14 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     elif parts.head:
         ends += f" + {head}"
     more = [tr("{amount} beside the language model", amount=f"{parts.other:,}")] if parts.other else []
-    if setup.stack == "vllm":
-        if setup.quantization in ("int4_awq", "int4_gptq"):
-            group = (facts.quantization and facts.quantization.group_size) or 128
-            scales = f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)}"
-            more.append(tr("{amount} scales once more", amount=scales))
-            if rest := memory.block_ends(anatomy, setup):
-                more.append(tr("{amount} to the ends of blocks", amount=f"{rest:,}"))
+    engine = on_gpu(setup.stack).memory
+    if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
+        group = (facts.quantization and facts.quantization.group_size) or 128
+        scales = f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)}"
+        more.append(tr("{amount} scales once more", amount=scales))
+        if rest := memory.block_ends(anatomy, setup):
+            more.append(tr("{amount} to the ends of blocks", amount=f"{rest:,}"))
+    if engine.rotary_table:
         rotary = max((one.key_dim for one in anatomy.attention), default=0)
         if rotary and facts.max_context:
             rows = tr(
@@ -154,7 +156,8 @@ def _over(ranks: int) -> str:
 
 
 def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
-    bill, engine, length, users = choice.memory, memory.ENGINES[setup.stack], choice.max_seq_len, choice.max_batch_size
+    bill, engine = choice.memory, on_gpu(setup.stack).memory
+    length, users = choice.max_seq_len, choice.max_batch_size
     step = memory.step_tokens(device)
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
@@ -183,12 +186,12 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     taken = f"{bill.weights_bytes:,} − {bill.activation_bytes:,} − {bill.overhead_bytes:,}"
     room = f"({bill.budget_bytes:,} − {taken})"
     source = tr("what nothing else of the budget takes")
-    if engine.of_free is not None:
+    if engine.cache_of_free is not None:
         free = tr("{bytes:,} free", bytes=device.free_bytes)
-        room = f"min({room}; ⌊{engine.of_free} × ({free} − {taken})⌋)"
+        room = f"min({room}; ⌊{engine.cache_of_free} × ({free} − {taken})⌋)"
         source = tr(
             "what nothing else of the budget takes, and at most {share} of what is free after loading",
-            share=engine.of_free,
+            share=engine.cache_of_free,
         )
     formula = f"⌊{room} ÷ {bill.kv_bytes_per_token:,} ÷ {engine.block}⌋ × {engine.block}"
     yield Figure(tr("KV cache that there is room for"), bill.kv_capacity_tokens, "tokens", formula, source)
@@ -215,8 +218,9 @@ def _group(one: Attention, setup: Setup, length: int, step: int, block: int) -> 
 
 
 def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
-    bill, engine, users = choice.memory, memory.ENGINES[setup.stack], choice.max_batch_size
-    source = tr(MEASURED if setup.stack == "vllm" else ALIKE)
+    bill, known, users = choice.memory, on_gpu(setup.stack), choice.max_batch_size
+    engine = known.memory
+    source = tr(MEASURED if engine.measured else ALIKE)
     yield Figure(tr("Activations"), bill.activation_bytes, "bytes", _peak(anatomy, device, setup, users), source)
     captured = memory.graphs(anatomy, users) if engine.graphs else 0
     if captured:
@@ -229,11 +233,11 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
             batches=batches,
         )
         yield Figure(tr("CUDA graphs"), captured, "bytes", formula, source)
-    links = engine.links if setup.gpus > 1 else 0
+    links = engine.link_bytes if setup.gpus > 1 else 0
     named = (
-        (mark("{amount} CUDA context"), engine.context),
+        (mark("{amount} CUDA context"), engine.context_bytes),
         (mark("{amount} CUDA context of Triton"), memory.triton(setup.stack, choice.runtime)),
-        (mark("{amount} libraries"), engine.buffers),
+        (mark("{amount} libraries"), engine.buffer_bytes),
         (mark("{amount} links"), links),
         (mark("{amount} graphs"), captured),
         (mark("{amount} measured here"), choice.correction_bytes),  # a calibration of this machine
@@ -250,7 +254,7 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
         total=device.total_bytes,
         outside=outside,
     )
-    name = "gpu_memory_utilization" if setup.stack == "vllm" else tr("share")
+    name = known.cache.knob if known.cache.counts_of == "total" else tr("share")
     source = tr(
         "{share} of what CUDA can use of a {gpu}; {free} are free",
         share=name,
@@ -270,7 +274,7 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     step, hidden, vocabulary, tp = memory.step_tokens(device), anatomy.hidden, anatomy.vocabulary, setup.tp
     wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token, 1)
     half = tr("{bytes} bytes × {tokens:,} tokens of a step", bytes=SIXTEEN, tokens=step)
-    if setup.stack == "transformers":
+    if on_gpu(setup.stack).memory.activations == "logits":
         return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
     layer = f"{half} × (⌊2 × {wide:,} ÷ {tp}⌋ + 7 × {hidden:,})"
     return f"max({layer}; {SIXTEEN} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,}))"
@@ -281,12 +285,13 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
 
 def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     bill, users, length = choice.memory, choice.max_batch_size, choice.max_seq_len
-    if choice.stack != cpu.STACK or not (facts.layers and facts.kv_heads and facts.head_dim):
+    if choice.stack not in cpu_stacks() or not (facts.layers and facts.kv_heads and facts.head_dim):
         return
+    engine = cpu.on_cpu(choice.stack)
     if sizes := [one.bytes for one in facts.weights if one.bytes]:
         formula = " + ".join(f"{count:,}" for count in sizes)
         yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("the size of the files, which are mapped"))
-    element = cpu.KV_BYTES[cpu.KV_DTYPE]
+    element = cpu.KV_BYTES[engine.cache]
     row = "2 × " + tr(
         "{layers} layers × {heads} kv heads × {width}", layers=facts.layers, heads=facts.kv_heads, width=facts.head_dim
     )
@@ -300,7 +305,7 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     formula = tr(
         "{piece} tokens × {row} × 4 bytes + {piece} tokens × {tokens:,} × 2 bytes + {users:,} people × {vocabulary:,} "
         "× 4 bytes",
-        piece=cpu.UBATCH,
+        piece=engine.piece_tokens,
         row=row,
         tokens=length,
         users=users,
@@ -310,7 +315,8 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
         "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: as its log says, measured"
     )
     yield Figure(tr("Activations"), bill.activation_bytes, "bytes", formula, source)
-    formula = f"{environment(cpu.STACK).server_bytes:,} + {facts.vocabulary or 0:,} × {cpu.TOKENIZER_BYTES}"
+    server = environment_of(choice.stack).server_bytes
+    formula = f"{server:,} + {facts.vocabulary or 0:,} × {engine.tokenizer_bytes}"
     if choice.correction_bytes:
         formula += f" + {choice.correction_bytes:,}"  # a calibration of this machine
     source = tr("the server without a model, and its tokenizer, measured")

@@ -9,6 +9,7 @@ from wizard.advise.advice import Choice
 from wizard.advise.devices import Device
 from wizard.advise.setup import Setup
 from wizard.catalog.speed import fit
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.texts.figure import Figure
@@ -17,7 +18,7 @@ from wizard.texts.figure import Figure
 def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
     """How fast ``choice`` answers, from a step to the tokens of all."""
     said, anatomy, rates = choice.speed, facts.anatomy, device.rates
-    known = fit(speed.SAME_ENGINE.get(setup.stack, setup.stack))
+    known = fit(stack_facts(setup.stack).speed)
     if said is None or not said.tpot_ms or said.provider != speed.PROVIDER or not (anatomy and rates and known):
         return
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)

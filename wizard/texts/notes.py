@@ -29,9 +29,9 @@ def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if "needed_bytes" in params:  # on the CPU
         return (tr("{needed} needed; {allowed} allowed (nine tenths of the free).", **fields),)
     said = tr("{used} of the {budget} that may be used of {total}", **fields)
-    if params["fraction"]:
+    if params["counts_of"] == "free":
         how = tr("{fraction} {share:.2f}, of what is free after loading", **fields)
-    elif params["share"] is not None:
+    elif params["counts_of"] == "total":
         how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", **fields)
     else:
         return (f"{said}.",)
@@ -211,7 +211,6 @@ SOURCES = {
     "weights": mark("parameters × bits ÷ 8 ÷ ranks"),
     "context": mark("2 × layers × kv heads × head dimension × bytes for each token"),
     "format": "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md",
-    "attention": "triton-lang/triton pull request 5066",
     rules.PCIE: mark(
         "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; vLLM "
         "docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
@@ -220,15 +219,10 @@ SOURCES = {
     "desc-act": "vLLM, marlin_utils.py: marlin_repeat_scales_on_all_ranks",
 }
 """Where a fact is from, by the note's code, where that is the same for all."""
-OF_FRACTIONS = "TensorRT-LLM docs/source/reference/memory.md"
-OF_UTILIZATION = "vllm/v1/worker/gpu_worker.py"
-"""Who says what a stack's share of the memory counts of."""
 
 
 def source(code: str, params: Mapping[str, Param]) -> str | None:
     """Where the fact is from if the note itself does not say."""
-    if code == "memory" and params.get("share") is not None:
-        return OF_FRACTIONS if params["fraction"] else OF_UTILIZATION
     if code == "release" and isinstance(why := params["why"], Reason) and "prefix" in why.params:
         return tr("package metadata in {prefix}", prefix=why.params["prefix"])
     return tr(SOURCES[code], **params) if code in SOURCES else None

@@ -128,12 +128,7 @@ TEXTS: dict[str, Text] = {
         "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python package "
         "and build tools."
     ),
-    "engine-of-stack": lambda params, fields: (
-        {
-            "trtllm-engine": "TensorRT-LLM",
-            "trtllm-llmapi": tr("{engine}'s PyTorch backend", engine=fields["stack"]),
-        }.get(str(params["stack"]), str(fields["stack"])),
-    ),
+    "pytorch-backend": mark("{engine}'s PyTorch backend"),
     "needs-name": lambda _, fields: (str(fields["name"]),),
     "needs-rope": mark("{model} with {kind} rotary embeddings"),
     "needs-capability": mark("Compute capability {capability}"),

@@ -190,7 +190,7 @@ class AdviceScreen(StageScreen[Choice]):
             "field": view.last is not None,
             "change": view.last is not None,
             "remedy": bool(self._remedy()),
-            "succeed": view.choice is not None and view.choice.stack == engines.STACK,
+            "succeed": view.choice is not None and engines.builds(view.choice.stack),
             "reset": view.wishes != view.given,
             "scroll": self.hides_something,
             "refused": bool(view.choices and view.advice and view.advice.rejections),

@@ -170,7 +170,7 @@ def _field(question: Question, value: object) -> Input | Options:
             placeholder=hint,
             password=question.secret,
         )
-    options = [(one, one) for one in question.choices or ()] or [("yes", tr("yes")), ("no", tr("no"))]
+    options = [(one, one) for one in question.options] or [("yes", tr("yes")), ("no", tr("no"))]
     if question.default is None and not question.required:
         options.insert(0, ("", tr(question.otherwise)))
     if question.kind == "confirm":

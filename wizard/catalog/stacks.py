@@ -1,0 +1,94 @@
+"""The serving stacks that there are: a stack is a file in ``profiles/stacks``, its facts with their sources.
+
+`names` is asked for each ``--help``, so neither TOML's parser nor the values of `wizard.catalog.stack_facts` are loaded
+for it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wizard.catalog import profiles
+
+if TYPE_CHECKING:
+    from wizard.catalog.stack_facts import OnGpu, StackFacts
+
+_RANK = re.compile(r"^rank *= *(\d+)", re.MULTILINE)
+
+
+def files() -> dict[str, Path]:
+    """Name of each stack → the file with its facts."""
+    return profiles.files("stacks")
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """All stacks in the order of their ranks; those whose file does not say it on a line of its own come first."""
+
+    def rank(path: Path) -> int:
+        try:
+            found = _RANK.search(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):  # `facts` says so
+            found = None
+        return int(found[1]) if found else 0
+
+    known = files()
+    return tuple(sorted(known, key=lambda name: rank(known[name])))
+
+
+@cache
+def facts(name: str) -> StackFacts:
+    """What is known of the stack ``name``, which is read once in a process: an advice asks thousands of times.
+
+    Raises:
+        UsageError: TW-D01 if there is no such stack, TW-D02 or TW-K01 if its file is damaged.
+    """
+    from wizard.catalog.stack_facts import StackFacts
+
+    return profiles.load(StackFacts, files().get(name) or profiles.find(f"stacks/{name}.toml"))
+
+
+@cache
+def on_gpu(name: str) -> OnGpu:
+    """What is known of the stack ``name`` on GPUs.
+
+    Raises:
+        ValueError: It does not serve on GPUs: `gpu_stacks` are those that do.
+        UsageError: As `facts`.
+    """
+    found = facts(name).gpu
+    if found is None:
+        raise ValueError(f"{name} does not serve on GPUs")
+    return found
+
+
+def gpu_stacks() -> tuple[str, ...]:
+    """The stacks that serve on GPUs, in order.
+
+    Raises:
+        UsageError: As `facts`.
+    """
+    return tuple(name for name in names() if facts(name).gpu)
+
+
+def cpu_stacks() -> tuple[str, ...]:
+    """The stacks that serve on the CPU, in order.
+
+    Raises:
+        UsageError: As `facts`.
+    """
+    return tuple(name for name in names() if facts(name).cpu)
+
+
+def title(name: str) -> str | None:
+    """The stack as its makers write it; None if there is none of that name."""
+    return facts(name).title if name in names() else None
+
+
+def forget() -> None:
+    """Read everything again: the folders with profiles have changed."""
+    for each in (names, facts, on_gpu):
+        each.cache_clear()
