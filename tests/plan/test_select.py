@@ -99,7 +99,7 @@ def test_the_first_engine_that_can_give_gpus(engines: tuple[ContainerEngine, ...
         ((), "TW-L20", "neither docker nor podman", "docker.com"),
         ((STOPPED,), "TW-L21", "does not answer", "systemctl enable --now docker"),
         ((PLAIN,), "TW-L22", "no NVIDIA runtime", "nvidia"),
-        ((replace(PODMAN, problem="catatonit is missing"),), "TW-L21", "catatonit", "catatonit"),
+        ((replace(PODMAN, problem="catatonit is missing", obstacle="init"),), "TW-L21", "catatonit", "catatonit"),
     ],
 )
 def test_what_an_engine_lacks_is_said_with_what_to_do(

@@ -167,8 +167,8 @@ ADVICE = Advice(
 
 def measurement() -> Measurement:
     """A start of the server ``demo``."""
-    saying = choice().memory
-    found = Measured(saying.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
+    told = choice().memory
+    found = Measured(told.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
     return Measurement("2026-01-02T03:04:05+00:00", "demo", "a CPU", "triton", FORMULAS, "demo", choice(), found)
 
 
