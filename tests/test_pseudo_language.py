@@ -37,6 +37,7 @@ from wizard.probe import engine_python, engines, hardware, interpreters, nvml_li
 from wizard.probe import report as probe_report
 from wizard.probe.ask import Asked
 from wizard.probe.host import ContainerEngine, Host
+from wizard.texts.errors import worded
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "wizard"
@@ -276,7 +277,7 @@ def _of_hub(name: str) -> Exception:
 
 
 def _raised(work: Callable[[], object]) -> WizardError:
-    with pytest.raises(WizardError) as caught:
+    with pytest.raises(WizardError) as caught, worded():
         work()
     return caught.value
 

@@ -91,9 +91,8 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
             (family.podman_init, family.podman_init_source) if family else ((), "podman-run(1), --init: catatonit")
         )
         return Prerequisite("engine", title, False, problem, why, lines, source)
-    lines = (
-        known.common.group if engine.obstacle == NO_RIGHTS else known.common.start if engine.name == "docker" else ()
-    )
+    start = known.common.start if engine.name == "docker" else ()
+    lines = known.common.group if engine.obstacle == NO_RIGHTS else start
     return Prerequisite("engine", title, False, problem, why, lines, "docs.docker.com/engine/install/linux-postinstall")
 
 
