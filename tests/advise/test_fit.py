@@ -10,9 +10,9 @@ from tests.advise.worlds import GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of
 from tests.worded import remedy_of, text_of
 from wizard.advise import memory
 from wizard.advise.advice import Wishes
-from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LEAST, LONGEST, UNIFIED_UTILIZATION, UTILIZATION, Fit, default_users, fit
+from wizard.advise.reasons import Obstacle
 from wizard.advise.setup import Setup
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.advise.worlds import GPTQ, HOSTS, LLAMA_8B, MXFP4, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Wishes
-from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import devices
 from wizard.advise.engines import obstacle
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import Obstacle
 from wizard.advise.release import Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
 from wizard.catalog import profiles, stacks

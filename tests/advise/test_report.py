@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.values import CHOICE, CPU_HOST, GGUF
 from tests.worded import behind, limited, noted, remedy_of, text_of
+from wizard.advise import comparison
 from wizard.advise.advice import Choice, Memory, Speed, Wishes
-from wizard.advise.comparison import LIMIT
+from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -92,7 +93,7 @@ def test_speed_with_its_range_and_who_says_so() -> None:
     ],
 )
 def test_what_limits_memory(choice: Choice, words: str) -> None:
-    assert words in report.limit(replace(choice, speed=None), GGUF)
+    assert words in text_of(comparison.limit(replace(choice, speed=None), GGUF))
 
 
 @pytest.mark.parametrize(
@@ -129,36 +130,37 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
     ],
 )
 def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
-    assert words in report.behind(criterion, SLOW, GPU)
+    assert words in text_of(comparison.behind("chat", criterion, SLOW, GPU))
 
 
 def test_what_speaks_for_it_all_the_same() -> None:
-    assert report.behind("simplicity", GPU, SLOW).endswith(
-        ", though it is faster: 40 instead of 20 tokens/s for each person."
-    )
-    assert report.behind("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
+    def why(criterion: str, one: Choice, first: Choice) -> str:
+        return text_of(comparison.behind("chat", criterion, one, first))
+
+    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s for each person.")
+    assert why("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
     longer = replace(GPU, max_seq_len=2048)
-    assert report.behind("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
+    assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
-    assert report.behind("precision", smaller, GPU).startswith("It keeps less of the model's precision than bfloat16")
+    assert why("precision", smaller, GPU).startswith("It keeps less of the model's precision than bfloat16")
 
 
 @pytest.mark.parametrize("goal", CRITERIA)
 def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_first(goal: str) -> None:
     found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(goal=goal)).choices
     assert len(found) > 8
-    assert all(report.reason(one, report.LIMIT) for one in found)
-    assert [bool(report.reason(one, report.BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
+    assert all(report.reason(one, LIMIT) for one in found)
+    assert [bool(report.reason(one, BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
 
 
 def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
     first, second, *_ = advise(host("1xA6000"), facts, Wishes()).choices
     assert (first.quantization, second.quantization) == ("none", "int4_awq")
-    assert report.reason(second, report.BEHIND).startswith("It keeps less of the model's precision than bfloat16, ")
+    assert report.reason(second, BEHIND).startswith("It keeps less of the model's precision than bfloat16, ")
     first, second, *_ = advise(host("2xA6000"), facts, Wishes(stack="vllm", quantization="none")).choices
-    assert report.reason(second, report.BEHIND).startswith("It takes 2 GPUs instead of 1 GPU")
-    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], report.BEHIND) == ""
+    assert report.reason(second, BEHIND).startswith("It takes 2 GPUs instead of 1 GPU")
+    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], BEHIND) == ""
 
 
 def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> None:

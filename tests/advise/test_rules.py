@@ -9,8 +9,8 @@ import pytest
 from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard.advise import rules
-from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
+from wizard.advise.reasons import Obstacle
 from wizard.advise.setup import Setup
 from wizard.model.facts import ModelFacts
 

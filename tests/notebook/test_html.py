@@ -157,7 +157,7 @@ def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None
     words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024 tokens each" in words
     assert "Or: llama.cpp · Q8_0 · 4 at a time, 512 tokens each" in words
-    assert "→ Use another machine." in words
+    assert "→ a newer GPU" in words
     assert "Nothing that the wizard knows" in advice_html(Advice(False, (), (why,)))
 
 

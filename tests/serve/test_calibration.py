@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.values import plan_of
-from wizard.advise.advice import Note
 from wizard.advise.calibration import NOTHING, Measured, Measurement, summary
+from wizard.advise.reasons import Note
 from wizard.kernel import proctable
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Ports
