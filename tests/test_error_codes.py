@@ -49,6 +49,8 @@ def raised() -> dict[str, set[tuple[str, str]]]:
             code = node.args[0].value
             if isinstance(code, str) and CODE.fullmatch(code):
                 name = ast.unparse(node.func).rsplit(".", 1)[-1]
+                if name == "Refused":  # it becomes an error of the class that it names
+                    name = ast.unparse(node.args[1])
                 found[code].add((base[node] if name == "__init__" else name, part))
     return found
 

@@ -13,7 +13,7 @@ import pytest
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, VENV, busy, facts_of, machine, sliced
 from tests.probe.fake_driver import HOSTS
-from wizard.advise import calibration, compatibility, explain, own, providers, refusals, report
+from wizard.advise import calibration, comparison, own, providers, refusals
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
 from wizard.advise.formats import FORMATS
@@ -37,6 +37,9 @@ from wizard.probe import engine_python, engines, hardware, interpreters, nvml_li
 from wizard.probe import report as probe_report
 from wizard.probe.ask import Asked
 from wizard.probe.host import ContainerEngine, Host
+from wizard.texts import advise as texts
+from wizard.texts import explain, reasons, remedies, report
+from wizard.texts.errors import worded
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "wizard"
@@ -83,16 +86,17 @@ def about(host: Host, facts: ModelFacts, wishes: Wishes) -> Iterator[str]:
         for figure in explain.figures(host, facts, one):
             yield from (figure.name, figure.result, figure.formula)
     for why in advice.rejections:
-        yield from (why.text, why.remedy, refusals.remedy_words(why.remedy))
-    yield from (refusal.ways for refusal in refusals.grouped(advice.rejections))
+        yield reasons.text(why.reason)
+        yield from (remedies.text(why.remedies), remedies.text(why.remedies, flags=False))
+    yield from (texts.ways(refusal) for refusal in refusals.grouped(advice.rejections))
 
 
 def _choice(one: Choice, first: Choice) -> Iterator[str]:
     yield from (report.choice_title(one), report.choice_room(one), report.bill_title(one))
     yield from (report.pace(one.speed), report.speed_sentence(one.speed))
     yield from (text for part in report.bill(one.memory) for text in (part.name, part.about))
-    yield from (note.text for note in (*one.reasons, *one.warnings))
-    yield from (report.behind(criterion, one, first) for criterion in (*report.WHY, None))
+    yield from (texts.note(note) for note in (*one.reasons, *one.warnings))
+    yield from (texts.note(comparison.behind("chat", criterion, one, first)) for criterion in (*comparison.WHY, None))
 
 
 WORLDS = {
@@ -165,7 +169,7 @@ def test_what_was_measured() -> None:
     one = calibration.Measurement(
         "2026-01-02T03:04:05Z", "tiny", "NVIDIA RTX A6000", choice.release, 2, LLAMA_8B, choice, calibration.Measured()
     )
-    notes = [calibration.corrected(choice, one, by).reasons[-1].text for by in (-5, 0, 5)]
+    notes = [texts.note(calibration.corrected(choice, one, by).reasons[-1]) for by in (-5, 0, 5)]
     said = [calibration.text(one), calibration.summary(one), *notes]
     assert field_marks.untranslated(said, [*data(), "tiny"]) == {}
 
@@ -176,13 +180,6 @@ def test_an_estimate(users: int) -> None:
     setup = Setup("vllm", "bfloat16", "none", "auto", 1, 1)
     found = providers.ask(machine("1xA6000"), facts_of(LLAMA_8B), setup, load)
     assert field_marks.untranslated([providers.text(found, load)], [*data(), "roofline"]) == {}
-
-
-def test_the_first_way_of_a_remedy_is_read_in_every_language() -> None:
-    remedy = compatibility.either("--max-len 8192 --users 2", tr("without {flag}", flag="--release"), "--tp 8")
-    assert refusals.remedy_wishes(remedy) == {"max_len": 8192, "users": 2}
-    assert refusals.remedy_wishes(tr("without {flag}", flag="--release")) == {"release": None}
-    assert refusals.remedy_wishes(tr("a newer GPU")) == {}
 
 
 @pytest.mark.parametrize("model", CONFIGS)
@@ -276,7 +273,7 @@ def _of_hub(name: str) -> Exception:
 
 
 def _raised(work: Callable[[], object]) -> WizardError:
-    with pytest.raises(WizardError) as caught:
+    with pytest.raises(WizardError) as caught, worded():
         work()
     return caught.value
 

@@ -159,9 +159,11 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | No
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
     from wizard.probe.engine_python import with_python
+    from wizard.texts.errors import worded
 
     host = with_python(host, wishes.engine_python)
-    own.check(host, wishes)
+    with worded():
+        own.check(host, wishes)
     return rank(host, facts, wishes, past or NOTHING)
 
 
@@ -169,11 +171,13 @@ def recommended(advice: Advice) -> Choice:
     """Stage 3. The first choice; immediate.
 
     Raises:
-        InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedy.
+        InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedies.
     """
     from wizard.advise.ranking import recommended as first
+    from wizard.texts.errors import worded
 
-    return first(advice)
+    with worded():
+        return first(advice)
 
 
 def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
@@ -196,8 +200,10 @@ def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: 
         InfeasibleError: TW-A10 if the provider has no figure.
     """
     from wizard.advise.providers import ask
+    from wizard.texts.errors import worded
 
-    return ask(host, facts, setup, load, provider)
+    with worded():
+        return ask(host, facts, setup, load, provider)
 
 
 def plan(
@@ -218,19 +224,21 @@ def plan(
     from wizard.kernel.paths import suggest_name
     from wizard.plan.renewed import plan as make
     from wizard.serve.find import running
+    from wizard.texts.errors import worded
 
     called = name or suggest_name(facts.ref)
     mine = running(workspace.server(called))
-    return make(
-        host,
-        facts,
-        choice,
-        workspace,
-        name=called,
-        on_purpose=name is not None,
-        http_port=http_port,
-        running=mine.ports if mine else None,
-    )
+    with worded():
+        return make(
+            host,
+            facts,
+            choice,
+            workspace,
+            name=called,
+            on_purpose=name is not None,
+            http_port=http_port,
+            running=mine.ports if mine else None,
+        )
 
 
 def lint(repository: Path, server: Server) -> Report:

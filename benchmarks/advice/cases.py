@@ -14,6 +14,7 @@ from judging import OURS, faults, shown
 from wizard.advise.cases import cases
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
+from wizard.texts import remedies
 
 
 def main() -> int:
@@ -29,7 +30,11 @@ def main() -> int:
             advice = advise(*one)
             found = list(faults(said[name], advice))
             total, wrong = total + 1, wrong + bool(found)
-            why = f"{advice.rejections[0].code}: {advice.rejections[0].remedy}" if advice.rejections else ""
+            why = (
+                f"{advice.rejections[0].code}: {remedies.text(advice.rejections[0].remedies)}"
+                if advice.rejections
+                else ""
+            )
             first = shown(advice.choices[0]) if advice.feasible else f"none; {why}"
             print(f"| {name} | {first} | {'; '.join(found) or 'yes'} |")
     print(f"\n{total - wrong} of {total} right", file=sys.stderr)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Advice, Choice
+from wizard.texts import reasons
+from wizard.texts import remedies as texts
 
 OURS = Path(__file__).parents[2] / "tests" / "cases" / "advice.yaml"
 FAMILIES = {
@@ -83,7 +85,7 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
             if one.get("severity") != "warn" or not choice.warnings:
                 yield f"forbidden ({one['reason']}): {shown(choice)}"
     for one in advice.rejections:
-        if not (one.text.strip() and one.remedy.strip()):
+        if not (reasons.text(one.reason).strip() and texts.text(one.remedies).strip()):
             yield f"a rejection without a reason or a remedy: {one}"
     yield from _refusal(expected, advice)
     order = [
@@ -100,7 +102,7 @@ def _refusal(expected: dict[str, Any], advice: Advice) -> Iterator[str]:
     codes = {one.code for one in advice.rejections}
     if not codes & set(expected["codes"]):
         yield f"refused for {sorted(codes)} instead of {expected['codes']}"
-    remedies = [one.remedy for one in advice.rejections if one.code in expected["codes"]]
+    remedies = [texts.text(one.remedies) for one in advice.rejections if one.code in expected["codes"]]
     if not any(expected.get("remedy", "") in one for one in remedies):
         yield f"no remedy has {expected['remedy']!r}: {remedies}"
 

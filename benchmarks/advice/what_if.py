@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Wishes
-from wizard.advise.explain import figures
 from wizard.journey import advise
 from wizard.kernel.paths import Workspace
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
+from wizard.texts.explain import figures
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.advice import AdviceScreen
 

@@ -12,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CPU_HOST, GGUF, GIB
+from tests.worded import text_of
 from wizard.advise import calibration, memory
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
-from wizard.advise.report import bill
 from wizard.catalog import stacks
 from wizard.kernel.units import MIB, size
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Cpu, Host
 from wizard.probe.shorthand import host as shorthand
+from wizard.texts.report import bill
 
 NAME = "meta-llama/Llama-3.1-8B"
 PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
@@ -83,8 +84,8 @@ def test_a_gibibyte_more_makes_the_next_bill_a_gibibyte_larger_and_says_so() -> 
     assert after.memory.total_bytes == before.memory.total_bytes + GIB
     assert after.correction_bytes == GIB
     (note,) = [one for one in after.reasons if one.code == "calibrated"]
-    assert "1.0 GiB more than the formulas say" in note.text
-    assert "2026-11-21" in note.text
+    assert "1.0 GiB more than the formulas say" in text_of(note)
+    assert "2026-11-21" in text_of(note)
     assert "calibrated" not in codes(before)
 
 
@@ -157,7 +158,7 @@ def test_damage_is_said_and_the_rest_is_used() -> None:
     line = started(CPU_HOST, GGUF, before, as_predicted(before, GIB))
     after = first(CPU_HOST, GGUF, Calibration((line,), "1 of the 2 lines cannot be read."))
     assert after.correction_bytes == GIB
-    assert [note.text for note in after.warnings if note.code == "calibration-damaged"] == [
+    assert [text_of(note) for note in after.warnings if note.code == "calibration-damaged"] == [
         "1 of the 2 lines cannot be read."
     ]
 

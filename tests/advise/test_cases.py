@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.advice.judging import OURS, faults
+from tests.worded import text_of
 from wizard.advise.advice import Advice
 from wizard.advise.cases import Case, cases, wishes
 from wizard.advise.ranking import advise
@@ -179,7 +180,7 @@ def test_a_gpu_that_is_smaller_than_what_the_driver_keeps(tmp_path: Path) -> Non
     assert not isinstance(one, UsageError)
     advice = advise(*one)
     assert not advice.feasible
-    assert "more than the 0 B that may be used" in advice.rejections[0].text
+    assert "more than the 0 B that may be used" in text_of(advice.rejections[0])
 
 
 @given(st.sampled_from(sorted(SAID)), st.data())

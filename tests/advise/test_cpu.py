@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CPU_HOST, GGUF, GIB, PYTHON
+from tests.worded import remedy_of, text_of
 from wizard.advise import cpu
 from wizard.advise.advice import Advice, Wishes
 from wizard.advise.ranking import advise
@@ -69,7 +70,7 @@ def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code:
     advice = advise(host, GGUF, Wishes())
     assert not advice.feasible
     assert codes(advice) == [code]
-    assert remedy in advice.rejections[0].remedy
+    assert remedy in remedy_of(advice.rejections[0])
 
 
 @pytest.mark.parametrize(
@@ -87,14 +88,14 @@ def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code:
 )
 def test_a_missing_python_is_named_as_this_distribution_has_it(name: str, packages: str | None) -> None:
     host = replace(CPU_HOST, interpreters=(), system=replace(CPU_HOST.system, name=name))
-    remedy = advise(host, GGUF, Wishes()).rejections[0].remedy
+    remedy = remedy_of(advise(host, GGUF, Wishes()).rejections[0])
     ways = f"`{packages}`, or `uv python install 3.12`" if packages else "`uv python install 3.12`"
     assert remedy == f"Install one: {ways}."
 
 
 def test_an_interpreter_that_cannot_says_why() -> None:
     host = replace(CPU_HOST, interpreters=(replace(PYTHON, usable=False, why_not="it has no shared library"),))
-    assert "it has no shared library" in advise(host, GGUF, Wishes()).rejections[0].text
+    assert "it has no shared library" in text_of(advise(host, GGUF, Wishes()).rejections[0])
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_an_interpreter_that_cannot_says_why() -> None:
 def test_a_wish_that_cannot_be_met_is_refused_not_changed(wishes: Wishes, code: str, remedy: str) -> None:
     advice = advise(CPU_HOST, GGUF, wishes)
     assert codes(advice) == [code]
-    assert remedy in advice.rejections[0].remedy
+    assert remedy in remedy_of(advice.rejections[0])
 
 
 def test_wishes_that_can_be_met_are_met_exactly() -> None:
@@ -144,7 +145,7 @@ def test_a_context_that_was_asked_for_is_not_cut() -> None:
     host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
     advice = advise(host, LARGE, Wishes(users=8, max_len=4096))
     assert codes(advice) == ["memory"]
-    assert "--max-len" in advice.rejections[0].remedy
+    assert "--max-len" in remedy_of(advice.rejections[0])
 
 
 def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> None:
@@ -152,8 +153,8 @@ def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> N
     choice = advise(arm, GGUF, Wishes()).choices[0]
     assert (choice.stack, choice.runtime) == ("llamacpp", "native")
     (note,) = [one for one in choice.warnings if one.code == "untried-processor"]
-    assert "aarch64" in note.text
-    assert "emulation" in note.text
+    assert "aarch64" in text_of(note)
+    assert "emulation" in text_of(note)
 
 
 def test_wishes_about_gpus_that_change_nothing_are_said() -> None:

@@ -14,6 +14,7 @@ from wizard.kernel.units import GIB, MIB
 from wizard.kernel.values import from_data
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, MigSlice
 from wizard.probe.shorthand import host
+from wizard.texts import reasons
 
 HOSTS = Path(__file__).parent.parent / "cases" / "hosts"
 UNKNOWN = "NVIDIA Something New"
@@ -60,13 +61,13 @@ def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
     assert first.indices == (0, 2, 3)
     assert second.indices == (1,)
     assert second.free_bytes == second.total_bytes - 30 * GIB
-    assert second.holders == ("python (pid 4242): 30.0 GiB",)
+    assert [reasons.text(one) for one in second.holders] == ["python (pid 4242): 30.0 GiB"]
 
 
 def test_memory_that_nobody_is_seen_to_hold_is_said() -> None:
     (gpu,) = host("A100").gpus
     (found,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
-    assert found.holders == ("processes that cannot be seen from here: 40.0 GiB",)
+    assert [reasons.text(one) for one in found.holders] == ["processes that cannot be seen from here: 40.0 GiB"]
     assert found.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
 
 

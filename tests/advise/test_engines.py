@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.advise.worlds import LLAMA_8B, facts_of, machine
+from tests.worded import remedy_of, text_of
 from wizard import journey
 from wizard.advise import engines
 from wizard.advise.advice import Wishes
@@ -30,8 +31,8 @@ def test_a_newer_release_has_no_engines() -> None:
     newer = replace(images("trtllm").releases[0], tag="26.12", engine="1.4.0")
     why = engines.obstacle(newer)
     assert why is not None
-    assert "TensorRT-LLM 1.2.1 is the last" in why.text
-    assert why.remedy == "--stack vllm"
+    assert "TensorRT-LLM 1.2.1 is the last" in text_of(why)
+    assert remedy_of(why) == "--stack vllm"
 
 
 def test_only_engines_are_said_to_have_ended() -> None:

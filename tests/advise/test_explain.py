@@ -12,13 +12,13 @@ import pytest
 
 from tests.values import CPU_HOST, GGUF
 from wizard.advise.advice import Choice, Wishes
-from wizard.advise.explain import Figure, figures
 from wizard.advise.ranking import advise
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
+from wizard.texts.explain import Figure, figures
 
 PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
 EXACT = ("bytes", "tokens", "parameters")

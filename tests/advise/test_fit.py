@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.advise.worlds import GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of
+from tests.worded import remedy_of, text_of
 from wizard.advise import memory
 from wizard.advise.advice import Wishes
-from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LEAST, LONGEST, UNIFIED_UTILIZATION, UTILIZATION, Fit, default_users, fit
+from wizard.advise.reasons import Obstacle
 from wizard.advise.setup import Setup
 
 
@@ -83,7 +84,7 @@ def test_no_longer_than_the_model_was_trained_for() -> None:
 def test_a_context_that_is_too_long_is_refused_with_the_longest_that_fits() -> None:
     why = refused(device("1xL4"), Wishes(max_len=131_072))
     assert why.code == "context"
-    assert why.remedy == "--max-len 16384"
+    assert remedy_of(why) == "--max-len 16384"
     assert fits(device("1xL4"), Wishes(max_len=16_384, users=1))
     assert refused(device("1xL4"), Wishes(max_len=32_768, users=1)).code == "context"
 
@@ -91,7 +92,7 @@ def test_a_context_that_is_too_long_is_refused_with_the_longest_that_fits() -> N
 def test_too_many_users_are_refused_with_how_many_fit() -> None:
     why = refused(device("1xL4"), Wishes(users=64, max_len=2048))
     assert why.code == "users"
-    most = int(why.remedy.removeprefix("--users "))
+    most = int(remedy_of(why).removeprefix("--users "))
     assert fits(device("1xL4"), Wishes(users=most, max_len=2048))
     assert refused(device("1xL4"), Wishes(users=most + 2, max_len=2048)).code == "users"  # fewer need fewer graphs
 
@@ -99,15 +100,15 @@ def test_too_many_users_are_refused_with_how_many_fit() -> None:
 def test_weights_that_do_not_fit_want_more_or_larger_gpus() -> None:
     why = refused(device("1xL4"), Wishes(), model=LLAMA_70B)
     assert why.code == "memory"
-    assert "131 GiB of weights" in why.text
-    assert "8 × NVIDIA L4 (tp 8)" in why.remedy
-    assert "a GPU of ≥" in why.remedy
-    assert "tp" not in refused(device("MIG"), Wishes(), model=LLAMA_70B).remedy  # slices cannot share a model
+    assert "131 GiB of weights" in text_of(why)
+    assert "8 × NVIDIA L4 (tp 8)" in remedy_of(why)
+    assert "a GPU of ≥" in remedy_of(why)
+    assert "tp" not in remedy_of(refused(device("MIG"), Wishes(), model=LLAMA_70B))  # slices cannot share a model
 
 
 def test_the_remedy_for_memory_works() -> None:
     why = refused(device("1xL4"), Wishes(), model=LLAMA_70B, quantization="int4_awq")
-    assert "4 × NVIDIA L4 (tp 4)" in why.remedy
+    assert "4 × NVIDIA L4 (tp 4)" in remedy_of(why)
     four = replace(device("1xL4"), indices=(0, 1, 2, 3))
     assert isinstance(on(four, Wishes(), model=LLAMA_70B, tp=4, quantization="int4_awq"), Fit)
 
@@ -119,11 +120,11 @@ def test_who_holds_the_memory_is_named_and_only_what_is_free_is_planned_with() -
     assert found.memory.total_bytes <= held.free_bytes
     why = refused(held, Wishes(gpu_memory_utilization=0.9))
     assert why.code == "busy"
-    assert "python (pid 4242)" in why.text
-    share = float(why.remedy.removeprefix("--gpu-memory-utilization "))
+    assert "python (pid 4242)" in text_of(why)
+    share = float(remedy_of(why).removeprefix("--gpu-memory-utilization "))
     assert fits(held, Wishes(gpu_memory_utilization=share)).utilization == share
     assert refused(held, Wishes(gpu_memory_utilization=share + 0.02)).code == "busy"
-    assert "python (pid 4242)" in refused(held, Wishes(), model=LLAMA_70B).text
+    assert "python (pid 4242)" in text_of(refused(held, Wishes(), model=LLAMA_70B))
 
 
 def test_unified_memory_leaves_some_to_the_host() -> None:

@@ -9,10 +9,12 @@ import pytest
 
 from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
 from tests.values import GGUF
+from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Rejection, Wishes
 from wizard.advise.gpu import candidates
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
+from wizard.texts.advise import source
 
 
 def ask(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> tuple[list[Choice], list[Rejection]]:
@@ -84,8 +86,8 @@ def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked()
     assert {one.quantization for one in found} == {"none", "int4_awq"}
     (why,) = (one for one in rejected if (one.stack, one.quantization) == ("vllm", "fp8"))
     assert why.code == "format"
-    assert "8.9" in why.text
-    assert "--quantization fp8" in why.remedy
+    assert "8.9" in text_of(why)
+    assert "--quantization fp8" in remedy_of(why)
     asked = choices("3xA100", quantization="fp8")
     assert {(one.stack, one.quantization) for one in asked} == {("vllm", "fp8")}
     assert {"weight-only", "requantize"} <= {note.code for note in asked[0].warnings}
@@ -178,14 +180,14 @@ def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_f
     assert all(set(one.devices) <= set(range(8)) for one in found)
     assert all(one.replicas * one.tp * one.pp <= 8 for one in found)
     for one in found:
-        (text,) = (note.text for note in one.warnings if note.code == "one-machine")
+        (text,) = (text_of(note) for note in one.warnings if note.code == "one-machine")
         assert "16 × NVIDIA H100 80GB HBM3" in text
         assert "8 of them" in text
     for refused in rejections("16xH100", LLAMA_70B, tp=16):
         assert refused.code in ("gpus", "split")
     why = next(one for one in rejections("16xH100", LLAMA_70B, tp=16) if one.code == "gpus")
-    assert "8 × NVIDIA H100 80GB HBM3 in one machine" in why.text
-    assert why.remedy == "--tp 8"
+    assert "8 × NVIDIA H100 80GB HBM3 in one machine" in text_of(why)
+    assert remedy_of(why) == "--tp 8"
     assert not any("one-machine" in {note.code for note in one.warnings} for one in choices("8xH100"))
 
 
@@ -224,8 +226,8 @@ def test_a_driver_that_is_too_old_for_all_says_which_branch_would_do() -> None:
     old = replace(HOSTS["1xL4"], driver_version="470.256.02")
     for one in rejections(old, as_published=True):
         assert one.code == "driver"
-        assert "470.256.02" in one.text
-        assert "branch 525" in one.remedy
+        assert "470.256.02" in text_of(one)
+        assert "branch 525" in remedy_of(one)
 
 
 def test_volta_gets_an_image_that_still_has_code_for_it() -> None:
@@ -239,7 +241,7 @@ def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
     gpt_oss = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
     old = replace(HOSTS["1xL4"], driver_version="555.42.02")
     (one,) = rejections(replace(old, interpreters=()), gpt_oss, stack="vllm")
-    assert (one.code, one.remedy) == ("driver", "an NVIDIA driver of branch 580 or newer")
+    assert (one.code, remedy_of(one)) == ("driver", "an NVIDIA driver of branch 580 or newer")
     (choice,) = choices(old, gpt_oss, stack="vllm")
     assert (choice.runtime, choice.environment) == ("native", "vllm-cuda12")
     (choice,) = choices(replace(HOSTS["1xL4"], driver_version="580.10", interpreters=()), gpt_oss, stack="vllm")
@@ -249,9 +251,9 @@ def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
 def test_no_gpu_says_why_and_what_there_is_instead() -> None:
     for one in rejections("cpu"):
         assert one.code == "no-gpu"
-        assert "GGUF" in one.remedy
+        assert "GGUF" in remedy_of(one)
     broken = replace(HOSTS["cpu"], gpu_problem=Problem("TW-P02", "the driver is not loaded", "Load it."))
-    assert "the driver is not loaded" in rejections(broken)[0].text
+    assert "the driver is not loaded" in text_of(rejections(broken)[0])
 
 
 def test_a_gpu_that_nvml_cannot_describe_is_not_guessed_at() -> None:
@@ -286,13 +288,16 @@ def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> Non
 def test_a_wish_that_cannot_be_met_is_refused(wished: dict[str, Any], code: str, remedy: str) -> None:
     for one in rejections("8xH100", **wished):
         assert one.code == code
-        assert remedy in one.remedy
+        assert remedy in remedy_of(one)
 
 
 def test_a_wish_against_the_checkpoint_is_refused() -> None:
     stored = facts_of(LLAMA_8B, quantization_config=AWQ)
     (one, *_) = rejections("8xH100", stored, quantization="fp8", stack="vllm")
-    assert (one.code, one.remedy) == ("quantization", "--quantization int4_awq, or another repository of this model")
+    assert (one.code, remedy_of(one)) == (
+        "quantization",
+        "--quantization int4_awq, or another repository of this model",
+    )
 
 
 def test_rejections_keep_the_split_that_came_nearest() -> None:
@@ -340,6 +345,7 @@ def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -
 def test_the_budget_is_said_in_the_words_of_the_stack_and_in_no_others(stack: str, said: str) -> None:
     (note,) = (one for one in choices("1xL4", stack=stack, quantization="none")[0].reasons if one.code == "memory")
     words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
-    assert said in note.text
-    assert [word for word in words if word in note.text] == [word for word in words if said and word.strip() in said]
-    assert ("TensorRT-LLM" in (note.source or "")) == stack.startswith("trtllm")
+    assert said in text_of(note)
+    shown = text_of(note)
+    assert [word for word in words if word in shown] == [word for word in words if said and word.strip() in said]
+    assert ("TensorRT-LLM" in (source(note) or "")) == stack.startswith("trtllm")

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from tests.advise.worlds import LLAMA_8B, VENV, facts_of, machine
+from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Wishes
 from wizard.advise.devices import devices
 from wizard.advise.own import check, gpu_obstacle, obstacle
 from wizard.advise.ranking import advise
-from wizard.advise.refusals import remedy_wishes, remedy_words
 from wizard.kernel.errors import WizardError
 from wizard.probe.host import ContainerEngine, EnginePython, Host
+from wizard.texts import remedies
+from wizard.texts.advise import source
+from wizard.texts.errors import worded
 
 LLAMA = facts_of(LLAMA_8B)
 BARE = replace(machine("2xH200"), engines=(), engine_pythons=(VENV,))
@@ -36,8 +39,8 @@ def test_the_engine_that_is_there_serves(stack: str) -> None:
     version = {"vllm": "vLLM 0.26.0", "transformers": "transformers 5.17.0"}[stack]
     assert best.release == f"triton 2.51.0, {version}"
     (why,) = (note for note in best.reasons if note.code == "release")
-    assert f"You asked for the engine of {VENV.path}: {version} (PyTorch 2.11.0, CUDA 13.0)" in why.text
-    assert "/opt/venv" in (why.source or "")
+    assert f"You asked for the engine of {VENV.path}: {version} (PyTorch 2.11.0, CUDA 13.0)" in text_of(why)
+    assert "/opt/venv" in (source(why) or "")
 
 
 def test_it_serves_natively_though_docker_is_there() -> None:
@@ -49,7 +52,7 @@ def test_it_serves_natively_though_docker_is_there() -> None:
 def test_without_a_stack_the_engines_that_it_has_are_weighed() -> None:
     host = replace(BARE, engine_pythons=(having(transformers="5.17.0", torch="2.11.0"),))
     assert {one.stack for one in advised(host, engine_python=VENV.path).choices} == {"transformers"}
-    why = {one.stack: one.text for one in advised(host, engine_python=VENV.path).rejections}
+    why = {one.stack: text_of(one) for one in advised(host, engine_python=VENV.path).rejections}
     assert why["vllm"] == "/opt/venv/bin/python has no vLLM."
 
 
@@ -87,7 +90,7 @@ def test_what_cannot_serve_has_a_code_and_a_remedy(
 ) -> None:
     host = replace(BARE, engine_pythons=(python,), **changes)
     asked = Wishes(engine_python=VENV.path, **wishes)
-    with pytest.raises(WizardError) as caught:
+    with pytest.raises(WizardError) as caught, worded():
         check(host, asked)
     assert caught.value.code == code
     assert words in caught.value.what
@@ -95,9 +98,9 @@ def test_what_cannot_serve_has_a_code_and_a_remedy(
     # The advice says the same, and giving the Python (or what speaks against it) up helps.
     refused = advise(host, LLAMA, asked)
     assert not refused.feasible
-    changed = remedy_wishes(refused.rejections[0].remedy)
+    changed = refused.rejections[0].remedies[0].changes
     assert changed, refused.rejections[0]
-    assert "--" not in remedy_words(refused.rejections[0].remedy)
+    assert "--" not in remedies.text(refused.rejections[0].remedies, flags=False)
 
 
 @pytest.mark.parametrize(
@@ -125,27 +128,27 @@ def test_what_the_driver_says_it_runs_goes_before_its_branch(newest: str, runs: 
         host = replace(BARE, driver_version=driver, cuda_driver_version=newest)
         why = obstacle(host, VENV, "vllm")
         assert (why is None) == runs
-        assert why is None or "PyTorch for CUDA 12.8" in why.remedy
+        assert why is None or "PyTorch for CUDA 12.8" in remedy_of(why)
 
 
 def test_by_its_branch_alone_no_older_pytorch_is_named() -> None:
     why = obstacle(replace(BARE, driver_version="570.86.15", cuda_driver_version=None), VENV, "vllm")
     assert why is not None
-    assert "580" in why.remedy
-    assert "PyTorch for CUDA" not in why.remedy
+    assert "580" in remedy_of(why)
+    assert "PyTorch for CUDA" not in remedy_of(why)
 
 
 def test_a_stack_that_takes_no_python_is_said_before_the_release_of_its_recipe() -> None:
-    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught:
+    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught, worded():
         check(BARE, Wishes(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
     assert "--stack vllm" in caught.value.todo
 
 
 def test_a_stack_of_images_only_is_said_before_the_release_of_its_recipe() -> None:
     refused = advised(machine("2xH200"), stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
-    assert "NVIDIA's images only" in refused.text
+    assert "NVIDIA's images only" in text_of(refused)
     bare = advised(BARE, stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
-    assert "--stack vllm" in bare.remedy
+    assert "--stack vllm" in remedy_of(bare)
 
 
 def test_nightly_and_local_versions_are_as_new_as_their_numbers() -> None:
@@ -156,10 +159,10 @@ def test_nightly_and_local_versions_are_as_new_as_their_numbers() -> None:
 def test_a_gpu_that_the_pytorch_is_too_old_or_too_new_for_is_refused() -> None:
     blackwell = replace(machine("1xB200"), engines=(), engine_pythons=(replace(VENV, cuda="12.4"),))
     refused = advised(blackwell, stack="vllm", engine_python=VENV.path)
-    assert "needs CUDA 12.8; PyTorch of /opt/venv/bin/python has 12.4" in refused.rejections[0].text
+    assert "needs CUDA 12.8; PyTorch of /opt/venv/bin/python has 12.4" in text_of(refused.rejections[0])
     volta = replace(machine("1xV100"), engines=(), engine_pythons=(VENV,))
     refused = advised(volta, stack="vllm", engine_python=VENV.path)
-    assert "needs compute capability 7.5" in " ".join(one.text for one in refused.rejections)
+    assert "needs compute capability 7.5" in " ".join(text_of(one) for one in refused.rejections)
     older = replace(volta, engine_pythons=(replace(VENV, cuda="12.4"),))
     assert advised(older, stack="vllm", engine_python=VENV.path).feasible
 
@@ -169,13 +172,13 @@ def test_an_engine_older_than_the_model_is_refused() -> None:
     gpt_oss = replace(LLAMA, architecture="GptOssForCausalLM")
     refused = advise(host, gpt_oss, Wishes(stack="vllm", engine_python=VENV.path))
     assert not refused.feasible
-    assert "here is 0.9.0" in refused.rejections[0].text
+    assert "here is 0.9.0" in text_of(refused.rejections[0])
 
 
 def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None:
     elsewhere = replace(BARE, engine_pythons=(), source="host.json")
     refused = advised(elsewhere, engine_python=VENV.path)
-    assert "is unknown" in refused.rejections[0].text
+    assert "is unknown" in text_of(refused.rejections[0])
     assert advised(replace(BARE, source="host.json"), engine_python=VENV.path).feasible
 
 
@@ -185,7 +188,7 @@ def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None
 def test_native_is_taken_though_docker_is_there_and_said() -> None:
     best = advised(machine("2xH200"), stack="vllm", runtime="native").choices[0]
     assert (best.runtime, best.engine_python) == ("native", None)
-    assert any(note.text.startswith("You asked for --runtime native, so vLLM") for note in best.reasons)
+    assert any(text_of(note).startswith("You asked for --runtime native, so vLLM") for note in best.reasons)
 
 
 def test_podman_is_taken_though_docker_is_there() -> None:
@@ -206,16 +209,16 @@ def test_podman_is_taken_though_docker_is_there() -> None:
 def test_a_runtime_that_cannot_be_is_refused_with_another(wishes: dict[str, Any], text: str, remedy: str) -> None:
     refused = advised(machine("2xH200"), **wishes)
     assert not refused.feasible
-    found = [one for one in refused.rejections if text in one.text]
+    found = [one for one in refused.rejections if text in text_of(one)]
     assert found, refused.rejections
-    assert remedy in found[0].remedy or wishes["stack"] == "llamacpp"
+    assert remedy in remedy_of(found[0]) or wishes["stack"] == "llamacpp"
 
 
 def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
     plain = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=False)
     refused = advised(replace(machine("2xH200"), engines=(plain,)), stack="vllm", runtime="docker")
-    assert "docker cannot be used: docker knows no NVIDIA runtime." in refused.rejections[0].text
-    assert remedy_wishes(refused.rejections[0].remedy) == {"runtime": "native"}
+    assert "docker cannot be used: docker knows no NVIDIA runtime." in text_of(refused.rejections[0])
+    assert refused.rejections[0].remedies[0].changes == {"runtime": "native"}
 
 
 @pytest.mark.parametrize(("cuda", "refused"), [("13.0", True), ("12.8", False)])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.advise.worlds import CONFIGS, HOSTS, configs, facts_of, machines, wishes
 from tests.values import GGUF
+from tests.worded import remedy_of, text_of
 from wizard.advise import memory
 from wizard.advise.advice import Advice, Choice, Wishes
 from wizard.advise.devices import Device, devices
@@ -63,8 +64,8 @@ def sound(advice: Advice, wished: Wishes) -> None:
     assert advice.feasible == bool(advice.choices)
     assert advice.feasible or advice.rejections
     for one in advice.rejections:
-        assert one.text.strip()
-        assert one.remedy.strip()
+        assert text_of(one).strip()
+        assert remedy_of(one).strip()
         assert one.code
     for choice in advice.choices:
         assert kept(wished, choice), (wished, choice)
@@ -75,7 +76,7 @@ def sound(advice: Advice, wished: Wishes) -> None:
         assert choice.max_batch_size >= 1
         assert choice.max_seq_len >= 1
         assert len(choice.devices) in (0, choice.tp * choice.pp)
-        assert all(note.text.strip() for note in (*choice.reasons, *choice.warnings))
+        assert all(text_of(note).strip() for note in (*choice.reasons, *choice.warnings))
 
 
 @given(configs(), machines, wishes())

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from wizard import journey
 from wizard.advise.advice import Speed
 from wizard.advise.devices import devices
-from wizard.advise.providers import PROVIDERS, Aiconfigurator, Roofline, ask, text
+from wizard.advise.providers import PROVIDERS, Aiconfigurator, Roofline, text
+from wizard.advise.reasons import Reason
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, estimate
 from wizard.kernel.errors import InfeasibleError, UsageError
@@ -20,6 +22,7 @@ from wizard.kernel.extras import install
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.shorthand import host
+from wizard.texts import reasons
 
 CONFIG: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "cases" / "models" / "llama-3.1-8b.json").read_text()
@@ -106,7 +109,7 @@ def fake_aiconfigurator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_roofline_answers_unless_another_is_named(facts: ModelFacts) -> None:
-    found = ask(host("H100"), facts, SETUP, LOAD)
+    found = journey.speed(host("H100"), facts, SETUP, LOAD)
     assert found == estimate(facts, devices(host("H100"))[0], SETUP, LOAD)
     assert found.provider == "roofline"
 
@@ -122,7 +125,7 @@ def test_no_figure_is_an_error_with_its_reason(
     facts: ModelFacts, changed: dict[str, Any], setup: Setup, because: str
 ) -> None:
     with pytest.raises(InfeasibleError) as caught:
-        ask(host("H100"), replace(facts, **changed), setup, LOAD)
+        journey.speed(host("H100"), replace(facts, **changed), setup, LOAD)
     assert caught.value.code == "TW-A10"
     assert because in caught.value.what
 
@@ -130,18 +133,21 @@ def test_no_figure_is_an_error_with_its_reason(
 def test_a_file_of_llama_cpp_has_no_figure_whatever_was_asked(facts: ModelFacts) -> None:
     stored = replace(facts, quantization=Quantization("gguf", 8.5, "Q8_0", "gguf_q8_0"))
     with pytest.raises(InfeasibleError, match="TW-A10: the speed of weights that are stored as Q8_0 is not estimated"):
-        ask(host("H100"), stored, replace(SETUP, quantization="gguf_q8_0"), LOAD)
+        journey.speed(host("H100"), stored, replace(SETUP, quantization="gguf_q8_0"), LOAD)
 
 
 def test_weights_that_exceed_the_memory_have_no_figure(facts: ModelFacts) -> None:
     device = replace(devices(host("H100"))[0], total_bytes=10**10)
     said = Roofline().estimate(facts, device, SETUP, LOAD)
-    assert said == "the weights alone exceed the memory of 1 × NVIDIA H100 80GB HBM3"
+    assert not isinstance(said, Speed)
+    assert reasons.text(said) == "the weights alone exceed the memory of 1 × NVIDIA H100 80GB HBM3"
 
 
 def test_a_gpu_that_nothing_is_known_of_has_no_figure(facts: ModelFacts) -> None:
     device = replace(devices(host("H100"))[0], name="NVIDIA Something New", rates=None)
-    assert Roofline().estimate(facts, device, SETUP, LOAD) == "how fast a NVIDIA Something New is is not known"
+    said = Roofline().estimate(facts, device, SETUP, LOAD)
+    assert not isinstance(said, Speed)
+    assert reasons.text(said) == "how fast a NVIDIA Something New is is not known"
 
 
 @pytest.mark.parametrize(
@@ -154,30 +160,30 @@ def test_a_gpu_that_nothing_is_known_of_has_no_figure(facts: ModelFacts) -> None
 )
 def test_what_cannot_be_asked_is_a_usage_error(facts: ModelFacts, hardware: str, setup: Setup) -> None:
     with pytest.raises(UsageError) as caught:
-        ask(host(hardware), facts, setup, LOAD)
+        journey.speed(host(hardware), facts, setup, LOAD)
     assert caught.value.code == "TW-A08"
 
 
 def test_without_a_gpu_there_is_no_speed(facts: ModelFacts) -> None:
     with pytest.raises(UsageError) as caught:
-        ask(host("cpu"), facts, SETUP, LOAD)
+        journey.speed(host("cpu"), facts, SETUP, LOAD)
     assert (caught.value.code, caught.value.what) == ("TW-A08", "speed is estimated for GPUs, and cpu has none")
     with pytest.raises(UsageError) as caught:
-        ask(host("2xH100"), facts, replace(SETUP, tp=4), LOAD)
+        journey.speed(host("2xH100"), facts, replace(SETUP, tp=4), LOAD)
     assert caught.value.what == "tp 4 × pp 1 needs 4 like GPUs; 2xH100 has no such group"
 
 
 def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiconfigurator_core", None)
     with pytest.raises(UsageError) as caught:
-        ask(host("H100"), facts, SETUP, LOAD, "aiconfigurator")
+        journey.speed(host("H100"), facts, SETUP, LOAD, provider="aiconfigurator")
     assert caught.value.code == "TW-A09"
     assert f"`{install('perf')}`" in caught.value.todo
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
 def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
-    found = ask(host("H100"), facts, SETUP, LOAD, "aiconfigurator")
+    found = journey.speed(host("H100"), facts, SETUP, LOAD, provider="aiconfigurator")
     assert (found.tpot_ms, found.ttft_ms, found.throughput_tokens_per_s) == (5.0, 40.0, 1600.0)
     assert found.provider == "aiconfigurator-core 0.12.0, vllm 0.24.0"
     assert (found.low or 0) < 5.0 < (found.high or 0)
@@ -198,15 +204,16 @@ def test_aiconfigurator_without_an_answer_says_why(
     facts: ModelFacts, hardware: str, setup: Setup, because: str
 ) -> None:
     said = Aiconfigurator().estimate(facts, devices(host(hardware))[0], setup, LOAD)
-    assert isinstance(said, str)
-    assert because in said
+    assert isinstance(said, Reason)
+    assert because in reasons.text(said)
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
 def test_aiconfigurator_is_never_given_a_model_that_it_would_fetch(facts: ModelFacts) -> None:
     remote = replace(facts, source="hub", location="someone/something")
     said = Aiconfigurator().estimate(remote, devices(host("H100"))[0], SETUP, LOAD)
-    assert said == "it needs the model's config.json on disk"
+    assert not isinstance(said, Speed)
+    assert reasons.text(said) == "it needs the model's config.json on disk"
 
 
 def test_the_names_are_those_of_the_flag() -> None:
@@ -240,7 +247,7 @@ def test_the_text_of_a_crowd_says_who_waits() -> None:
 )
 def test_no_figure_for_what_the_advice_refuses(facts: ModelFacts, hardware: str, setup: Setup, load: Load) -> None:
     with pytest.raises(InfeasibleError) as caught:
-        ask(host(hardware), facts, setup, load)
+        journey.speed(host(hardware), facts, setup, load)
     assert caught.value.code == "TW-A11"
     assert caught.value.todo
 

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
+from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Wishes
-from wizard.advise.ranking import CRITERIA, advise, recommended
+from wizard.advise.ranking import CRITERIA, advise
+from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
 
 
@@ -95,7 +97,7 @@ def test_what_the_pcie_warning_names_is_offered() -> None:
         advice = ask(gpus, LLAMA_70B, **wished, goal="throughput")
         one = advice.choices[placed(advice, tp * pp, 1)]
         assert placed(advice, tp, pp) < placed(advice, tp * pp, 1)
-        text = next(note.text for note in one.warnings if note.code == "pcie-tp")
+        text = next(text_of(note) for note in one.warnings if note.code == "pcie-tp")
         assert f"(--tp {tp} --pp {pp})" in text
         assert ask(gpus, LLAMA_70B, **wished, tp=tp, pp=pp).feasible
 
@@ -111,7 +113,9 @@ def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
     assert stacks[0] == "vllm"
     assert stacks == sorted(stacks, key=lambda stack: stack == "trtllm-llmapi")
     untried = [one for one in advice.choices if one.stack == "trtllm-llmapi"]
-    assert all(any(note.text.startswith("Not tested with the real engine") for note in one.reasons) for one in untried)
+    assert all(
+        any(text_of(note).startswith("Not tested with the real engine") for note in one.reasons) for one in untried
+    )
 
 
 NEAREST = {
@@ -140,7 +144,7 @@ def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
     gpus, model, wished, remedy = NEAREST[name]
     advice = ask(gpus, model, **wished)
     assert not advice.feasible
-    said = advice.rejections[0].remedy
+    said = remedy_of(advice.rejections[0])
     assert re.fullmatch(remedy, said), said
     if "without" not in said:  # and it does work
         flag, value = said.removeprefix("--").replace("-", "_").split()
@@ -151,13 +155,13 @@ def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
 def test_two_wishes_that_are_each_impossible_keep_their_own_remedies() -> None:
     advice = ask("3xA100", LLAMA_8B, quantization="w4a8_awq", tp=16)
     assert not advice.feasible
-    assert all(one.remedy for one in advice.rejections)
+    assert all(remedy_of(one) for one in advice.rejections)
 
 
 def test_what_is_quantised_already_wants_more_memory_or_another_repository() -> None:
     advice = ask("1xT4", LLAMA_70B, AWQ)
     assert {one.code for one in advice.rejections} >= {"memory"}
-    assert "a GPU of ≥" in advice.rejections[0].remedy
+    assert "a GPU of ≥" in remedy_of(advice.rejections[0])
 
 
 def test_nothing_to_recommend_is_tw_a01_with_reason_and_remedy() -> None:

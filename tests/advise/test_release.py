@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 
 from tests.advise.worlds import GPTQ, HOSTS, LLAMA_8B, MXFP4, facts_of, machine
+from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Wishes
-from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import devices
 from wizard.advise.engines import obstacle
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import Obstacle
 from wizard.advise.release import Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
 from wizard.catalog import profiles, stacks
 from wizard.catalog.releases import architectures, drivers, families, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import ContainerEngine, Host
+from wizard.texts import reasons
 
 LLAMA_2 = replace(facts_of(LLAMA_8B), rope=None)
 LLAMA_31 = replace(LLAMA_2, rope="llama3")
@@ -59,7 +61,7 @@ def test_the_chain_is_said_in_one_sentence() -> None:
     found = asked("1xH100", stack="trtllm-engine", driver="590.44.01")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.release, found.warnings) == ("docker", "26.07-trtllm-python-py3", ())
-    assert found.reason.text == (
+    assert text_of(found.reason) == (
         "Driver 590.44.01 runs CUDA 13.1 of 26.07, which has TensorRT-LLM 1.2.1, "
         "which serves LlamaForCausalLM on compute capability 9.0."
     )
@@ -69,7 +71,7 @@ def test_the_chain_is_said_in_one_sentence() -> None:
 def test_a_model_that_is_in_no_table_is_not_judged_and_that_is_said() -> None:
     found = asked("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"))
     assert isinstance(found, Resolved)
-    assert "whether it serves Grok1ForCausalLM is not in the wizard's tables" in found.reason.text
+    assert "whether it serves Grok1ForCausalLM is not in the wizard's tables" in text_of(found.reason)
 
 
 @pytest.mark.parametrize(
@@ -90,18 +92,18 @@ def test_a_release_is_named_by_tag_or_by_engine(stack: str, wish: str, tag: str)
 
 def test_a_release_that_has_no_image_with_this_engine() -> None:
     why = refused("1xL4", stack="trtllm-engine", wish="26.08")
-    assert (why.code, why.text) == ("release", "No Triton image with TensorRT-LLM is known as 26.08.")
-    assert why.remedy == "--release 26.07, or another one back to 23.12"
+    assert (why.code, text_of(why)) == ("release", "No Triton image with TensorRT-LLM is known as 26.08.")
+    assert remedy_of(why) == "--release 26.07, or another one back to 23.12"
 
 
 def test_driver_and_release() -> None:
     """Blackwell has no machine code in some kernels, so minor-version compatibility does not count there."""
     why = refused("1xRTX-PRO-6000", wish="25.06", driver="570.86.10")
-    assert (why.code, why.text) == (
+    assert (why.code, text_of(why)) == (
         "driver",
         "Release 25.06 needs an NVIDIA driver of branch 575 or newer; here is 570.86.10.",
     )
-    assert why.remedy == "--release 25.03, or an NVIDIA driver of branch 575 or newer"
+    assert remedy_of(why) == "--release 25.03, or an NVIDIA driver of branch 575 or newer"
     assert taken("1xRTX-PRO-6000", wish="25.03", driver="570.86.10") == "25.03"
     assert taken("1xRTX-PRO-6000", wish="25.06", driver="575.51.03") == "25.06"
 
@@ -120,7 +122,7 @@ def test_a_driver_runs_every_minor_version_of_its_cuda(gpu: str, driver: str, fa
     found = asked(gpu, facts, driver=driver)
     assert isinstance(found, Resolved)
     assert (found.release, found.warnings) == (f"{tag}-vllm-python-py3", ())
-    assert ("through CUDA minor-version compatibility" in found.reason.text) == (tag != "25.11")
+    assert ("through CUDA minor-version compatibility" in text_of(found.reason)) == (tag != "25.11")
 
 
 def test_a_newer_minor_version_of_cuda_is_used_no_further_than_the_model_needs() -> None:
@@ -128,7 +130,7 @@ def test_a_newer_minor_version_of_cuda_is_used_no_further_than_the_model_needs()
     found = asked(replace(machine("1xT4"), interpreters=()), driver="580.95.05", quantization="fp8")
     assert isinstance(found, Resolved)
     assert (found.release, found.warnings) == ("26.03-vllm-python-py3", ())
-    assert "minor-version" in found.reason.text
+    assert "minor-version" in text_of(found.reason)
 
 
 def test_a_model_that_no_image_with_cuda_12_serves_gets_the_newer_vllm() -> None:
@@ -137,7 +139,7 @@ def test_a_model_that_no_image_with_cuda_12_serves_gets_the_newer_vllm() -> None
         found = asked("1xA6000", GPT_OSS, driver=driver)
         assert isinstance(found, Resolved)
         assert (found.runtime, found.release) == ("native", release)
-    assert "25.11-vllm-python-py3 has an older vLLM" in found.reason.text
+    assert "25.11-vllm-python-py3 has an older vLLM" in text_of(found.reason)
     by_hand = asked("1xA6000", GPT_OSS, driver="580.95.05", runtime="docker")
     assert isinstance(by_hand, Resolved)
     assert by_hand.release == "25.11-vllm-python-py3"
@@ -167,7 +169,7 @@ def test_data_centre_gpus_run_documented_releases_on_older_drivers(
     assert found.release == f"{tag}-vllm-python-py3"
     (note,) = found.warnings
     assert note.code == "forward-compatibility"
-    assert driver in note.text
+    assert driver in text_of(note)
 
 
 @pytest.mark.parametrize(
@@ -270,8 +272,8 @@ def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, 
 def test_gpu_and_release(gpu: str, stack: str, wish: str, said: str, instead: str) -> None:
     why = refused(gpu, stack=stack, wish=wish)
     assert why.code == "image"
-    assert said in why.text
-    assert why.remedy.startswith(f"--release {instead}, or ")
+    assert said in text_of(why)
+    assert remedy_of(why).startswith(f"--release {instead}, or ")
     assert taken(gpu, stack=stack, wish=instead) == instead
 
 
@@ -295,23 +297,23 @@ def test_gpu_and_release(gpu: str, stack: str, wish: str, said: str, instead: st
 def test_model_and_engine(facts: ModelFacts, stack: str, old: str, first: str) -> None:
     why = refused("1xH100", facts, stack, old)
     assert why.code == "architecture"
-    assert facts.architecture in why.text.split()
-    assert f"release {old} has" in why.text
-    assert why.remedy.startswith("--release ")
+    assert facts.architecture in text_of(why).split()
+    assert f"release {old} has" in text_of(why)
+    assert remedy_of(why).startswith("--release ")
     assert taken("1xH100", facts, stack, first) == first
 
 
 @pytest.mark.parametrize("name", ["FalconForCausalLM", "GPT2LMHeadModel", "GemmaForCausalLM", "PhiForCausalLM"])
 def test_a_model_that_the_pytorch_backend_does_not_list(name: str) -> None:
     why = refused("1xH100", replace(LLAMA_2, architecture=name), "trtllm-llmapi")
-    assert (why.code, why.remedy) == ("architecture", "--stack vllm")
-    assert f"does not list {name}" in why.text
+    assert (why.code, remedy_of(why)) == ("architecture", "--stack vllm")
+    assert f"does not list {name}" in text_of(why)
 
 
 def test_a_model_that_the_wizard_cannot_convert() -> None:
     why = refused("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"), "trtllm-engine")
-    assert (why.code, why.remedy) == ("architecture", "--stack vllm")
-    assert why.text == "The wizard has no conversion of Grok1ForCausalLM into an engine."
+    assert (why.code, remedy_of(why)) == ("architecture", "--stack vllm")
+    assert text_of(why) == "The wizard has no conversion of Grok1ForCausalLM into an engine."
 
 
 def test_rotary_embeddings_and_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +323,7 @@ def test_rotary_embeddings_and_transformers(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
     assert taken("1xH100", LLAMA_2, "transformers") == "25.11"
     why = refused("1xH100", LLAMA_31, "transformers")
-    assert why.text.startswith("LlamaForCausalLM with llama3 rotary embeddings needs Transformers 4.43.0; ")
+    assert text_of(why).startswith("LlamaForCausalLM with llama3 rotary embeddings needs Transformers 4.43.0; ")
 
 
 @pytest.mark.parametrize(
@@ -355,7 +357,7 @@ def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
             asked(gpu, stack=stack, wish=one.tag, driver="700.10") for gpu in ("1xH100", "2xV100") for stack in served
         ]
         assert any(isinstance(each, Resolved) and each.release.startswith(one.tag) for each in made), one.tag
-        assert all(each.text and each.remedy for each in made if isinstance(each, Obstacle))
+        assert all(text_of(each) and remedy_of(each) for each in made if isinstance(each, Obstacle))
 
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
@@ -376,7 +378,8 @@ HERE = replace(HOSTS["1xL4"], source="this machine")
     ],
 )
 def test_whether_containers_get_gpus(engines: tuple[ContainerEngine, ...], why: str) -> None:
-    assert no_containers(replace(HERE, engines=engines)) == why
+    found = no_containers(replace(HERE, engines=engines))
+    assert (reasons.text(found) if found else "") == why
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
@@ -385,7 +388,7 @@ def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
     assert isinstance(found, Resolved)
     name = "vLLM 0.31.0" if stack == "vllm" else "transformers 5.17.0"
     assert (found.runtime, found.release, found.environment) == ("native", f"triton 2.51.0, {name}", stack)
-    assert found.reason.text.startswith(
+    assert text_of(found.reason).startswith(
         f"Neither docker nor podman is here, so {'vLLM' if stack == 'vllm' else stack} "
     )
 
@@ -395,27 +398,27 @@ def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
     found = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.release) == ("native", "triton 2.51.0, TensorRT-LLM 1.2.1")
-    assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in an environment of its own" in found.reason.text
+    assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in an environment of its own" in text_of(found.reason)
     (note,) = found.warnings
-    assert (note.code, "was not run on a GPU" in note.text) == ("untried", True)
+    assert (note.code, "was not run on a GPU" in text_of(note)) == ("untried", True)
 
 
 def test_the_llm_api_needs_a_python_that_its_wheels_are_for() -> None:
     older = replace(HERE.interpreters[0], version=(3, 11, 7))
     why = refused(replace(HERE, engines=(), interpreters=(older,)), stack="trtllm-llmapi")
-    assert (why.code, "3.10 or 3.12 only; here is 3.11" in why.text) == ("python", True)
+    assert (why.code, "3.10 or 3.12 only; here is 3.11" in text_of(why)) == ("python", True)
 
 
 def test_without_containers_there_is_no_engine_of_tensorrt_llm() -> None:
     why = refused(replace(HERE, engines=()), stack="trtllm-engine")
     assert why.code == "containers"
-    assert "`triton-wizard prerequisites`" in why.remedy
-    assert "--stack vllm" in why.remedy
+    assert "`triton-wizard prerequisites`" in remedy_of(why)
+    assert "--stack vllm" in remedy_of(why)
 
 
 def test_a_release_cannot_be_had_without_containers() -> None:
     why = refused(replace(HERE, engines=()), wish="25.11")
-    assert (why.code, why.remedy.partition(", or ")[2]) == ("containers", "without --release")
+    assert (why.code, remedy_of(why).partition(", or ")[2]) == ("containers", "without --release")
 
 
 PASCAL = replace(machine("2xV100").gpus[0], compute_capability=(6, 0))
@@ -452,26 +455,26 @@ def test_driver_and_gpu_decide_on_the_native_environment(gpu: str, driver: str, 
     assert found.environment == f"{stack}{environment}"
     has = {"vllm": "vLLM 0.31.0", "vllm-cuda12": "vLLM 0.19.1"}.get(found.environment, "transformers 5.17.0")
     assert found.release == f"triton 2.51.0, {has}"
-    assert f"{has} (PyTorch" in found.reason.text
+    assert f"{has} (PyTorch" in text_of(found.reason)
 
 
 def test_vllms_attention_is_compiled_for_blackwell_by_the_driver() -> None:
     why = refused(replace(machine("1xRTX-PRO-6000"), engines=()), driver="570.86.10")
-    assert (why.code, why.remedy) == ("driver", "an NVIDIA driver of branch 575 or newer")
+    assert (why.code, remedy_of(why)) == ("driver", "an NVIDIA driver of branch 575 or newer")
 
 
 def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
     found = asked("4xA6000", GPT_OSS, driver="570.86.10")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.environment) == ("native", "vllm-cuda12")
-    assert found.reason.text.startswith("No image will do. This needs an NVIDIA driver of branch 580 or newer; ")
+    assert text_of(found.reason).startswith("No image will do. This needs an NVIDIA driver of branch 580 or newer; ")
     assert refused("4xA6000", GPT_OSS, driver="570.86.10", wish="25.11").code == "driver"
     assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"
 
 
 def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
     why = refused("1xA100", stack="transformers", driver="470.82.01")
-    assert (why.code, why.remedy) == ("driver", "an NVIDIA driver of branch 525 or newer")
+    assert (why.code, remedy_of(why)) == ("driver", "an NVIDIA driver of branch 525 or newer")
     for driver, tag, environment in (("560.35.03", "25.07", "-cuda12"), ("580.95.05", "25.11", "")):
         found = asked("1xH100", stack="transformers", driver=driver)
         assert isinstance(found, Resolved)
@@ -484,7 +487,7 @@ def test_the_advice_names_the_release_that_would_do() -> None:
     found = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.06", quantization="none"))
     assert not found.feasible
     first = found.rejections[0]
-    assert (first.code, first.remedy) == ("driver", "--release 25.03, or an NVIDIA driver of branch 575 or newer")
+    assert (first.code, remedy_of(first)) == ("driver", "--release 25.03, or an NVIDIA driver of branch 575 or newer")
     (choice, *_) = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.03", quantization="none")).choices
     assert choice.release == "25.03-vllm-python-py3"
     assert "release" in {note.code for note in choice.reasons}
@@ -495,4 +498,4 @@ def test_a_wish_for_a_release_that_is_not_what_is_in_the_way() -> None:
         machine("1xL4"), LLAMA_2, Wishes(stack="vllm", release="25.11", quantization="none", max_len=131_072)
     )
     assert not found.feasible
-    assert "--max-len" in found.rejections[0].remedy
+    assert "--max-len" in remedy_of(found.rejections[0])

@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.advise import report
-from wizard.advise.advice import Choice, Memory, Note, Speed, Wishes
+from tests.worded import behind, limited, noted, remedy_of, text_of
+from wizard.advise import comparison
+from wizard.advise.advice import Choice, Memory, Speed, Wishes
+from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host
+from wizard.texts import report
 
 PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
 SIZE = st.integers(0, 2**40)
@@ -90,7 +93,7 @@ def test_speed_with_its_range_and_who_says_so() -> None:
     ],
 )
 def test_what_limits_memory(choice: Choice, words: str) -> None:
-    assert words in report.limit(replace(choice, speed=None), GGUF)
+    assert words in text_of(comparison.limit(replace(choice, speed=None), GGUF))
 
 
 @pytest.mark.parametrize(
@@ -127,36 +130,37 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
     ],
 )
 def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
-    assert words in report.behind(criterion, SLOW, GPU)
+    assert words in text_of(comparison.behind("chat", criterion, SLOW, GPU))
 
 
 def test_what_speaks_for_it_all_the_same() -> None:
-    assert report.behind("simplicity", GPU, SLOW).endswith(
-        ", though it is faster: 40 instead of 20 tokens/s for each person."
-    )
-    assert report.behind("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
+    def why(criterion: str, one: Choice, first: Choice) -> str:
+        return text_of(comparison.behind("chat", criterion, one, first))
+
+    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s for each person.")
+    assert why("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
     longer = replace(GPU, max_seq_len=2048)
-    assert report.behind("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
+    assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
-    assert report.behind("precision", smaller, GPU).startswith("It keeps less of the model's precision than bfloat16")
+    assert why("precision", smaller, GPU).startswith("It keeps less of the model's precision than bfloat16")
 
 
 @pytest.mark.parametrize("goal", CRITERIA)
 def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_first(goal: str) -> None:
     found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(goal=goal)).choices
     assert len(found) > 8
-    assert all(report.reason(one, report.LIMIT) for one in found)
-    assert [bool(report.reason(one, report.BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
+    assert all(report.reason(one, LIMIT) for one in found)
+    assert [bool(report.reason(one, BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
 
 
 def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
     first, second, *_ = advise(host("1xA6000"), facts, Wishes()).choices
     assert (first.quantization, second.quantization) == ("none", "int4_awq")
-    assert report.reason(second, report.BEHIND).startswith("It keeps less of the model's precision than bfloat16, ")
+    assert report.reason(second, BEHIND).startswith("It keeps less of the model's precision than bfloat16, ")
     first, second, *_ = advise(host("2xA6000"), facts, Wishes(stack="vllm", quantization="none")).choices
-    assert report.reason(second, report.BEHIND).startswith("It takes 2 GPUs instead of 1 GPU")
-    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], report.BEHIND) == ""
+    assert report.reason(second, BEHIND).startswith("It takes 2 GPUs instead of 1 GPU")
+    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], BEHIND) == ""
 
 
 def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> None:
@@ -169,23 +173,23 @@ def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> 
 
 
 def test_reasons_are_found_by_their_code() -> None:
-    assert report.reason(replace(CHOICE, reasons=(Note("a", "A"), Note("b", "B"))), "b") == "B"
-    own = (Note(report.LIMIT, "L"), Note("a", "A"), Note(report.BEHIND, "B"))
-    assert report.whys(replace(CHOICE, reasons=own)) == (Note("a", "A"),)
+    assert report.reason(replace(CHOICE, reasons=(noted("A"), limited("B"))), LIMIT) == "B"
+    own = (limited("L"), noted("A"), behind("B"))
+    assert report.whys(replace(CHOICE, reasons=own)) == (noted("A"),)
     assert report.reason(CHOICE, "b") == ""
 
 
 def test_large_numbers_have_commas_for_people() -> None:
     assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 at a time, 1,024 tokens each"
     refused = advise(CPU_HOST, GGUF, Wishes(users=90_000, max_len=1024)).rejections[0]
-    assert "90,000 users × 1,024 tokens" in refused.text
+    assert "90,000 users × 1,024 tokens" in text_of(refused)
     refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
-    assert "1,024 tokens of context; 100,000 were" in refused.text
-    assert refused.remedy == "--max-len 1024", "a flag can be pasted"
+    assert "1,024 tokens of context; 100,000 were" in text_of(refused)
+    assert remedy_of(refused) == "--max-len 1024", "a flag can be pasted"
 
 
 def test_the_runner_up_is_the_second_as_they_are_shown_and_says_why() -> None:
-    why = Note(report.BEHIND, "It is slower.")
+    why = behind("It is slower.")
     same, other = replace(GPU, tp=2, reasons=(why,)), replace(GPU, quantization="fp8", reasons=(why,))
     assert report.runner_up((GPU, same, other)) == "Runner-up: vLLM · FP8. It is slower."
     assert report.runner_up((GPU, replace(other, reasons=()))) == report.runner_up((GPU,)) == report.runner_up(()) == ""

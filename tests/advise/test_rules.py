@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
+from tests.worded import remedy_of, text_of
 from wizard.advise import rules
-from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
+from wizard.advise.reasons import Obstacle
 from wizard.advise.setup import Setup
 from wizard.model.facts import ModelFacts
 
@@ -118,8 +119,8 @@ def test_a_setup_breaks_this_rule_alone(name: str) -> None:
     model, gpus, made, code, remedy = BREAKS[name]
     found = broken(facts_of(model), gpus, made)
     assert {one.code for one in found} == {code}
-    assert all(remedy in one.remedy for one in found)
-    assert all(one.text for one in found)
+    assert all(remedy in remedy_of(one) for one in found)
+    assert all(text_of(one) for one in found)
 
 
 @pytest.mark.parametrize("name", KEEPS)
@@ -143,13 +144,13 @@ def test_large_groups_must_stay_whole_too() -> None:
 def test_a_gpu_that_is_too_old_for_a_stack_is_too_old_for_every_format(stack: str, gpus: str, oldest: str) -> None:
     found = broken(facts_of(LLAMA_8B), gpus, setup(stack, dtype=HALF))
     assert [one.code for one in found] == ["capability", "format"]
-    assert oldest in found[0].remedy
+    assert oldest in remedy_of(found[0])
 
 
 def test_more_stages_than_layers() -> None:
     facts = facts_of("Qwen/Qwen2.5-0.5B", num_hidden_layers=2)
     found = broken(facts, "3xA100", setup("vllm", pp=3))
-    assert [(one.code, one.remedy) for one in found] == [("split", "--pp 1")]
+    assert [(one.code, remedy_of(one)) for one in found] == [("split", "--pp 1")]
 
 
 def notes(model: ModelFacts, gpus: str, made: Setup) -> set[str]:
@@ -178,7 +179,7 @@ def test_mxfp4_is_unpacked_before_blackwell() -> None:
 def test_vllm_refuses_modelopts_fp8_before_ada_and_unpacks_its_nvfp4() -> None:
     fp8, nvfp4 = ({"quant_method": "modelopt", "quant_algo": name} for name in ("FP8", "NVFP4"))
     (why,) = broken(facts_of(LLAMA_8B, quantization_config=fp8), "3xA100", setup("vllm", "fp8"))
-    assert (why.code, "8.9" in why.remedy) == ("format", True)
+    assert (why.code, "8.9" in remedy_of(why)) == ("format", True)
     assert not broken(facts_of(LLAMA_8B, quantization_config=fp8), "1xL4", setup("vllm", "fp8"))
     assert not broken(facts_of(LLAMA_8B, quantization_config=nvfp4), "3xA100", setup("vllm", "nvfp4"))
 

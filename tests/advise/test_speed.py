@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.worded import text_of
 from wizard.advise import formats
 from wizard.advise.advice import Speed, Wishes
 from wizard.advise.devices import Device, devices
@@ -301,7 +302,7 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
     assert advice.choices
     assert {one.speed for one in advice.choices} == {None}
     for one in advice.choices:
-        assert [note.text for note in one.warnings if note.code == "speed"] == [
+        assert [text_of(note) for note in one.warnings if note.code == "speed"] == [
             "Speed unknown: 12 GiB of its 15 GiB of weights have names."
         ]
     said = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))

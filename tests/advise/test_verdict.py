@@ -8,17 +8,23 @@ import pytest
 
 from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Memory, Rejection, Speed, Wishes
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import because, change
 from wizard.advise.verdict import COMFORTABLE, Verdict, verdict
 from wizard.catalog.models import gpu_models
 from wizard.kernel.units import GIB, size
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.model.source import find
 from wizard.probe.shorthand import host
+from wizard.texts.advise import verdict as verdict_words
 
 MEMORY = Memory(1, 1, 1, 1, 1, 4, 10)
 CHOICE = Choice("vllm", "docker", "bfloat16", "none", "auto", 1, 1, DEFAULT_USERS, COMFORTABLE, "x", MEMORY, (0,))
 FACTS = ModelFacts("a/b", "hub", "a/b", "b", None, None, weight_bytes=30 * GIB)
 GPU = host("1xA10")
+
+
+def why(found: Verdict) -> str:
+    return verdict_words(found)[1]
 
 
 def of(*choices: Choice, facts: ModelFacts = FACTS) -> Verdict:
@@ -51,25 +57,29 @@ def test_a_model_that_is_published_in_few_bits_fits_so() -> None:
 def test_one_way_that_is_good_is_enough_even_if_it_is_not_the_first() -> None:
     fast = replace(CHOICE, quantization="fp8", max_batch_size=16)
     speed = Speed(25.0, 160.0, 90.0, 20.0, 30.0, "roofline")
-    assert of(fast, replace(CHOICE, tp=2, speed=speed)) == Verdict("fits", "on 2 GPUs, about 40 tokens/s")
+    assert of(fast, replace(CHOICE, tp=2, speed=speed)) == Verdict("fits", because("served", gpus=2, tpot_ms=25.0))
 
 
 def test_why_it_is_tight_is_said() -> None:
-    assert "only as FP8" in of(replace(CHOICE, quantization="fp8")).why
-    assert "only as INT4 AWQ" in of(replace(CHOICE, quantization="int4_awq")).why
-    assert of(replace(CHOICE, max_batch_size=1, max_seq_len=2048)).why == "1 person with 2,048 tokens at most"
+    assert "only as FP8" in why(of(replace(CHOICE, quantization="fp8")))
+    assert "only as INT4 AWQ" in why(of(replace(CHOICE, quantization="int4_awq")))
+    assert why(of(replace(CHOICE, max_batch_size=1, max_seq_len=2048))) == "1 person with 2,048 tokens at most"
 
 
 def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sentence() -> None:
-    too_large = Rejection("vllm", "none", 1, 1, "memory", "Much is needed. Held by others: x.", "--tp 2")
+    reason = because("only-unpacked", format="fp8", wanted=(8, 9), gpu="A100", capability=(8, 0))
+    too_large = Rejection("vllm", "none", 1, 1, "memory", reason, (change(tp=2),))
     found = verdict(GPU, FACTS, Advice(False, (), (too_large,)))
     assert found.word == "no"
-    assert found.why == f"30.0 GiB of weights, {size(GPU.gpus[0].memory_free_bytes)} free"
+    assert why(found) == f"30.0 GiB of weights, {size(GPU.gpus[0].memory_free_bytes)} free"
     cpu = host("cpu")
-    assert f"{size(cpu.memory_available_bytes)} free" in verdict(cpu, FACTS, Advice(False, (), (too_large,))).why
+    assert f"{size(cpu.memory_available_bytes)} free" in why(verdict(cpu, FACTS, Advice(False, (), (too_large,))))
     other = replace(too_large, code="driver")
-    assert verdict(GPU, FACTS, Advice(False, (), (other,))) == Verdict("no", "Much is needed")
-    assert verdict(GPU, FACTS, Advice(False)) == Verdict("no", "")
+    both = because("and", problem=reason, why=because("no-container-engine"))
+    said = "Tensor cores multiply FP8 from compute capability 8.9 on; the A100 has 8.0"
+    assert why(verdict(GPU, FACTS, Advice(False, (), (other,)))) == said
+    assert why(verdict(GPU, FACTS, Advice(False, (), (replace(other, reason=both),)))) == said
+    assert why(verdict(GPU, FACTS, Advice(False))) == ""
 
 
 def test_what_is_known_of_real_models_on_real_gpus() -> None:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from wizard.advise import report
-from wizard.advise.advice import Advice, Memory, Note, Rejection, Wishes
+from tests.worded import noted, saying
+from wizard.advise.advice import Advice, Memory, Rejection, Wishes
 from wizard.advise.calibration import rows
-from wizard.advise.explain import figures
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import change, do
 from wizard.chat.conversation import Stats
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -42,6 +42,8 @@ from wizard.plan.plan import Command
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.probe.shorthand import host
 from wizard.serve.status import Status
+from wizard.texts import report
+from wizard.texts.explain import figures
 
 EVIL = "<script>alert('x')</script>\"><img src=x onerror=y>&\x1b[31m"
 VOID = {"br", "img"}
@@ -72,7 +74,8 @@ class Tags(HTMLParser):
         self.words += data
 
 
-EVIL_NOTE = Note("x", EVIL, EVIL)
+EVIL_NOTE = noted(EVIL, EVIL)
+EVIL_REJECTION = Rejection(EVIL, EVIL, 1, 1, "x", saying(EVIL), (change(release=EVIL),))
 EVIL_CHOICE = replace(CHOICE, release=EVIL, quantization=EVIL, reasons=(EVIL_NOTE,), warnings=(EVIL_NOTE,), stack=EVIL)
 EVIL_FACTS = replace(GGUF, name=EVIL, questions=(EVIL,), licence=EVIL, unknown={EVIL: EVIL})
 EVIL_HOST = replace(
@@ -94,7 +97,13 @@ EVIL_PLAN = replace(plan_of(Path(EVIL), EVIL_STEP), facts=EVIL_FACTS, notes=(EVI
         host_html(replace(CPU_HOST, gpu_problem=Problem("TW-P02", EVIL, EVIL))),
         model_html(EVIL_FACTS),
         status_html(Status(EVIL, "dead", None, EVIL)),
-        advice_html(Advice(True, (EVIL_CHOICE, EVIL_CHOICE), (Rejection(EVIL, EVIL, 1, 1, "x", EVIL, EVIL),))),
+        advice_html(
+            Advice(
+                True,
+                (EVIL_CHOICE, EVIL_CHOICE),
+                (EVIL_REJECTION,),
+            )
+        ),
         plan_html(EVIL_PLAN),
         progress_html([(EVIL, EVIL)], EVIL, 0.5, (EVIL,)),
         answer_html(EVIL),
@@ -144,11 +153,11 @@ def test_like_gpus_are_counted_and_what_is_unknown_is_said_so() -> None:
 
 
 def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None:
-    why = Rejection("vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU.", "Use another machine.")
+    why = Rejection("vllm", None, 1, 1, "no-gpu", saying("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
     words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024 tokens each" in words
     assert "Or: llama.cpp · Q8_0 · 4 at a time, 512 tokens each" in words
-    assert "→ Use another machine." in words
+    assert "→ a newer GPU" in words
     assert "Nothing that the wizard knows" in advice_html(Advice(False, (), (why,)))
 
 
@@ -220,9 +229,9 @@ def test_a_choice_and_its_formulas_by_themselves() -> None:
 
 def test_every_word_is_in_the_catalogue() -> None:
     """All that the notebook says itself; what the machine, the model and the fake plan say is data."""
-    choice = replace(CHOICE, reasons=(Note("cpu", "R1."),), warnings=(Note("cut", "W1."),))
+    choice = replace(CHOICE, reasons=(noted("R1."),), warnings=(noted("W1."),))
     advice = Advice(True, (choice, *[replace(choice, stack=f"s{number}") for number in range(SHOWN + 1)]))
-    refusal = Rejection("vllm", None, 1, 1, "gpu", "T1.", "--users 2")
+    refusal = Rejection("vllm", None, 1, 1, "gpu", saying("T1."), (change(users=2),))
     plan = replace(plan_of(Path("/ws"), *STEPS, name="demo"), notes=("N1.",), host="h1")
     data = {text for step in STEPS for text in (step.title, step.why)} | {"Some CPU", "Some Linux 12", "llama.cpp"}
     with pseudo.spoken():

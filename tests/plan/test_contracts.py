@@ -14,6 +14,7 @@ from tests.stacks.trtllm_values import ARCHITECTURES, AWQ, GPTQ, LLAMA, TAGS, ch
 from wizard.catalog.trtllm_tools import tools, version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.plan.options import Options
+from wizard.texts.errors import worded
 
 FORMATS = ("none", *(one.name for one in tools().formats))
 SPLITS = ((1, 1), (2, 1), (1, 2), (2, 2))
@@ -24,7 +25,8 @@ VERSIONS = sorted(TAGS, key=version_of)
 def wrong(version: str, facts: object, *args: object, **changes: object) -> list[str] | None:
     """What is wrong with the commands of a plan, or None where it was refused."""
     try:
-        steps = planned(facts, choice(version, *args, **changes))  # type: ignore[arg-type]
+        with worded():
+            steps = planned(facts, choice(version, *args, **changes))  # type: ignore[arg-type]
     except InfeasibleError as error:
         return None if error.code in REFUSALS else [str(error)]
     # The wizard's own commands are those of its interpreter: fetching and asking.

@@ -13,7 +13,9 @@ from tests.advise.worlds import VENV
 from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
 from tests.prompts.fake_journey import FakeJourney
 from tests.values import GGUF, PYTHON
+from tests.worded import saying
 from wizard.advise.advice import Rejection, Wishes
+from wizard.advise.reasons import without
 from wizard.flow.values import State
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_data, to_json
@@ -27,7 +29,7 @@ from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.prompts.flow import Flow, run_prompts
 
-REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", "It cannot.", "without --engine-python")
+REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", saying("It cannot."), (without("engine_python"),))
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
 
 

@@ -11,13 +11,15 @@ import pytest
 from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CPU_HOST
+from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.catalog import profiles
 from wizard.catalog.journeys import journey
 from wizard.catalog.models import cpu_models, gpu_models
 from wizard.kernel.errors import ModelError, NetworkError
-from wizard.plan.offers import Suggestion, judged, known, said, search, suggestions
+from wizard.plan.offers import Suggestion, judged, known, search, suggestions
 from wizard.probe.shorthand import host
+from wizard.texts.advise import verdict
 
 FOUND = Suggestion("org/chat", "org/chat", "", None, None, needs_network=True, usable=True, place="hub")
 
@@ -150,4 +152,4 @@ def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[s
 
 
 def test_verdicts_in_words() -> None:
-    assert said(Verdict("no", "why")) == ("not here", "why")
+    assert verdict(Verdict("no", saying("why"))) == ("not here", "why")

@@ -11,7 +11,7 @@ from wizard.probe.host import NO_GPU, ContainerEngine, Problem, System
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 
 WITHOUT_INIT = ContainerEngine(
-    "podman", "5", "5.4", True, "catatonit is missing; podman cannot start a server without it"
+    "podman", "5", "5.4", True, "catatonit is missing; podman cannot start a server without it", "init"
 )
 
 
@@ -57,7 +57,7 @@ def test_an_unknown_distribution_gets_no_commands_that_may_be_wrong() -> None:
 def test_a_daemon_that_does_not_answer_is_started_and_rights_are_given() -> None:
     stopped = ContainerEngine("docker", "28", None, None, "the Docker daemon does not answer")
     assert "systemctl enable --now docker" in at("Debian", stopped)["engine"][1]
-    forbidden = ContainerEngine("docker", "28", None, None, "permission denied on Docker's socket")
+    forbidden = ContainerEngine("docker", "28", None, None, "permission denied on Docker's socket", "rights")
     assert "usermod -aG docker" in at("Debian", forbidden)["engine"][1]
 
 

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
-from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
+from tests.worded import noted, saying
+from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
+from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
 from wizard.catalog.journeys import Journey
 from wizard.catalog.workshops import workshop
@@ -146,10 +148,18 @@ class FakeJourney:
     def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
         self.wishes.append(wishes)
         if (wishes.users or 4) > 100:
-            no = Rejection("llamacpp", "Q8_0", 1, 1, "memory", "So many do not fit.", "--users 100")
+            no = Rejection(
+                "llamacpp",
+                "Q8_0",
+                1,
+                1,
+                "memory",
+                saying("So many do not fit."),
+                (change(users=100),),
+            )
             return Advice(False, rejections=(no,))
         wished = [name for name, value in to_data(wishes).items() if value != getattr(Wishes(), name)]
-        why = Note("cpu", f"The CPU serves. Wished: {', '.join(wished) or 'nothing'}.")
+        why = noted(f"The CPU serves. Wished: {', '.join(wished) or 'nothing'}.")
         first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 

@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
-from wizard.advise import refusals, report
-from wizard.advise.advice import Advice, Memory, Note, Rejection, Speed, Wishes
-from wizard.advise.explain import figures
+from tests.worded import noted, saying
+from wizard.advise import refusals
+from wizard.advise.advice import Advice, Memory, Rejection, Speed, Wishes
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import do
 from wizard.kernel import language
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import width
@@ -46,6 +47,8 @@ from wizard.prompts.value_text import (
 )
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.status import Status
+from wizard.texts import report
+from wizard.texts.explain import figures
 
 ERROR = {"code": "TW-R03", "what": "it broke", "todo": "mend it"}
 
@@ -215,18 +218,18 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     first = replace(
         CHOICE,
-        reasons=(Note("cpu", "No NVIDIA GPU was found, so the CPU serves: 8 cores for llama.cpp behind Triton."),),
-        warnings=(Note("cut", "The context was cut."),),
+        reasons=(noted("No NVIDIA GPU was found, so the CPU serves: 8 cores for llama.cpp behind Triton."),),
+        warnings=(noted("The context was cut."),),
         speed=Speed(20.0, 50.0, 120.0, None, None, "a measurement"),
     )
-    why = Rejection("vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU.", "Use a machine with one.")
+    why = Rejection("vllm", None, 1, 1, "no-gpu", saying("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
     text = advice_text(Advice(True, (first, CHOICE), (why,)), GGUF)
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024" in text
     assert "  - No NVIDIA GPU was found, so the CPU serves: 8 cores" in text
     assert "Mind:\n  - The context was cut." in text
     assert "Expected: 50 tokens/s for each person, 50 in all, first\n  token after 120 ms. Confidence rough:" in text
     assert "\nOr 2: llama.cpp" in text
-    assert "Not possible: vLLM\n  vLLM needs an NVIDIA GPU.\n  → Use a machine with one." in text
+    assert "Not possible: vLLM\n  vLLM needs an NVIDIA GPU.\n  → a newer GPU" in text
     assert max(map(len, text.split("\n"))) <= 60
     assert "Nothing that the wizard knows can serve" in advice_text(Advice(False, (), (why,)), GGUF)
 

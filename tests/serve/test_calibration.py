@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.values import plan_of
-from wizard.advise.advice import Note
 from wizard.advise.calibration import NOTHING, Measured, Measurement, summary
+from wizard.advise.reasons import Note
 from wizard.kernel import proctable
 from wizard.kernel.paths import Workspace
 from wizard.plan.ports import Ports
@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def line(workspace: Workspace, name: str = "demo") -> Measurement:
     plan = plan_of(workspace.root, name=name)
-    noted = replace(plan.choice, reasons=(Note("a", "b"),))
+    noted = replace(plan.choice, reasons=(Note("a", {"b": 1}),))
     return measurement(replace(plan, machine="Some CPU", choice=noted), MEASURED)
 
 

@@ -24,6 +24,7 @@ from tests.tui.values import (
     plan,
     reading,
 )
+from tests.worded import saying
 from wizard.advise.advice import Advice, Choice, Wishes
 from wizard.advise.calibration import Calibration
 from wizard.advise.ranking import advise as real_advice
@@ -159,7 +160,7 @@ class FakeJourney:
     def judged(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
         self.judged_refs.append(one.ref)
         self._wait()
-        return _or_raise(self.judgement or replace(one, verdict=Verdict("fits", "on 1 GPU")))
+        return _or_raise(self.judgement or replace(one, verdict=Verdict("fits", saying("on 1 GPU"))))
 
     def browse(self, text: str) -> list[Entry]:
         return [one for one in self.entries if one.path.startswith(text)]

@@ -12,12 +12,12 @@ from textual.widgets import Input
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ADVICE, INFEASIBLE, LLAMA, choice, plan
 from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
-from wizard.advise import report
 from wizard.advise.advice import Wishes
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.plan.plan import Plan
 from wizard.plan.questions import SETUP, WISHES
 from wizard.probe.shorthand import host
+from wizard.texts import report
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import SUGGESTIONS
 from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, wait_for
+from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.model.here import Entry
@@ -149,10 +150,10 @@ HITS = (
     Suggestion("org/mist-gated", "org/mist-gated", "", None, None, True, True, place="hub", gated=True),
 )
 VERDICTS = (
-    replace(SUGGESTIONS[0], verdict=Verdict("fits", "on 1 GPU, about 150 tokens/s"), parameters=494_000_000),
-    replace(SUGGESTIONS[1], verdict=Verdict("fits", "on the CPU"), place="here"),
-    replace(SUGGESTIONS[2], verdict=Verdict("tight", "1 person with 2,048 tokens at most"), gated=True),
-    replace(SUGGESTIONS[3], verdict=Verdict("no", "61.0 GiB of weights, 14.4 GiB free"), usable=False),
+    replace(SUGGESTIONS[0], verdict=Verdict("fits", saying("on 1 GPU, about 150 tokens/s")), parameters=494_000_000),
+    replace(SUGGESTIONS[1], verdict=Verdict("fits", saying("on the CPU")), place="here"),
+    replace(SUGGESTIONS[2], verdict=Verdict("tight", saying("1 person with 2,048 tokens at most")), gated=True),
+    replace(SUGGESTIONS[3], verdict=Verdict("no", saying("61.0 GiB of weights, 14.4 GiB free")), usable=False),
 )
 DOWN = NetworkError("TW-M13", "the hub does not answer", "Check the network.")
 
@@ -174,9 +175,9 @@ async def searched(pilot: Walk, text: str) -> ModelScreen:
 @pytest.mark.parametrize(
     ("verdict", "said"),
     [
-        (Verdict("fits", "on 1 GPU"), "✓ fits: on 1 GPU"),
-        (Verdict("tight", "only as fp8"), "◐ tight: only as fp8"),
-        (Verdict("no", "61.0 GiB of weights"), "✗ not here: 61.0 GiB of weights"),
+        (Verdict("fits", saying("on 1 GPU")), "✓ fits: on 1 GPU"),
+        (Verdict("tight", saying("only as fp8")), "◐ tight: only as fp8"),
+        (Verdict("no", saying("61.0 GiB of weights")), "✗ not here: 61.0 GiB of weights"),
     ],
 )
 async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, said: str) -> None:
@@ -376,7 +377,7 @@ async def test_an_unknown_model_where_the_hub_is_silent_is_one_complaint() -> No
 
 
 async def test_a_model_of_this_disk_says_so() -> None:
-    mine = Suggestion("/m/a.gguf", "a.gguf", "", None, 0, False, True, place="here", verdict=Verdict("fits", ""))
+    mine = Suggestion("/m/a.gguf", "a.gguf", "", None, 0, False, True, place="here", verdict=Verdict("fits", None))
     async with StillApp(FakeJourney(offered=(*SUGGESTIONS, mine))).run_test(size=(80, 40)) as pilot:
         assert "on this machine" in shown(await to_model(pilot))[4]
 

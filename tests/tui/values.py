@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.values import CHOICE, GIB
-from wizard.advise.advice import Advice, Choice, Memory, Note, Rejection, Speed, Wishes
+from tests.worded import behind, limited, noted, saying
+from wizard.advise.advice import Advice, Choice, Memory, Rejection, Speed, Wishes
 from wizard.advise.calibration import FORMULAS, Measured, Measurement
+from wizard.advise.reasons import change, do
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -132,11 +134,11 @@ def choice(**changes: object) -> Choice:
         quantization="Q8_0",
         memory=memory,
         reasons=(
-            Note("engine", "llama.cpp is the quickest way to serve a GGUF file on a CPU", "Triton Python backend"),
-            Note("fits", "Everything takes 0.7 % of the memory that is free here"),
-            Note("context", "1,024 tokens is all that the model was trained for", "GGUF header"),
+            noted("llama.cpp is the quickest way to serve a GGUF file on a CPU", "Triton Python backend"),
+            noted("Everything takes 0.7 % of the memory that is free here"),
+            noted("1,024 tokens is all that the model was trained for", "GGUF header"),
         ),
-        warnings=(Note("small", "A model of this size knows little beyond its own subject"),),
+        warnings=(noted("A model of this size knows little beyond its own subject"),),
     )
     return replace(first, **changes)  # type: ignore[arg-type]
 
@@ -153,7 +155,13 @@ ADVICE = Advice(
     ),
     (
         Rejection(
-            "vllm", None, 1, 1, "gpu", "vLLM needs an NVIDIA GPU and there is none", "Use a machine with an NVIDIA GPU"
+            "vllm",
+            None,
+            1,
+            1,
+            "gpu",
+            saying("vLLM needs an NVIDIA GPU and there is none"),
+            (do("Use a machine with an NVIDIA GPU"),),
         ),
     ),
 )
@@ -172,9 +180,9 @@ def gpu_choice(stack: str, quantization: str, tp: int, weights: float, tpot_ms: 
     tokens = (budget - loaded - 3 * GIB) // token // 16 * 16
     first = stack == "vllm" and quantization == "none" and tp == 1
     notes = (
-        Note("limit", "Memory bandwidth is the limit: for every token the GPU reads all weights, and the KV cache."),
-        *(() if first else (Note("behind", "It keeps less of the model's precision than bfloat16.", "--goal chat"),)),
-        Note("weights", f"{size(loaded)} of weights on each GPU", "parameters × bits ÷ 8 ÷ ranks"),
+        limited("Memory bandwidth is the limit: for every token the GPU reads all weights, and the KV cache."),
+        *(() if first else (behind("It keeps less of the model's precision than bfloat16."),)),
+        noted(f"{size(loaded)} of weights on each GPU", "parameters × bits ÷ 8 ÷ ranks"),
     )
     return replace(
         CHOICE,
@@ -191,7 +199,7 @@ def gpu_choice(stack: str, quantization: str, tp: int, weights: float, tpot_ms: 
         speed=Speed(
             tpot_ms, 4000 / tpot_ms, 90.0, tpot_ms * 0.8, tpot_ms * 1.2, "roofline", "good", "memory", 60, 200, 4
         ),
-        warnings=() if quantization == "none" else (Note("requantize", "This is another checkpoint of the model."),),
+        warnings=() if quantization == "none" else (noted("This is another checkpoint of the model."),),
         reasons=notes,
     )
 
@@ -211,9 +219,11 @@ def gpu_advice(wishes: Wishes) -> Advice:
     )
     name, tp = wishes.quantization or "none", wishes.tp or 1
     text = f"tp {tp} × pp 1 needs {tp} like GPUs, and there are 2 GPUs of the kind NVIDIA H100 80GB HBM3."
-    refused = tuple(Rejection(one, name, tp, 1, "gpus", text, "--tp 2") for one in ("vllm", "trtllm-llmapi"))
+    refused = tuple(
+        Rejection(one, name, tp, 1, "gpus", saying(text), (change(tp=2),)) for one in ("vllm", "trtllm-llmapi")
+    )
     text = "NVFP4 in vLLM needs compute capability 10.0; the NVIDIA H100 80GB HBM3 has 9.0."
-    never = Rejection("vllm", "nvfp4", 1, 1, "format", text, "--quantization fp8, or a newer GPU")
+    never = Rejection("vllm", "nvfp4", 1, 1, "format", saying(text), (change(quantization="fp8"), do("newer-gpu")))
     return Advice(True, found, (never,)) if found else Advice(False, (), refused)
 
 
@@ -222,7 +232,13 @@ INFEASIBLE = Advice(
     (),
     (
         Rejection(
-            "llamacpp", "Q8_0", 1, 1, "memory", "It needs 40.2 GiB and 21.3 GiB are free", "Take a smaller quantisation"
+            "llamacpp",
+            "Q8_0",
+            1,
+            1,
+            "memory",
+            saying("It needs 40.2 GiB and 21.3 GiB are free"),
+            (do("Take a smaller quantisation"),),
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wizard.kernel.language import tr
+from wizard.advise.reasons import Note, Reason, Remedy
 
 DEFAULT_USERS = 4
 """People served at the same time unless asked otherwise."""
@@ -37,23 +37,10 @@ class Wishes:
     """Path of a Python that has the engine, so that none is installed; it is served natively."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A reason or a warning: a stable code, a sentence, and where the fact is from."""
-
-    code: str
-    text: str
-    source: str | None = None
-
-
-def gated() -> Note:
-    """The warning of a model that has to be asked for."""
-    return Note("gated", tr("The model is gated: accept its licence on its page and log in with `hf auth login`."))
-
-
-def no_template() -> Note:
-    """The warning of a model that was not made for chats."""
-    return Note("no-template", tr("The model has no chat template: it continues text rather than answers."))
+GATED = Note("gated")
+"""The warning of a model that has to be asked for."""
+NO_TEMPLATE = Note("no-template")
+"""The warning of a model that was not made for chats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +130,18 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A way that will not work here, why, and the smallest change that would make it possible."""
+    """A way that will not work here, why, and the smallest changes that would make it possible.
+
+    The last three are those of an `Obstacle`.
+    """
 
     stack: str
     quantization: str | None
     tp: int
     pp: int
     code: str
-    text: str
-    remedy: str
+    reason: Reason
+    remedies: tuple[Remedy, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from wizard.advise.advice import Choice, Memory, Note
+from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import devices
 from wizard.advise.memory import triton
+from wizard.advise.reasons import Note, Param
 from wizard.catalog.environments import environment_of
 from wizard.catalog.stacks import facts, names
 from wizard.kernel.language import mark, tr
@@ -166,35 +167,13 @@ def corrected(choice: Choice, one: Measurement, correction: int) -> Choice:
 
 
 def _note(one: Measurement, correction: int) -> Note:
-    if correction > 0:
-        text = tr(
-            "Measured on this machine when {server} was started on {date}: working memory and server took {size} more "
-            "than the formulas say, and the bill counts that.",
-            server=one.server,
-            date=one.at[:10],
-            size=size(correction),
-        )
-    elif correction < 0:
-        text = tr(
-            "Measured on this machine when {server} was started on {date}: working memory and server took {size} less "
-            "than the formulas say, and the bill counts that.",
-            server=one.server,
-            date=one.at[:10],
-            size=size(-correction),
-        )
-    else:
-        text = tr(
-            "Measured on this machine when {server} was started on {date}: working memory and server took just what "
-            "the formulas say, and the bill counts them.",
-            server=one.server,
-            date=one.at[:10],
-        )
-    return Note("calibrated", text, f"calibration.jsonl, {one.engine}")
+    values: dict[str, Param] = {"server": one.server, "date": one.at[:10], "correction_bytes": correction}
+    return Note("calibrated", values, f"calibration.jsonl, {one.engine}")
 
 
 def damaged(calibration: Calibration) -> tuple[Note, ...]:
     """The warning to show where a part of what was measured cannot be read."""
-    return (Note("calibration-damaged", calibration.damage),) if calibration.damage else ()
+    return (Note("calibration-damaged", {"damage": calibration.damage}),) if calibration.damage else ()
 
 
 def rows(one: Measurement) -> tuple[tuple[str, str, str], ...]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wizard.advise import calibration, own
-from wizard.advise.advice import DEFAULT_USERS, Choice, Memory, Note, Rejection, Wishes, gated, no_template
-from wizard.advise.compatibility import Obstacle, either, obstacles
+from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
+from wizard.advise.compatibility import obstacles
+from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.stack_facts import OnCpu
-from wizard.kernel.language import tr
-from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -140,69 +139,54 @@ def on_cpu(stack: str) -> OnCpu:
 
 def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle, stack: str) -> Rejection:
     quantization = wishes.quantization or _format(facts)
-    return Rejection(stack, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.text, why.remedy)
+    return Rejection(stack, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.reason, why.remedies)
 
 
 def _against_wishes(facts: ModelFacts, wishes: Wishes, stack: str) -> list[Obstacle]:
     found: list[Obstacle] = []
     kept = on_cpu(stack).cache
-    if why := own.against_wishes(wishes, stack):
-        found.append(why)
+    if barred := own.against_wishes(wishes, stack):
+        found.append(barred)
     elif wishes.runtime not in (None, "native"):
-        title = stacks.facts(stack).title
-        text = tr("{stack} runs natively; --runtime {runtime} is not supported.", stack=title, runtime=wishes.runtime)
-        found.append(Obstacle("runtime", text, "--runtime native"))
+        why = because("cpu-runtime", stack=stack, runtime=wishes.runtime)
+        found.append(Obstacle("runtime", why, (change(runtime="native"),)))
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):
-            text = tr(
-                "{stack} on the CPU runs in one process; {name} {value} would need as many GPUs.",
-                stack=stack,
-                name=name,
-                value=value,
-            )
-            found.append(Obstacle(name, text, f"--{name} 1"))
+            why = because("cpu-split", name=stack, option=name, value=value)
+            found.append(Obstacle(name, why, (change(**{name: 1}),)))
     if wishes.kv_dtype not in (None, kept):
-        text = tr("The KV cache is kept in {kept}, not {asked}.", kept=kept, asked=wishes.kv_dtype)
-        found.append(Obstacle("kv-dtype", text, f"--kv-dtype {kept}"))
+        why = because("cpu-cache", kept=kept, asked=wishes.kv_dtype)
+        found.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = _format(facts)
     if wishes.quantization and wishes.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
         asked = wishes.quantization
-        text = tr("This model's file is stored as {stored}, not {asked}.", stored=stored, asked=asked)
-        todo = tr("Give the {asked} file of this model instead.", asked=asked)
-        found.append(Obstacle("quantization", text, todo))
+        why = because("file-stored", stored=stored, asked=asked)
+        found.append(Obstacle("quantization", why, (do("other-file", asked=asked),)))
     if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = beyond_training(facts.max_context, wishes.max_len)
-        found.append(Obstacle("context", text, f"--max-len {facts.max_context}"))
+        why = beyond_training(facts.max_context, wishes.max_len)
+        found.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
     return found
 
 
-def beyond_training(most: int, asked: int) -> str:
+def beyond_training(most: int, asked: int) -> Reason:
     """Why ``asked`` tokens of context cannot be had of a model that was trained for ``most``."""
-    return tr("The model was trained for {most:,} tokens of context; {asked:,} were asked for.", most=most, asked=asked)
+    return because("trained-context", most=most, asked=asked)
 
 
 def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
     known = on_cpu(stack)
     if not any(file.format == known.file for file in facts.weights):
-        return [
-            Obstacle(
-                "format",
-                tr("{model} is not a GGUF file, which is what {stack} loads.", model=facts.name, stack=stack),
-                tr("Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file."),
-            )
-        ]
+        return [Obstacle("format", because("no-gguf", name=stack, model=facts.name), (do("give-gguf"),))]
     if facts.weight_bytes is None or kv_bytes_per_token(facts, known.cache) is None:
-        why = "; ".join(facts.unknown.values()) or tr("its header does not say its shape")
-        text = tr("How much memory {model} takes is unknown: {why}.", model=facts.name, why=why)
-        return [Obstacle("shape", text, tr("Give another GGUF file."))]
+        whys = tuple(facts.unknown.values()) or (because("silent-header"),)
+        return [Obstacle("shape", because("unknown-memory", model=facts.name, whys=whys), (do("other-gguf"),))]
     return []
 
 
 def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, stack: str) -> Choice | Obstacle:
     if host.memory_available_bytes is None:
-        why = host.unknown.get("memory_available_bytes") or tr("the system does not say")
-        text = tr("How much memory is free is unknown: {why}.", why=why)
-        return Obstacle("memory", text, tr("Mend what the reason says."))
+        why = host.unknown.get("memory_available_bytes") or because("silent-system")
+        return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
     users, engine = wishes.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
     wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
@@ -236,87 +220,33 @@ def _too_large(
     users = wishes.users or DEFAULT_USERS
     need = bill(facts, engine, users=users, context=wanted, server_bytes=env.server_bytes, budget=budget)
     total = need.total_bytes if need else 0
-    text = tr(
-        "{model} needs {size} of memory for {users:,} users × {tokens:,} tokens; {budget} may be used.",
-        model=facts.name,
-        size=size(total),
-        users=users,
-        tokens=wanted,
-        budget=size(budget),
-    )
+    why = because("host-memory", model=facts.name, size_bytes=total, users=users, tokens=wanted, budget_bytes=budget)
     if longest >= LEAST_CONTEXT:
-        return Obstacle("memory", text, either(f"--max-len {longest}", tr("fewer --users")))
-    missing = size(total - budget)
-    return Obstacle(
-        "memory", text, tr("Free {size} of memory, or choose a smaller model or quantisation.", size=missing)
-    )
+        return Obstacle("memory", why, (change(max_len=longest), do("fewer-users")))
+    return Obstacle("memory", why, (do("free-memory", size_bytes=total - budget),))
 
 
 def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
     notes: list[Note] = []
     if context < wanted:
-        text = tr(
-            "The context was cut from {wanted:,} to {context:,} tokens so that it fits.", wanted=wanted, context=context
-        )
-        notes.append(Note("context-cut", text))
+        notes.append(Note("context-cut", {"wanted": wanted, "context": context}))
     if host.gpus:
-        text = tr(
-            "A GGUF file is served on the CPU here; the {gpu} of this machine is not used.", gpu=host.gpus[0].name
-        )
-        notes.append(Note("gpu-unused", text))
+        notes.append(Note("gpu-unused", {"gpu": host.gpus[0].name}))
     if wishes.max_gpus or wishes.gpu_memory_utilization:
-        text = tr("No GPU is used: --max-gpus and --gpu-memory-utilization change nothing.")
-        notes.append(Note("no-gpu-used", text))
+        notes.append(Note("no-gpu-used"))
     if facts.chat is None:
-        notes.append(no_template())
+        notes.append(NO_TEMPLATE)
     if facts.gated:
-        notes.append(gated())
+        notes.append(GATED)
     return notes
 
 
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
-    gguf = "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md"
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
-    if host.gpus:
-        why = tr(
-            "llama.cpp is what loads GGUF files, so the CPU serves: {cores} cores for llama.cpp behind Triton's Python "
-            "backend.",
-            cores=host.cpu.cores,
-        )
-    else:
-        why = tr(
-            "No NVIDIA GPU was found, so the CPU serves: {cores} cores for llama.cpp behind Triton's Python backend.",
-            cores=host.cpu.cores,
-        )
     return [
-        Note("cpu", why),
-        Note(
-            "format",
-            tr(
-                "The file is GGUF ({stored}, {parameters} parameters): it is loaded as it is.",
-                stored=stored,
-                parameters=count(facts.parameters),
-            ),
-            gguf,
-        ),
-        Note(
-            "users",
-            tr(
-                "{users:,} requests are worked on at the same time, {context:,} tokens of prompt plus answer for each.",
-                users=users,
-                context=context,
-            ),
-        ),
-        Note(
-            "memory",
-            tr(
-                "{needed} needed; {allowed} allowed (nine tenths of the free).",
-                needed=size(bill.total_bytes),
-                allowed=size(bill.budget_bytes),
-            ),
-        ),
-        Note(
-            "release",
-            tr("Triton {version} comes in a wheel, so neither Docker nor a GPU is needed.", version=env.triton),
-        ),
+        Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
+        Note("format", {"stored": stored, "parameters": facts.parameters}),
+        Note("users", {"users": users, "context": context}),
+        Note("memory", {"needed_bytes": bill.total_bytes, "allowed_bytes": bill.budget_bytes}),
+        Note("release", {"why": because("in-wheel", version=env.triton)}),
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from wizard.advise.reasons import Reason, because
 from wizard.catalog.gpus import MOST, GpuProfile, match
 from wizard.kernel.language import tr
-from wizard.kernel.units import size
 from wizard.probe.host import Gpu, GpuLink, Host, MigSlice
 from wizard.probe.shorthand import RESERVED_BYTES
 
@@ -70,7 +70,7 @@ class Device:
         link_bytes_per_second: From one GPU to the others, one direction.
         mig: These are MIG slices: each works alone.
         unified: Memory shared with the host.
-        holders: Who holds memory: ``python (pid 4242): 10.0 GiB``.
+        holders: Who holds memory: ``python (pid 4242): 10.0 GiB``, as reasons.
         named: GPUs that were named, where that is more than one machine holds; the group is one machine's then.
     """
 
@@ -84,7 +84,7 @@ class Device:
     link_bytes_per_second: float = 25e9
     mig: bool = False
     unified: bool = False
-    holders: tuple[str, ...] = field(default=())
+    holders: tuple[Reason, ...] = field(default=())
     named: int | None = None
 
 
@@ -191,19 +191,15 @@ def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
     return replace(made, link=kind, link_bytes_per_second=speed or made.link_bytes_per_second)
 
 
-def _holders(gpu: Gpu, several: bool) -> list[str]:
+def _holders(gpu: Gpu, several: bool) -> list[Reason]:
     """Who holds memory of ``gpu``, and how much of it nobody is seen to hold (a container hides other processes)."""
-
-    def line(who: str, held: int | None) -> str:
-        if several:
-            return tr("{who}: {size} on GPU {index}", who=who, size=size(held), index=gpu.index)
-        return f"{who}: {size(held)}"
-
-    unnamed = tr("a process")
-    lines = [line(f"{one.name or unnamed} (pid {one.pid})", one.used_bytes) for one in gpu.processes]
+    where = gpu.index if several else None
+    lines = [
+        because("holder", name=one.name, pid=one.pid, size_bytes=one.used_bytes, index=where) for one in gpu.processes
+    ]
     hidden = _taken(gpu) - sum(one.used_bytes or 0 for one in gpu.processes)
     if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
-        lines.append(line(tr("processes that cannot be seen from here"), hidden))
+        lines.append(because("hidden-holders", size_bytes=hidden, index=where))
     return lines
 
 

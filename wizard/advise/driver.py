@@ -17,12 +17,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
+from wizard.advise.reasons import Obstacle, Reason, because, do
 from wizard.catalog.environments import Environment, engines
 from wizard.catalog.releases import Drivers, GpuFloors, Release, architectures, drivers, version
-from wizard.kernel.language import tr
 from wizard.probe.host import Host
 
 Way = Literal["as-is", "minor", "forward"]
@@ -91,49 +90,38 @@ def engine_environment(host: Host, stack: str, capability: tuple[int, int]) -> E
 def environment_obstacle(host: Host, capability: tuple[int, int], env: Environment) -> Obstacle | None:
     """What keeps GPU and driver from running the CUDA of ``env``."""
     if capability < env.compute_capability:
-        text = tr(
-            "{what} needs compute capability {wanted}; this GPU has {capability}.",
-            what=env.engine,
-            wanted=dots(env.compute_capability),
-            capability=dots(capability),
-        )
-        return Obstacle("image", text, tr("a newer GPU"))
+        why = because("engine-capability", engine=env.engine, wanted=env.compute_capability, capability=capability)
+        return Obstacle("image", why, (do("newer-gpu"),))
     have, wanted = branch(host), env.oldest_driver(capability)
     if have is None or wanted is None or have >= wanted:
         return None
-    return too_old(env.engine, wanted, host)
+    return too_old(because("engine", engine=env.engine), wanted, host)
 
 
-def too_old(what: str, wanted: int, host: Host) -> Obstacle:
+def too_old(what: Reason, wanted: int, host: Host) -> Obstacle:
     """The driver is older than the branch ``wanted``, which ``what`` needs."""
-    text = tr(
-        "{what} needs an NVIDIA driver of branch {branch} or newer; here is {driver}.",
-        what=what,
-        branch=wanted,
-        driver=host.driver_version,
-    )
-    return Obstacle("driver", text, tr("an NVIDIA driver of branch {branch} or newer", branch=wanted))
+    why = because("old-driver", what=what, branch=wanted, driver=host.driver_version)
+    return Obstacle("driver", why, (do("newer-driver", branch=wanted),))
 
 
 def gpu_obstacles(device: Device, release: Release, first: GpuFloors | None) -> Iterator[Obstacle]:
     """What keeps the GPU from running ``release``; ``first`` is the row of its compute capability."""
-    have = dots(device.compute_capability)
     if release.compute_capability > device.compute_capability:
-        text = tr(
-            "Release {release} needs compute capability {wanted}; the {gpu} has {capability}.",
+        why = because(
+            "release-capability",
             release=release.tag,
-            wanted=dots(release.compute_capability),
+            wanted=release.compute_capability,
             gpu=device.name,
-            capability=have,
+            capability=device.compute_capability,
         )
-        yield Obstacle("image", text, either(tr("an older release"), tr("a newer GPU")))
+        yield Obstacle("image", why, (do("older-release"), do("newer-gpu")))
     if first and release.cuda and version(release.cuda)[:2] < version(first.cuda):
-        text = tr(
-            "Compute capability {capability} ({gpu}) needs CUDA {cuda}; release {release} has {has}.",
-            capability=have,
+        why = because(
+            "release-cuda",
+            capability=device.compute_capability,
             gpu=device.name,
             cuda=first.cuda,
             release=release.tag,
-            has=dots(version(release.cuda)[:2]),
+            has=version(release.cuda)[:2],
         )
-        yield Obstacle("image", text, tr("a newer release"))
+        yield Obstacle("image", why, (do("newer-release"),))

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from wizard.advise.advice import Note, Wishes
-from wizard.advise.compatibility import Obstacle
+from wizard.advise.advice import Wishes
+from wizard.advise.reasons import Note, Obstacle, because, change
 from wizard.catalog import stacks
 from wizard.catalog.contents import TOOLS, contents
 from wizard.catalog.journeys import TIED
@@ -30,21 +30,11 @@ def judge() -> Callable[[Release], Obstacle | None]:
     def obstacle(release: Release) -> Obstacle | None:
         known = held.of(release.tag, TOOLS)
         if version(release.engine) > version(last.last):
-            text = tr(
-                "Release {release} (TensorRT-LLM {engine}) has no engines: TensorRT-LLM {last} is the last with them.",
-                release=release.tag,
-                engine=release.engine,
-                last=last.last,
-            )
-            return Obstacle(CODE, text, f"--stack {first}")
+            why = because("no-engines", release=release.tag, engine=release.engine, last=last.last)
+            return Obstacle(CODE, why, (change(stack=first),))
         if known is None or known.value:
             return None
-        text = tr(
-            "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python "
-            "package and build tools.",
-            release=release.tag,
-        )
-        return Obstacle(CODE, text, f"--stack {first}")
+        return Obstacle(CODE, because("builds-no-engine", release=release.tag), (change(stack=first),))
 
     return obstacle
 
@@ -93,8 +83,7 @@ def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:
     """With engines: that they have ended, and the flags that serve ``facts`` without one."""
     if not builds(stack):
         return ()
-    first, *others = successors(facts)
-    return (Note(END, _ended(tr("--stack {stack}", stack=first), *others), tools().engines.source),)
+    return (Note(END, {"stacks": successors(facts)}, tools().engines.source),)
 
 
 def ended(ref: str, hardware: str, first: str, *others: str) -> str:
@@ -108,11 +97,12 @@ def ended(ref: str, hardware: str, first: str, *others: str) -> str:
     """
     named = {"ref": shlex.quote(ref), "hardware": shlex.quote(hardware), "stack": first}
     if hardware:
-        return _ended(tr("`triton-wizard plan {ref} --hardware {hardware} --stack {stack}`", **named), *others)
-    return _ended(tr("`triton-wizard plan {ref} --stack {stack}`", **named), *others)
+        return end(tr("`triton-wizard plan {ref} --hardware {hardware} --stack {stack}`", **named), *others)
+    return end(tr("`triton-wizard plan {ref} --stack {stack}`", **named), *others)
 
 
-def _ended(way: str, *others: str) -> str:
+def end(way: str, *others: str) -> str:
+    """That engines have ended, and the ``way`` that serves without one; ``others`` are stacks that would do too."""
     last = tools().engines
     text = tr(
         "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}); to serve the same model on the "

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from wizard.advise import memory
 from wizard.advise.advice import DEFAULT_USERS, Memory, Wishes
-from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
+from wizard.advise.reasons import Obstacle, Remedy, because, change, do
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
-from wizard.kernel.language import tr
-from wizard.kernel.units import GIB, MIB, size
+from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
@@ -106,17 +105,15 @@ def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wis
     if asked is not None:
         if asked <= free:
             return asked
-        who = f" ({'; '.join(device.holders)})" if device.holders else ""
-        text = tr(
-            "{share:.2f} of {total} is asked for and {free} are free{holders}; {context} of them go to the CUDA "
-            "context and CUDA graphs.",
+        why = because(
+            "busy",
             share=asked,
-            total=size(device.total_bytes),
-            free=size(device.free_bytes),
-            holders=who,
-            context=size(outside),
+            total_bytes=device.total_bytes,
+            free_bytes=device.free_bytes,
+            holders=device.holders,
+            context_bytes=outside,
         )
-        return Obstacle("busy", text, f"--gpu-memory-utilization {most:.2f}")
+        return Obstacle("busy", why, (change(gpu_memory_utilization=most),))
     return min(UNIFIED_UTILIZATION if device.unified else UTILIZATION, most)
 
 
@@ -129,20 +126,17 @@ def _too_large(
     step = memory.step_tokens(device)
     cache = memory.sequence_bytes(anatomy, setup, length, step) * users
     fixed = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
-    text = tr(
-        "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
-        "are "
-        "more than the {budget} that may be used of one {gpu}.",
-        weights=size(bill.weights_bytes),
-        working=size(bill.activation_bytes + bill.overhead_bytes),
-        cache=size(cache),
+    why = because(
+        "gpu-memory",
+        weights_bytes=bill.weights_bytes,
+        working_bytes=bill.activation_bytes + bill.overhead_bytes,
+        cache_bytes=cache,
         users=users,
         length=length,
-        budget=size(budget),
+        budget_bytes=budget,
         gpu=device.name,
+        holders=device.holders,
     )
-    if device.holders:
-        text += " " + tr("Held by others: {holders}.", holders="; ".join(device.holders))
     room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     fits = [
         one
@@ -150,20 +144,21 @@ def _too_large(
         if one < length and memory.sequence_bytes(anatomy, setup, one, step) * users <= room
     ]
     if fits:
-        return Obstacle("context", text, f"--max-len {max(fits)}")
+        return Obstacle("context", why, (change(max_len=max(fits)),))
     if wishes.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
-        return Obstacle("users", text, f"--users {room // memory.sequence_bytes(anatomy, setup, length, step)}")
-    return Obstacle("memory", text, _more(facts, anatomy, device, setup, wishes, fixed + cache, length))
+        most = room // memory.sequence_bytes(anatomy, setup, length, step)
+        return Obstacle("users", why, (change(users=most),))
+    return Obstacle("memory", why, _more(facts, anatomy, device, setup, wishes, fixed + cache, length))
 
 
 def _more(
     facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes, need: int, length: int
-) -> str:
+) -> tuple[Remedy, ...]:
     """How many GPUs of the kind, or how large a one, would do what is wished; the former is tried out."""
     share = wishes.gpu_memory_utilization or UTILIZATION
-    large = tr("a GPU of ≥ {size:,} GB", size=-(-int(need / share) // GIB))
+    large = do("larger-gpu", size=-(-int(need / share) // GIB))
     if device.mig or not on_gpu(setup.stack).splits.ranks:
-        return large
+        return (large,)
     idle = replace(device, free_bytes=device.total_bytes, holders=())  # others would be asked to make room
     for tp in (2, 4, 8):
         wide = replace(setup, tp=tp, pp=1)
@@ -173,5 +168,5 @@ def _more(
         budget = int(share * device.total_bytes) + memory.outside(anatomy, wide, users)
         bill = memory.bill(facts, anatomy, idle, wide, users, length, budget)
         if budget <= device.total_bytes and bill.kv_capacity_tokens >= users * length:
-            return either(f"{tp} × {device.name} (tp {tp})", large)
-    return large
+            return do("more-gpus", count=tp, gpu=device.name), large
+    return (large,)

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise import calibration, cpu, memory, own, rules
-from wizard.advise.advice import Choice, Memory, Note, Rejection, Wishes, gated, no_template
-from wizard.advise.compatibility import Obstacle, either
+from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
-from wizard.advise.formats import FORMATS, of
+from wizard.advise.formats import FORMATS
+from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change, do
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, load_of, why_unknown
 from wizard.catalog.checkpoints import ready
 from wizard.catalog.stacks import gpu_stacks, on_gpu
-from wizard.kernel.language import mark, ntr, tr
-from wizard.kernel.units import count, size
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 from wizard.probe.engine_python import absolute, known
@@ -42,7 +40,7 @@ def candidates(
     if why := _before(host, facts, groups):
         stored = wishes.quantization or (facts.quantization and facts.quantization.format) or "none"
         tp, pp = wishes.tp or 1, wishes.pp or 1
-        return [], [Rejection(one, stored, tp, pp, why.code, why.text, why.remedy) for one in stacks]
+        return [], [Rejection(one, stored, tp, pp, why.code, why.reason, why.remedies) for one in stacks]
     choices: list[Choice] = []
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
@@ -63,7 +61,7 @@ def candidates(
                 choices.append(made)
             else:
                 key = (setup.stack, setup.quantization, made.code)
-                rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.text, made.remedy)
+                rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.reason, made.remedies)
                 if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
                     rejected[key] = rejection
     return _worthwhile(choices, wishes), list(rejected.values())
@@ -105,30 +103,19 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
     """What keeps every GPU stack from serving the model here."""
     if not groups:
         if host.gpus:
-            text = tr("NVML does not say memory and compute capability of the {gpu}.", gpu=host.gpus[0].name)
-            return Obstacle("gpu-unknown", text, tr("Update the driver; `triton-wizard probe` says what is missing."))
+            return Obstacle("gpu-unknown", because("gpu-unknown", gpu=host.gpus[0].name), (do("update-driver"),))
         problem = host.gpu_problem
-        why = f"{problem.what} ({problem.code})" if problem else tr("no NVIDIA GPU is in this machine")
-        text = tr("vLLM, TensorRT-LLM and transformers serve on NVIDIA GPUs, and there is none to see: {why}.", why=why)
-        todo = tr(
-            "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."
-        )
-        return Obstacle("no-gpu", text, todo)
+        no_gpu = because("no-gpu", problem=problem.what, code=problem.code) if problem else because("no-gpu")
+        return Obstacle("no-gpu", no_gpu, (do("gguf-or-driver"),))
     if any(file.format == "gguf" for file in facts.weights):
-        text = tr("GGUF files are served by llama.cpp on the CPU; GPU stacks load safetensors repositories.")
-        return Obstacle("gguf", text, tr("Give the model's own repository instead of the GGUF file to use the GPU."))
+        return Obstacle("gguf", because("gguf"), (do("own-repository"),))
     if facts.quantization and facts.quantization.format is None:
-        text = tr(
-            "The checkpoint is quantised by {method}, which the wizard has no rules for.",
-            method=facts.quantization.method,
-        )
-        return Obstacle("format", text, tr("Give the model's repository that is not quantised, or an AWQ or FP8 one."))
+        why = because("unknown-method", method=facts.quantization.method)
+        return Obstacle("format", why, (do("give-unquantized"),))
     if facts.anatomy is None or not facts.anatomy.attention:
-        why = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or tr("its config does not say its shape")
+        unknown = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("silent-config")
         return Obstacle(
-            "shape",
-            tr("How much memory {model} takes is unknown: {why}.", model=facts.name, why=why),
-            tr("Give the whole repository: the headers of its safetensors files are counted."),
+            "shape", because("unknown-memory", model=facts.name, whys=(unknown,)), (do("whole-repository"),)
         )
     return None
 
@@ -230,155 +217,87 @@ def _choice(
 def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle | None:
     stored = facts.quantization.format if facts.quantization else "none" if wishes.as_published else None
     if stored and wishes.quantization and wishes.quantization != stored:
-        text = tr(
-            "The checkpoint is stored as {stored}, not {asked}.",
-            stored=of(facts, stored).title,
-            asked=wishes.quantization,
-        )
-        return Obstacle(
-            "quantization", text, either(f"--quantization {stored}", tr("another repository of this model"))
-        )
+        why = because("checkpoint-stored", format=stored, asked=wishes.quantization)
+        return Obstacle("quantization", why, (change(quantization=stored), do("other-repository")))
     if wishes.quantization and wishes.quantization != "none" and wishes.quantization not in FORMATS:
-        text = tr("There is no format {format}.", format=wishes.quantization)
-        return Obstacle("quantization", text, tr("One of {names}.", names=", ".join(FORMATS)))
+        why = because("no-format", name=wishes.quantization)
+        return Obstacle("quantization", why, (do("choose", names=tuple(FORMATS)),))
     if wishes.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
-        text = tr("There is no KV cache in {dtype}.", dtype=wishes.kv_dtype)
-        return Obstacle("kv-dtype", text, either("--kv-dtype auto", "fp8"))
+        auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
+        return Obstacle("kv-dtype", because("no-cache", dtype=wishes.kv_dtype), (auto, fp8))
     if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        text = cpu.beyond_training(facts.max_context, wishes.max_len)
-        return Obstacle("trained-context", text, f"--max-len {facts.max_context}")
+        why = cpu.beyond_training(facts.max_context, wishes.max_len)
+        return Obstacle("trained-context", why, (change(max_len=facts.max_context),))
     if wishes.max_gpus and setup.gpus > wishes.max_gpus:
-        text = tr(
-            "tp {tp} × pp {pp} needs {gpus} GPUs, and --max-gpus says {most}.",
-            tp=setup.tp,
-            pp=setup.pp,
-            gpus=setup.gpus,
-            most=wishes.max_gpus,
-        )
-        return Obstacle("max-gpus", text, f"--max-gpus {setup.gpus}")
+        why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=wishes.max_gpus)
+        return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None
 
 
 def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
-    return Note("speed", tr("Speed unknown: {why}.", why=why_unknown(facts, device, setup)))
+    return Note("speed", {"why": why_unknown(facts, device, setup)})
 
 
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if found.cut:
-        text = ntr(
-            "Only one person is served at a time with {tokens:,} tokens each: no more KV cache fits.",
-            "Only {count:,} people are served at a time with {tokens:,} tokens each: no more KV cache fits.",
-            found.users,
-            count=found.users,
-            tokens=found.length,
-        )
-        yield Note("few-users", text)
+        yield Note("few-users", {"users": found.users, "tokens": found.length})
     if device.named:
-        text = tr(
-            "{count} × {gpu} are more than one machine holds: this is the advice for one with {here} of them. On the "
-            "others the same can be served again.",
-            count=device.named,
-            gpu=device.name,
-            here=len(device.indices),
-        )
-        yield Note("one-machine", text)
+        yield Note("one-machine", {"count": device.named, "gpu": device.name, "here": len(device.indices)})
     if device.holders:
-        holders = "; ".join(device.holders)
-        yield Note("busy", tr("Others hold memory: {holders}. Only what is free is planned with.", holders=holders))
+        yield Note("busy", {"holders": device.holders})
     if setup.quantization != "none" and facts.quantization is None:
-        yield Note("requantize", *_another(facts, setup.quantization))
+        yield _another(facts, setup.quantization)
     if facts.gated:
-        yield gated()
+        yield GATED
     if facts.chat is None and facts.local:
-        yield no_template()
+        yield NO_TEMPLATE
 
 
-def _another(facts: ModelFacts, name: str) -> tuple[str, str | None]:
+def _another(facts: ModelFacts, name: str) -> Note:
     """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
-    found = FORMATS[name]
-    for one in ready(facts.location):
-        if one.format == name:
-            text = tr(
-                "This is another checkpoint of the model, in {format}: take {ref}.", format=found.title, ref=one.ref
-            )
-            return text, one.source
-    text = tr(
-        "This is another checkpoint of the model, in {format}: search the hub for the model's name and {word}, or "
-        "quantise it here first.",
-        format=found.title,
-        word=found.label.split()[-1],
-    )
-    return text, None
+    known = next((one for one in ready(facts.location) if one.format == name), None)
+    return Note("requantize", {"format": name, "ref": known.ref if known else None}, known.source if known else None)
 
 
 def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memory) -> Note:
-    form = of(facts, setup.quantization)
-    values = {
-        "format": form.title,
-        "flag": f"--quantization {form.name}",
-        "size": size(bill.weights_bytes),
-        "parameters": count(anatomy.parts.total),
+    values: dict[str, Param] = {
+        "format": setup.quantization,
+        "stored": facts.quantization is not None or setup.quantization == "none",
+        "size_bytes": bill.weights_bytes,
+        "parameters": anatomy.parts.total,
     }
-    if facts.quantization or setup.quantization == "none":
-        text = tr(
-            "{format} ({flag}), as the checkpoint is stored: {size} of weights on each GPU for {parameters} "
-            "parameters.",
-            **values,
-        )
-    else:
-        text = tr(
-            "{format} ({flag}), another checkpoint: {size} of weights on each GPU for {parameters} parameters.",
-            **values,
-        )
-    return Note("weights", text, tr("parameters × bits ÷ 8 ÷ ranks"))
+    return Note("weights", values)
 
 
 def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
     bill = found.memory
-    text = tr(
-        "{used} of the {budget} that may be used of {total}",
-        used=size(bill.total_bytes),
-        budget=size(bill.budget_bytes),
-        total=size(device.total_bytes),
-    )
     cache = on_gpu(setup.stack).cache
+    values: dict[str, Param] = {
+        "used_bytes": bill.total_bytes,
+        "budget_bytes": bill.budget_bytes,
+        "total_bytes": device.total_bytes,
+        "counts_of": cache.counts_of,
+    }
     if cache.counts_of == "total":
-        how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", share=found.utilization)
-        text = f"{text}: {how}"
+        values["share"] = found.utilization
     elif cache.counts_of == "free":
-        share = memory.kv_fraction(device, setup, bill)
-        how = tr("{fraction} {share:.2f}, of what is free after loading", fraction=cache.knob, share=share)
-        text = f"{text}: {how}"
-    return Note("memory", f"{text}.", cache.source if cache.knob else None)
+        values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
+    return Note("memory", values, cache.source if cache.knob else None)
 
 
 def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
     bill = found.memory
     yield _weights_note(facts, anatomy, setup, bill)
     if setup.gpus > 1:
-        text = tr(
-            "tp {tp} × pp {pp}: {gpus} GPUs share the weights, joined by {link}.",
-            tp=setup.tp,
-            pp=setup.pp,
-            gpus=setup.gpus,
-            link=tr(LINKS[device.link]),
-        )
-        yield Note("split", text)
-    cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
-    text = tr(
-        "{users:,} × {length:,} tokens need {need} of KV cache and there are {cache}: {tokens:,} tokens, {longest:,} "
-        "for each.",
-        users=found.users,
-        length=found.length,
-        need=size(bill.kv_bytes_per_token * found.users * found.length),
-        cache=size(cache),
-        tokens=bill.kv_capacity_tokens,
-        longest=found.longest,
-    )
-    yield Note("context", text, tr("2 × layers × kv heads × head dimension × bytes for each token"))
+        yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
+    values: dict[str, Param] = {
+        "users": found.users,
+        "length": found.length,
+        "need_bytes": bill.kv_bytes_per_token * found.users * found.length,
+        "cache_bytes": bill.kv_bytes_per_token * bill.kv_capacity_tokens,
+        "tokens": bill.kv_capacity_tokens,
+        "longest": found.longest,
+    }
+    yield Note("context", values)
     yield _memory_note(device, setup, found)
-
-
-LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pcie": "PCIe"}
-"""How GPUs are joined, by `Device.link`."""

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wizard.advise import rules
-from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
+from wizard.advise.reasons import Obstacle, Param, Reason, because, do
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog.releases import NONE, Floors, Release, architectures, version
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.trtllm_tools import tools
-from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 
 
@@ -23,15 +22,15 @@ class Need:
 
     Attributes:
         code: Of the obstacle if it is not met.
-        what: Needs it, as the subject of a sentence.
+        what: Needs it.
         first: The version; `NONE` if there is none.
-        without: Says so if there is none.
+        without: Why it cannot be, if there is none.
     """
 
     code: str
-    what: str
+    what: Reason
     first: str
-    without: str = ""
+    without: Reason
 
 
 def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
@@ -40,52 +39,41 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
     have = dots(device.compute_capability)
     gpu = next((one for one in table.gpus if one.name == have), None)
     found = [
-        ("architecture", name, floor(table.models, name, setup)),
+        ("architecture", because("needs-name", name=name), floor(table.models, name, setup)),
+        ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, setup)),
         (
-            "architecture",
-            tr("{model} with {kind} rotary embeddings", model=name, kind=facts.rope),
-            floor(table.ropes, facts.rope, setup),
+            "format",
+            because("needs-name", name=setup.quantization),
+            floor(table.formats, setup.quantization, setup),
         ),
-        ("format", setup.quantization, floor(table.formats, setup.quantization, setup)),
-        ("format", setup.quantization, _quantised(facts, setup)),
+        ("format", because("needs-name", name=setup.quantization), _quantised(facts, setup)),
         (
             "image",
-            tr("Compute capability {capability}", capability=have),
+            because("needs-capability", capability=device.compute_capability),
             gpu.first.get(_family(setup)) if gpu else None,
         ),
     ]
     if rules.weight_only(device, setup):
-        what = tr("{format} on compute capability {capability}", format=setup.quantization, capability=have)
+        what = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
         found.append(("format", what, rules.unpacks(device, setup)))
-    listed = tr(
-        "{engine} does not list {model} among the models that it serves.", engine=engine_title(setup), model=name
-    )
-    needs = [Need(code, what or "", first, listed) for code, what, first in found if first]
+    listed = because("not-listed", engine=engine(setup), model=name)
+    needs = [Need(code, what, first, listed) for code, what, first in found if first]
     if first := _converted(facts, setup):
-        made = tr("The wizard has no conversion of {model} into an engine.", model=name)
-        needs.append(Need("architecture", tr("The conversion of {model}", model=name), first, made))
+        made = because("no-conversion", model=name)
+        needs.append(Need("architecture", because("needs-conversion", model=name), first, made))
     return tuple(needs)
 
 
-def too_old(needs: tuple[Need, ...], setup: Setup, engine: str, release: Release | None) -> Iterator[Obstacle]:
-    """What the engine's version ``engine`` is too old for, which ``release`` has, or the environment without one."""
+def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
+    """What the engine's version ``has`` is too old for, which ``release`` has, or the environment without one."""
     others = instead(setup.stack)
     for one in needs:
         if one.first == NONE:
-            yield Obstacle(one.code, one.without, either(*others) or tr("another stack"))
-        elif version(engine) < version(one.first):
-            wanted = f"{engine_title(setup)} {one.first}"
-            if release:
-                text = tr(
-                    "{what} needs {wanted}; release {release} has {has}.",
-                    what=one.what,
-                    wanted=wanted,
-                    release=release.tag,
-                    has=engine,
-                )
-            else:
-                text = tr("{what} needs {wanted}; here is {has}.", what=one.what, wanted=wanted, has=engine)
-            yield Obstacle(one.code, text, either(tr("a newer release"), *others))
+            yield Obstacle(one.code, one.without, others or (do("another-stack"),))
+        elif version(has) < version(one.first):
+            values: dict[str, Param] = {"what": one.what, "engine": engine(setup), "version": one.first, "has": has}
+            why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
+            yield Obstacle(one.code, why, (do("newer-release"), *others))
 
 
 def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
@@ -116,11 +104,10 @@ def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
     return made.since if made else None
 
 
-def engine_title(setup: Setup) -> str:
-    """The engine of a stack for people."""
+def engine(setup: Setup) -> Reason:
+    """The engine of a stack."""
     known = stack_facts(setup.stack)
-    title = known.engine or known.title
-    return tr("{engine}'s PyTorch backend", engine=title) if known.pytorch_backend else title
+    return because("pytorch-backend" if known.pytorch_backend else "engine", engine=known.engine or known.title)
 
 
 def dots(parts: tuple[int, ...]) -> str:

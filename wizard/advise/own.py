@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wizard.advise.advice import Wishes
-from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
+from wizard.advise.reasons import Obstacle, Refused, Remedy, because, change, do, without
 from wizard.advise.rules import instead
 from wizard.catalog import stacks
 from wizard.catalog.environments import environment_of
 from wizard.catalog.releases import architectures, drivers, version
 from wizard.kernel.errors import HostError, UsageError
-from wizard.kernel.language import tr
 from wizard.probe.engine_python import known
 from wizard.probe.host import EnginePython, Host
 
-WITHOUT = "--engine-python"
+WITHOUT = without("engine_python")
 TURING_CUDA, TURING = (13, 0), (7, 5)
 """CUDA 13 and later have no code for older GPUs, see ``compute_capability`` in ``profiles/environments``. Builds for
 CUDA 12 differ: PyTorch 2.10 for 12.8 still has Volta's code, so the plan asks that PyTorch itself."""
@@ -52,19 +53,17 @@ def obstacle(host: Host, python: EnginePython, stack: str) -> Obstacle | None:
     """
     for package, oldest in environment_of(stack).needs.items():
         has = python.packages.get(package)
-        values = {"path": python.path, "package": packages(stack)[package], "oldest": oldest, "has": has}
         if has is None:
-            text = tr("{path} has no {package}.", **values)
-            return Obstacle("own-missing", text, _install(package, oldest))
+            why = because("own-missing", path=python.path, package=packages(stack)[package])
+            return Obstacle("own-missing", why, _install(package, oldest))
         if version(has)[:3] < version(oldest):
-            text = tr("{path} has {package} {has}; the wizard needs {oldest} or newer.", **values)
-            return Obstacle("own-old", text, _install(package, oldest))
+            why = because("own-old", path=python.path, package=packages(stack)[package], has=has, oldest=oldest)
+            return Obstacle("own-old", why, _install(package, oldest))
     return _cuda(host, python)
 
 
-def _install(package: str, oldest: str) -> str:
-    install = tr("install {what} in that environment", what=f"`{package}>={oldest}`")
-    return either(tr("without {flag}", flag=WITHOUT), install)
+def _install(package: str, oldest: str) -> tuple[Remedy, ...]:
+    return WITHOUT, do("install-package", requirement=f"{package}>={oldest}")
 
 
 def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
@@ -72,8 +71,8 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
     if not host.gpus:
         return None
     if python.cuda is None:
-        text = tr("{torch} in {path} was built without CUDA.", torch=torch, path=python.path)
-        return Obstacle("own-cuda", text, either(tr("without {flag}", flag=WITHOUT), tr("install PyTorch with CUDA")))
+        why = because("own-without-cuda", torch=torch, path=python.path)
+        return Obstacle("own-cuda", why, (WITHOUT, do("torch-with-cuda")))
     major = python.cuda.partition(".")[0]
     branch, here = drivers().branches.get(major), version(host.driver_version or "")[:1]
     newest = version(host.cuda_driver_version or "")[:1]
@@ -81,37 +80,21 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
     behind = bool(branch and here and here < (branch,))
     if not (newest < version(major) if newest else behind):
         return None
-    text = tr(
-        "{torch} in {path} was built for CUDA {cuda}, which driver {driver} does not support.",
-        torch=torch,
-        path=python.path,
-        cuda=python.cuda,
-        driver=host.driver_version,
-    )
-    newer = tr("an NVIDIA driver of branch {branch} or newer", branch=branch) if behind else tr("a newer driver")
-    older = tr("PyTorch for CUDA {cuda}", cuda=host.cuda_driver_version) if host.cuda_driver_version else ""
-    return Obstacle("own-cuda", text, either(*filter(None, (tr("without {flag}", flag=WITHOUT), newer, older))))
+    why = because("own-cuda", torch=torch, path=python.path, cuda=python.cuda, driver=host.driver_version)
+    newer = do("newer-driver", branch=branch) if behind else do("any-newer-driver")
+    older = (do("torch-for-cuda", cuda=host.cuda_driver_version),) if host.cuda_driver_version else ()
+    return Obstacle("own-cuda", why, (WITHOUT, newer, *older))
 
 
 def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
     """What keeps the user's PyTorch from computing on ``device``: its CUDA is too old for the GPU, or too new."""
     have, cuda = dots(device.compute_capability), version(python.cuda or "")[:2]
     first = next((one for one in architectures().gpus if one.name == have), None)
-    values = {"path": python.path, "gpu": device.name, "capability": have, "has": python.cuda}
+    about = {"path": python.path, "gpu": device.name, "capability": device.compute_capability, "has": python.cuda}
     if first and cuda and cuda < version(first.cuda):
-        text = tr(
-            "Compute capability {capability} ({gpu}) needs CUDA {cuda}; PyTorch of {path} has {has}.",
-            cuda=first.cuda,
-            **values,
-        )
-        return Obstacle("own-gpu", text, tr("without {flag}", flag=WITHOUT))
+        return Obstacle("own-gpu", because("own-gpu-cuda", cuda=first.cuda, **about), (WITHOUT,))
     if cuda >= TURING_CUDA and device.compute_capability < TURING:
-        text = tr(
-            "PyTorch of {path} (CUDA {has}) needs compute capability {wanted}; the {gpu} has {capability}.",
-            wanted=dots(TURING),
-            **values,
-        )
-        return Obstacle("own-gpu", text, tr("without {flag}", flag=WITHOUT))
+        return Obstacle("own-gpu", because("own-gpu-capability", wanted=TURING, **about), (WITHOUT,))
     return None
 
 
@@ -120,31 +103,28 @@ def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
     if wishes.engine_python is None:
         return None
     if wishes.runtime not in (None, "native"):
-        text = tr("--engine-python runs natively; {runtime} uses the image's engine.", runtime=wishes.runtime)
-        return Obstacle("own-runtime", text, either("--runtime native", tr("without {flag}", flag=WITHOUT)))
+        why = because("own-and-runtime", runtime=wishes.runtime)
+        return Obstacle("own-runtime", why, (change(runtime="native"), WITHOUT))
     if not packages(stack):
-        text = tr("{stack} does not support --engine-python.", stack=stacks.title(stack) or stack)
-        return Obstacle("own-stack", text, either(tr("without {flag}", flag=WITHOUT), *instead(stack)))
+        return Obstacle("own-stack", because("own-stack", stack=stack), (WITHOUT, *instead(stack)))
     if wishes.release:
-        text = tr("--engine-python runs natively; --release {release} selects an image.", release=wishes.release)
-        return Obstacle("own-runtime", text, tr("without {flag}", flag="--release"))
+        return Obstacle("own-runtime", because("own-and-release", release=wishes.release), (without("release"),))
     return None
 
 
 def unknown(path: str) -> Obstacle:
     """Of another machine nothing is known but what it says itself."""
-    text = tr("The engine in {path} on that machine is unknown.", path=path)
-    return Obstacle("own-missing", text, tr("without {flag}", flag=WITHOUT))
+    return Obstacle("own-missing", because("own-unknown", path=path), (WITHOUT,))
 
 
 def described(host: Host, path: str) -> EnginePython:
     """What ``host`` says of the Python at ``path``.
 
     Raises:
-        HostError: TW-A21 if it says nothing: the machine was described without it.
+        Refused: TW-A21 if it says nothing: the machine was described without it.
     """
     if (found := known(host, path)) is None:
-        raise HostError("TW-A21", unknown(path).text, tr("Plan on that machine, or leave --engine-python out."))
+        raise Refused("TW-A21", HostError, replace(unknown(path), remedies=(do("plan-there"),)))
     return found
 
 
@@ -156,8 +136,8 @@ def check(host: Host, wishes: Wishes) -> None:
         wishes: For the Python and the stack.
 
     Raises:
-        UsageError: TW-A20 if it is asked for together with what it cannot serve.
-        HostError: TW-A21 if it has no engine, TW-A22 if that is too old, TW-A23 if the driver does not run its CUDA.
+        Refused: TW-A20 if it is asked for together with what it cannot serve, TW-A21 if it has no engine, TW-A22 if
+            that is too old, TW-A23 if the driver does not run its CUDA.
     """
     python = known(host, wishes.engine_python) if wishes.engine_python else None
     if python is None:
@@ -175,11 +155,10 @@ ORDER = ("own-missing", "own-old", "own-cuda", "own-stack", "own-runtime")
 
 
 def _refuse(why: Obstacle) -> None:
-    todo = f"{why.remedy[:1].upper()}{why.remedy[1:]}."
     if why.code == "own-missing":
-        raise HostError("TW-A21", why.text, todo)
+        raise Refused("TW-A21", HostError, why)
     if why.code == "own-old":
-        raise HostError("TW-A22", why.text, todo)
+        raise Refused("TW-A22", HostError, why)
     if why.code == "own-cuda":
-        raise HostError("TW-A23", why.text, todo)
-    raise UsageError("TW-A20", why.text, todo)
+        raise Refused("TW-A23", HostError, why)
+    raise Refused("TW-A20", UsageError, why)

@@ -17,6 +17,7 @@ from wizard.advise import speed
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import FORMATS
+from wizard.advise.reasons import Obstacle, Reason, Refused, because, do
 from wizard.advise.rules import obstacles
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
@@ -61,7 +62,7 @@ class SpeedProvider(Protocol):
 
     name: str
 
-    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
         """The figures, or why there are none."""
 
 
@@ -70,7 +71,7 @@ class Roofline:
 
     name = "roofline"
 
-    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
         """The figures, or why there are none."""
         return speed.estimate(facts, device, setup, load) or speed.why_unknown(facts, device, setup)
 
@@ -80,7 +81,7 @@ class Aiconfigurator:
 
     name = "aiconfigurator"
 
-    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | str:
+    def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
         """The figures, or why there are none.
 
         Raises:
@@ -98,21 +99,16 @@ class Aiconfigurator:
         model = _model(facts, shipped)
         system, backend = SYSTEMS.get(device.name), stack_facts(setup.stack).aiconfigurator
         if model is None:
-            return tr("it needs the model's config.json on disk")
+            return because("needs-config")
         if system is None or not backend or setup.quantization not in WEIGHTS:
-            return tr(
-                "it has no tables of {format} weights on a {gpu} with {stack}",
-                format=setup.quantization,
-                gpu=device.name,
-                stack=setup.stack,
-            )
+            return because("no-tables", name=setup.quantization, gpu=device.name, title=setup.stack)
         try:
             figures, data = _run(model, system, backend, facts, device, setup, load)
         except Exception as error:  # a missing table, an unknown architecture, a panic in Rust: no answer either way
-            return tr("it has no answer: {error}", error=f"{type(error).__name__}: {str(error)[:200]}")
+            return because("no-answer", error=f"{type(error).__name__}: {str(error)[:200]}")
         tpot, ttft = float(figures["tpot"]), float(figures["ttft"])
         if not (math.isfinite(tpot) and tpot > 0):
-            return tr("it gave no number")
+            return because("no-number")
         return Speed(
             tpot_ms=tpot,
             throughput_tokens_per_s=load.users / tpot * 1e3,
@@ -179,7 +175,8 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
 
     Raises:
         UsageError: TW-A08 if there is no such format or too few GPUs, TW-A09 if the provider is not installed.
-        InfeasibleError: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
+        InfeasibleError: TW-A10, TW-A11 if this is not a question of speed.
+        Refused: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
     """
     if setup.quantization not in FORMATS:
         stored = facts.quantization
@@ -205,10 +202,10 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         raise UsageError("TW-A08", what, todo)
     _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
-    if isinstance(found, str):
-        text = tr("{provider} has no figure for this: {why}", provider=provider, why=found)
-        own = tr("Try another --stack, --hardware or model.")
-        raise InfeasibleError("TW-A10", text, own if provider == Roofline.name else tr("Try --provider roofline."))
+    if not isinstance(found, Speed):
+        why = because("no-figure", provider=provider, why=found)
+        remedy = do("try-another" if provider == Roofline.name else "try-roofline")
+        raise Refused("TW-A10", InfeasibleError, Obstacle("no-figure", why, (remedy,)))
     return found
 
 
@@ -225,7 +222,7 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
     if facts.anatomy is None or stack_facts(setup.stack).gpu is None:
         return
     if why := next(obstacles(facts, facts.anatomy, device, setup), None):
-        raise InfeasibleError("TW-A11", why.text.rstrip("."), tr("What would help: {remedy}.", remedy=why.remedy))
+        raise Refused("TW-A11", InfeasibleError, why)
 
 
 def text(found: Speed, load: Load) -> str:

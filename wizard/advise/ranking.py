@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, release, report, rules, untried
-from wizard.advise.advice import Advice, Choice, Note, Rejection, Wishes
+from wizard.advise import cpu, engines, gpu, release, rules, untried
+from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.compatibility import OR, either
+from wizard.advise.comparison import behind, limit
+from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
-from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -52,11 +51,11 @@ def recommended(advice: Advice) -> Choice:
     """The first choice.
 
     Raises:
-        InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedy.
+        Refused: TW-A01 if there is none, with the first rejection's reason and remedies.
     """
     if not advice.feasible:
         why = advice.rejections[0]
-        raise InfeasibleError("TW-A01", why.text, why.remedy)
+        raise Refused("TW-A01", InfeasibleError, Obstacle(why.code, why.reason, why.remedies))
     return advice.choices[0]
 
 
@@ -64,10 +63,9 @@ def _candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
     if wishes.stack and wishes.stack not in stacks.names():
-        text = tr("There is no serving stack {stack}.", stack=wishes.stack)
-        remedy = tr("One of {names}.", names=", ".join(stacks.names()))
-        nowhere = Rejection(wishes.stack, wishes.quantization, wishes.tp or 1, wishes.pp or 1, "stack", text, remedy)
-        return [], [nowhere]
+        why, split = because("no-stack", stack=wishes.stack), (wishes.tp or 1, wishes.pp or 1)
+        remedies = (do("choose", names=tuple(stacks.names())),)
+        return [], [Rejection(wishes.stack, wishes.quantization, *split, "stack", why, remedies)]
     choices, rejections = cpu.candidates(host, facts, wishes, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
     if wishes.stack in stacks.cpu_stacks() or (wishes.stack is None and of_gguf and not host.gpus):
@@ -85,12 +83,11 @@ def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[
     best = key(first)
 
     def explained(one: Choice) -> Choice:
-        notes = [Note(report.LIMIT, report.limit(one, facts))]
+        notes = [limit(one, facts)]
         if one is not first:
             pairs = zip(names, best, key(one), strict=True)
             criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
-            order = tr("order for --goal {goal}", goal=wishes.goal)
-            notes.append(Note(report.BEHIND, report.behind(criterion, one, first), order))
+            notes.append(behind(wishes.goal, criterion, one, first))
         return replace(one, reasons=(*notes, *one.reasons))
 
     return [explained(one) for one in ranked]
@@ -170,19 +167,24 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         other = near(one)
         if other is None or one.code not in ("memory", "format", "model", "image", "capability", "architecture"):
             return one
-        flags = [] if other.stack == one.stack else [f"--stack {other.stack}"]
-        flags += [] if other.quantization == one.quantization else [f"--quantization {other.quantization}"]
-        flags += [] if (other.tp, other.pp) == (one.tp, one.pp) else [f"--tp {other.tp}"]
-        flags += [] if other.pp == one.pp else [f"--pp {other.pp}"]
-        if not flags:
+        made: dict[str, Setting] = {} if other.stack == one.stack else {"stack": other.stack}
+        made |= {} if other.quantization == one.quantization else {"quantization": other.quantization}
+        made |= {} if (other.tp, other.pp) == (one.tp, one.pp) else {"tp": other.tp}
+        made |= {} if other.pp == one.pp else {"pp": other.pp}
+        if not made:
             return one
-        said = " ".join(flags)
-        # What the flags say already (a wider split here, another stack) is not said a second time.
-        others = [part for part in one.remedy.split(tr(OR)) if part not in said and f"(tp {other.tp})" not in part]
-        others = [part[:1].lower() + part[1:] if part.startswith("Give") else part for part in others]
-        return replace(one, remedy=either(said, *others))
+        # What that sets already (a wider split here, another stack) is not offered a second time.
+        others = (each for each in one.remedies if not _within(each, made, other.tp))
+        return replace(one, remedies=(Remedy(OPTIONS, made), *others))
 
     return [helped(one) for one in rejections]
+
+
+def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
+    """Whether ``remedy`` is a part of the changes that are ``made``, or as many GPUs."""
+    if remedy.code == OPTIONS:
+        return remedy.changes.items() <= made.items()
+    return remedy.code == "more-gpus" and remedy.params["count"] == tp
 
 
 WISHED = (
@@ -231,28 +233,26 @@ def _with_nearest(
     for name in WISHED:
         if getattr(wishes, name) == getattr(nothing, name):
             continue
-        without = replace(wishes, **{name: getattr(nothing, name)})
-        choices, _ = _candidates(host, facts, without, past)
+        others = replace(wishes, **{name: getattr(nothing, name)})
+        choices, _ = _candidates(host, facts, others, past)
         if choices:
-            remedy = _instead(name, wishes, without, facts, choices, rejections)
+            remedies = (_instead(name, wishes, others, facts, choices, rejections),)
             cause = next((one for one in rejections if one.code in CAUSES[name]), None)
             if cause is not None and name == "release":  # it knows which one would do
                 return [cause, *(one for one in rejections if one is not cause)]
             if cause is not None:
-                return [replace(cause, remedy=remedy), *(one for one in rejections if one is not cause)]
-            best = min(choices, key=_key(facts, without))
-            flag = f"--{name.replace('_', '-')}"
-            text = tr("Not all that is asked for can be had at once; without {flag} it could be served.", flag=flag)
+                return [replace(cause, remedies=remedies), *(one for one in rejections if one is not cause)]
+            best = min(choices, key=_key(facts, others))
             shape = (best.stack, best.quantization or "none", best.tp, best.pp)
-            return [Rejection(*shape, "wishes", text, remedy), *rejections]
+            return [Rejection(*shape, "wishes", because("not-at-once", option=name), remedies), *rejections]
     return rejections
 
 
 def _instead(
-    name: str, wishes: Wishes, without: Wishes, facts: ModelFacts, choices: list[Choice], rejections: list[Rejection]
-) -> str:
-    """The value of the wish ``name`` that works and is nearest to what was asked for, as a flag."""
-    key = _key(facts, without)
+    name: str, wishes: Wishes, others: Wishes, facts: ModelFacts, choices: list[Choice], rejections: list[Rejection]
+) -> Remedy:
+    """The value of the wish ``name`` that works and is nearest to what was asked for."""
+    key = _key(facts, others)
     if name in ("tp", "pp"):
         asked: int = getattr(wishes, name)
         best = min(choices, key=lambda one: (abs(getattr(one, name) - asked), key(one)))
@@ -260,18 +260,21 @@ def _instead(
         best = min(choices, key=lambda one: (one.tp * one.pp, key(one)))
     else:
         best = min(choices, key=key)
-    flag = f"--{name.replace('_', '-')}"
     if name in ("max_len", "users"):
         own = best.max_seq_len if name == "max_len" else best.max_batch_size
         # What was asked for may be far beyond what is offered unasked: the rejections know how far one can go.
-        known = [int(one.remedy.split()[1]) for one in rejections if re.fullmatch(rf"{flag} \d+", one.remedy)]
-        return f"{flag} {max([own, *known])}"
+        return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
-        found = best.release.partition("-")[0]
-        return f"{flag} {found}" if best.runtime != "native" else tr("without {flag}", flag=flag)
+        return without(name) if best.runtime == "native" else change(release=best.release.partition("-")[0])
     if name == "engine_python":
-        return tr("without {flag}", flag=flag)
+        return without(name)
     if name == "as_published":
-        return tr("{way} without {flag}", way=f"--quantization {best.quantization}", flag=flag)
-    values = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}
-    return f"{flag} {values.get(name) or getattr(best, name)}"
+        return change(quantization=best.quantization, as_published=False)
+    values: dict[str, Setting] = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}
+    return change(**{name: values.get(name) or getattr(best, name)})
+
+
+def _alone(name: str, rejections: list[Rejection]) -> list[int]:
+    """Values of the number ``name`` that are the whole remedy of a rejection."""
+    alone = [one.remedies[0].changes for one in rejections if len(one.remedies) == 1]
+    return [value for one in alone if one.keys() == {name} and isinstance(value := one[name], int)]

@@ -11,24 +11,20 @@ from dataclasses import dataclass, replace
 
 from wizard.advise import driver, own
 from wizard.advise import engines as ended
-from wizard.advise.advice import Note
-from wizard.advise.compatibility import Obstacle, either, obstacles
+from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device
-from wizard.advise.needs import Need, dots, engine_title, floor, needed, too_old
+from wizard.advise.needs import Need, dots, engine, floor, needed, too_old
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do, without
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, engines, environment, environment_of
 from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
-from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
 
 UNTRIED_CODE = "untried"
-UNTRIED = mark(
-    "Without containers TensorRT-LLM was tested with a stand-in only, made from the sources of 1.0.0 and 1.2.1; the "
-    "real package was not run on a GPU. Its environment needs OpenMPI, CUDA's toolkit and PyTorch's own package index."
-)
+"""Of the warning that an engine was tested with a stand-in only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class Resolved:
     Attributes:
         runtime: As in `Choice.runtime`.
         release: As in `Choice.release`.
-        reason: The chain in one sentence.
+        reason: The chain.
         warnings: What works and should be known.
         environment: As in `Choice.environment`.
     """
@@ -72,7 +68,7 @@ def resolve(
     """
     if python is not None:
         return own.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
-    why = tr("you asked for {runtime}", runtime="--runtime native") if runtime == "native" else ""
+    why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
         found = _in_containers(host, facts, device, setup, wish, asked=runtime is not None)
@@ -81,33 +77,27 @@ def resolve(
         if refused := _other_runtime(host, setup, wish, runtime, why):
             return refused
     elif stacks.facts(setup.stack).native is None or wish:
+        others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
         if wish:
-            text = tr("{release} is an image, and {why}.", release=wish, why=why)
-        else:
-            text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=_title(setup), why=why)
-        remedy = tr("`triton-wizard prerequisites` shows what to install")
-        native = stacks.facts(setup.stack).native
-        others = (tr("without {flag}", flag="--release"),) if native else instead(setup.stack)
-        return Obstacle("containers", text, either(remedy, *others))
+            return Obstacle("containers", because("is-image", release=wish, why=why), (do("prerequisites"), *others))
+        return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
     return _native(host, facts, device, setup, why)
 
 
-def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why: str) -> Obstacle | None:
+def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why: Reason) -> Obstacle | None:
     """Why the asked ``runtime`` does not serve, and another that would; None if it is native and does."""
     usable = [one.name for one in host.engines if one.name != runtime and not no_containers(host, one.name)]
-    ways = [f"--runtime {name}" for name in usable[:1]]
+    ways = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
         native = stacks.facts(setup.stack).native and not wish
-        ways += ["--runtime native"] if native else []
-        ways.append(tr("`triton-wizard prerequisites` shows what to install"))
-        return Obstacle("runtime", tr("{runtime} cannot be used: {why}.", runtime=runtime, why=why), either(*ways))
+        ways += [change(runtime="native")] if native else []
+        ways.append(do("prerequisites"))
+        return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(ways))
     if stacks.facts(setup.stack).native is None:
-        text = tr("{stack} is served from NVIDIA's images only, and {why}.", stack=_title(setup), why=why)
-        return Obstacle("runtime", text, either(*ways, *instead(setup.stack)))
+        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, *instead(setup.stack)))
     if not wish:
         return None
-    text = tr("{release} is an image, and {why}.", release=wish, why=why)
-    return Obstacle("runtime", text, either(tr("without {flag}", flag="--release"), *ways))
+    return Obstacle("runtime", because("is-image", release=wish, why=why), (without("release"), *ways))
 
 
 def _in_containers(
@@ -123,11 +113,11 @@ def _in_containers(
     if asked or wish or native is None or not host.driver_version:
         return found
     if isinstance(found, Obstacle):
-        why = tr("no image will do. {problem}", problem=found.text.rstrip("."))
+        why = because("no-image-will-do", problem=found.reason)
     elif not native.replaces_older_image or _in_cuda_12(facts, device, setup):
         return found
     else:
-        why = tr("{release} has an older vLLM", release=found.release)
+        why = because("older-vllm", release=found.release)
     other = _native(host, facts, device, setup, why)
     if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found, setup) >= _engine(other, setup)):
         return found
@@ -156,39 +146,32 @@ def _images(setup: Setup) -> Images:
     return images(image.family)
 
 
-def _title(setup: Setup) -> str:
-    return stacks.facts(setup.stack).title
-
-
-def no_containers(host: Host, name: str | None = None) -> str:
-    """Why no container engine lends GPUs here, in words; empty if one does. What is only described is believed.
+def no_containers(host: Host, name: str | None = None) -> Reason | None:
+    """Why no container engine lends GPUs here; None if one does. What is only described is believed.
 
     With ``name`` only that engine counts.
     """
     described = not host.is_here
     engines = [one for one in host.engines if name in (None, one.name)]
     if any(one.nvidia_runtime and (one.works or described) for one in engines):
-        return ""
+        return None
     if not engines:
-        return tr("{engine} is not installed", engine=name) if name else tr("neither docker nor podman is here")
+        return because("engine-not-installed", engine=name) if name else because("no-container-engine")
     one = next((each for each in engines if each.works), engines[0])
     if not one.server_version:
-        text = tr("{engine} does not answer", engine=one.name)
-        return f"{text} ({one.problem})" if one.problem else text
+        return because("engine-silent", engine=one.name, problem=one.problem)
     if one.problem:
-        return f"{one.name}: {one.problem}"
-    return tr("{engine} knows no NVIDIA runtime", engine=one.name)
+        return because("engine-problem", engine=one.name, problem=one.problem)
+    return because("no-nvidia-runtime", engine=one.name)
 
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
     known = _images(setup)
     asked = known.named(wish) if wish else known.releases
     if not asked:
-        text = tr("No Triton image with {engine} is known as {release}.", engine=engine_title(setup), release=wish)
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
-        return Obstacle(
-            "release", text, either(f"--release {newest}", tr("another one back to {oldest}", oldest=oldest))
-        )
+        unknown = because("unknown-release", engine=engine(setup), release=wish)
+        return Obstacle("release", unknown, (change(release=newest), do("another-release", oldest=oldest)))
     image = stacks.facts(setup.stack).image
     apart = image is not None and image.own_packages
     own = driver.engine_environment(host, setup.stack, device.compute_capability) if apart else None
@@ -219,7 +202,7 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, ask
     other = next((one for one in found if isinstance(one, Resolved)), None)
     if other is None:
         return why
-    return Obstacle(why.code, why.text, either(f"--release {other.release.partition('-')[0]}", why.remedy))
+    return replace(why, remedies=(change(release=other.release.partition("-")[0]), *why.remedies))
 
 
 def _judge(
@@ -239,12 +222,8 @@ def _judge(
         if builds and (why := builds(release)):
             yield why
         if stack.image and stack.image.llm_api and not release.llm_api:
-            text = tr(
-                "Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API.",
-                release=release.tag,
-                engine=release.engine,
-            )
-            yield Obstacle("image", text, f"--stack {stack.image.instead_in_older}")
+            lacking = because("no-llm-api", release=release.tag, engine=release.engine)
+            yield Obstacle("image", lacking, (change(stack=stack.image.instead_in_older),))
         yield from too_old(needs, setup, _version(own) if own else release.engine, release)
 
     return lambda release: next(broken(release), None)
@@ -261,62 +240,47 @@ def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
 def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
     """One of any age would do if the driver were that of the least demanding."""
     wanted, oldest = min((driver.oldest(device, one, drivers()), one.tag) for one in suiting)
-    return driver.too_old(tr("Release {release}", release=oldest) if wish else tr("This"), wanted, host)
+    return driver.too_old(because("this-release", release=oldest if wish else None), wanted, host)
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
-    have = dots(device.compute_capability)
-    text = tr(
-        "No Triton image has {stack} for compute capability {capability} and {format}.",
-        stack=_title(setup),
-        capability=have,
-        format=setup.quantization,
+    why = because(
+        "no-image",
+        stack=setup.stack,
+        capability=device.compute_capability,
+        name=setup.quantization,
+        source=known.gpu_source,
     )
-    return Obstacle("image", f"{text} ({known.gpu_source})", either(*instead(setup.stack), tr("a newer GPU")))
+    return Obstacle("image", why, (*instead(setup.stack), do("newer-gpu")))
 
 
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
     known, way = _images(setup), driver.way(host, device, release, drivers())
-    what = tr("release {release}", release=release.tag)
-    if release.cuda:
-        what = tr("CUDA {cuda} of {release}", cuda=_short(release.cuda), release=release.tag)
-    if host.driver_version:
-        runs = tr("Driver {driver} runs {what}", driver=host.driver_version, what=what)
-        if way == "minor":
-            runs = tr("{runs} through CUDA minor-version compatibility", runs=runs)
-    else:
-        runs = tr("The driver is unknown and taken to run {what}", what=what)
-    has = tr("has {engine}", engine=f"{engine_title(setup)} {release.engine}")
-    if own:
-        has = tr("gets {engine}", engine=own.engine)
-    text = tr("{runs}, which {has}, which {serves}.", runs=runs, has=has, serves=_serves(facts, device, setup))
+    reason = because(
+        "in-image",
+        driver=host.driver_version,
+        release=release.tag,
+        cuda=_short(release.cuda) if release.cuda else None,
+        minor=way == "minor",
+        engine=engine(setup),
+        version=release.engine,
+        environment=own.engine if own else None,
+        serves=_serves(facts, device, setup),
+    )
     warnings: tuple[Note, ...] = ()
     if way == "forward":
-        about = tr(
-            "Release {release} goes with driver {wanted}; {driver} runs it only by the forward-compatibility package "
-            "in the image, which NVIDIA documents for data-centre GPUs.",
-            release=release.tag,
-            wanted=release.driver,
-            driver=host.driver_version,
-        )
+        about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
         warnings = (Note("forward-compatibility", about, drivers().source),)
-    reason = Note("release", text, _source(known, facts))
-    return Resolved("docker", f"{release.tag}-{known.suffix}", reason, warnings, own.name if own else "")
+    note = Note("release", {"why": reason}, _source(known, facts))
+    return Resolved("docker", f"{release.tag}-{known.suffix}", note, warnings, own.name if own else "")
 
 
-def _serves(facts: ModelFacts, device: Device, setup: Setup) -> str:
-    have = dots(device.compute_capability)
+def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
     judged = floor(architectures().models, facts.architecture, setup) or stacks.facts(setup.stack).serves_unlisted
-    if facts.architecture and judged:
-        return tr("serves {model} on compute capability {capability}", model=facts.architecture, capability=have)
-    what = facts.architecture or tr("a model without an architecture's name")
-    return tr(
-        "runs on compute capability {capability}; whether it serves {model} is not in the wizard's tables",
-        model=what,
-        capability=have,
-    )
+    code = "serves" if facts.architecture and judged else "runs-unknown"
+    return because(code, model=facts.architecture, capability=device.compute_capability)
 
 
 def _source(known: Images, facts: ModelFacts) -> str:
@@ -324,65 +288,56 @@ def _source(known: Images, facts: ModelFacts) -> str:
     return f"{known.source}; {model}" if model else known.source
 
 
-def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: str) -> Resolved | Obstacle:
+def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Reason) -> Resolved | Obstacle:
     """The environments of `profiles/environments`, behind Triton from a wheel."""
     front, have = environment("front"), device.compute_capability
-    engine = driver.engine_environment(host, setup.stack, have)
-    for env in (front, engine or environment_of(setup.stack)):
-        if found := obstacles(host, env):
-            remedy = tr(
-                "`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=found[0].remedy
-            )
-            return Obstacle(found[0].code, tr("{problem} And {why}.", problem=found[0].text, why=why), remedy)
-    if engine is None:
+    found = driver.engine_environment(host, setup.stack, have)
+    for env in (front, found or environment_of(setup.stack)):
+        if problems := obstacles(host, env):
+            first = problems[0]
+            both = because("and", problem=first.reason, why=why)
+            return Obstacle(first.code, both, (do("containers-need"), *first.remedies))
+    if found is None:
         return _no_environment(host, device, setup)
-    if broken := next(too_old(needed(facts, device, setup), setup, _version(engine), None), None):
+    if broken := next(too_old(needed(facts, device, setup), setup, _version(found), None), None):
         return broken
-    text = tr(
-        "{why}, so {engine} runs in an environment of its own behind Triton {version}: {driver}, and it {serves}.",
-        why=f"{why[0].upper()}{why[1:]}",
-        engine=engine.engine,
+    reason = because(
+        "in-environment",
+        why=why,
+        engine=found.engine,
         version=front.triton,
-        driver=_runs(host),
+        driver=host.driver_version,
         serves=_serves(facts, device, setup),
     )
     warnings: tuple[Note, ...] = ()
     native = stacks.facts(setup.stack).native
     if native and native.untried:
-        warnings = (Note(UNTRIED_CODE, tr(UNTRIED)),)
+        warnings = (Note(UNTRIED_CODE),)
     elif native and native.attention and have < native.attention.capability:
-        slow = tr(
-            "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."
-        )
-        warnings = (Note("attention", slow, native.attention.source),)
-    release = f"triton {front.triton}, {engine.engine_name}"
-    return Resolved("native", release, Note("release", text, "profiles/environments"), warnings, engine.name)
+        warnings = (Note("attention", {}, native.attention.source),)
+    release = f"triton {front.triton}, {found.engine_name}"
+    note = Note("release", {"why": reason}, "profiles/environments")
+    return Resolved("native", release, note, warnings, found.name)
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
     """The engine that is there, behind Triton from a wheel."""
-    front, engine = environment("front"), own.title(python, setup.stack)
+    front, title = environment("front"), own.title(python, setup.stack)
     if found := obstacles(host, front):
         return found[0]
     needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
     if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
         return broken
-    text = tr(
-        "You asked for the engine of {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.",
+    reason = because(
+        "in-own",
         path=python.path,
         engine=own.whole_title(python, setup.stack),
         version=front.triton,
-        driver=_runs(host),
+        driver=host.driver_version,
         serves=_serves(facts, device, setup),
+        prefix=python.prefix,
     )
-    note = Note("release", text, tr("package metadata in {prefix}", prefix=python.prefix))
-    return Resolved("native", f"triton {front.triton}, {engine}", note)
-
-
-def _runs(host: Host) -> str:
-    if host.driver_version:
-        return tr("driver {driver} runs its CUDA", driver=host.driver_version)
-    return tr("the driver is unknown")
+    return Resolved("native", f"triton {front.triton}, {title}", Note("release", {"why": reason}))
 
 
 def _short(cuda: str) -> str:

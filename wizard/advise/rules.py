@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise.advice import Note
-from wizard.advise.compatibility import Obstacle, either
 from wizard.advise.devices import Device
-from wizard.advise.formats import FORMATS, of
+from wizard.advise.formats import of
+from wizard.advise.reasons import Note, Obstacle, Reason, Remedy, because, change, do
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.stack_facts import Capability, Formats, Models
 from wizard.catalog.stacks import on_gpu
-from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
@@ -37,10 +35,10 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     yield from _split(facts, anatomy, device, setup)
 
 
-def instead(stack: str) -> tuple[str, ...]:
-    """The flag of the stack to take where ``stack`` cannot serve; empty if there is no other."""
+def instead(stack: str) -> tuple[Remedy, ...]:
+    """The stack to take where ``stack`` cannot serve; empty if there is no other."""
     known = stacks.facts(stack).instead if stack in stacks.names() else ()
-    return tuple(f"--stack {name}" for name in known[:1])
+    return tuple(change(stack=name) for name in known[:1])
 
 
 def weight_only(device: Device, setup: Setup) -> bool:
@@ -58,100 +56,58 @@ def unpacks(device: Device, setup: Setup) -> str:
 def not_multiplied(device: Device, setup: Setup) -> Obstacle:
     """Why another checkpoint in this format is not recommended where `weight_only` holds, unless it is asked for."""
     name = setup.quantization
-    text = _too_old(FORMATS[name].title, MULTIPLIED[name], device)
-    remedy = either(_newer_gpu(MULTIPLIED[name]), tr("{way} all the same", way=f"--quantization {name}"))
-    return Obstacle("format", " ".join((text, tr("vLLM would only unpack it."))), remedy)
+    why = because("only-unpacked", **_later(name, MULTIPLIED[name], device))
+    anyway = Remedy("all-the-same", {"quantization": name})
+    return Obstacle("format", why, (_newer_gpu(MULTIPLIED[name]), anyway))
 
 
-def _dotted(capability: Capability) -> str:
-    return f"{capability[0]}.{capability[1]}"
+def _later(name: str, oldest: Capability, device: Device) -> dict[str, str | Capability]:
+    """What is said of a format that later GPUs have."""
+    return {"format": name, "wanted": oldest, "gpu": device.name, "capability": device.compute_capability}
 
 
 def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, oldest = device.compute_capability, on_gpu(setup.stack).oldest.capability
     if have < oldest:
-        text = tr(
-            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
-            what=stacks.facts(setup.stack).title,
-            wanted=_dotted(oldest),
-            gpu=device.name,
-            capability=_dotted(have),
-        )
-        yield Obstacle("capability", text, _newer_gpu(oldest))
+        why = because("stack-capability", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
+        yield Obstacle("capability", why, (_newer_gpu(oldest),))
     if setup.gpus > 1 and device.mig:
-        text = tr(
-            "MIG slices reach each other neither by NVLink nor peer to peer, so a model cannot be split over them."
-        )
-        yield Obstacle("mig", text, either("--tp 1 --pp 1", tr("a larger slice")))
+        yield Obstacle("mig", because("mig"), (change(tp=1, pp=1), do("larger-slice")))
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
-        where = tr("{gpu} in one machine", gpu=device.name) if device.named else device.name
-        text = tr(
-            "tp {tp} × pp {pp} needs {gpus} like GPUs; here: {there} × {where}.",
-            tp=setup.tp,
-            pp=setup.pp,
-            gpus=setup.gpus,
-            there=there,
-            where=where,
-        )
+        split = {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus}
+        why = because("few-gpus", **split, there=there, gpu=device.name, one_machine=bool(device.named))
         most = there // setup.pp
-        yield Obstacle("gpus", text, f"--tp {1 << most.bit_length() - 1}" if most else f"--pp {there}")
+        yield Obstacle("gpus", why, (change(tp=1 << most.bit_length() - 1) if most else change(pp=there),))
     if setup.dtype == "bfloat16" and have < BF16:
-        text = tr(
-            "{what} needs compute capability {wanted}; the {gpu} has {capability}.",
-            what="bfloat16",
-            wanted=_dotted(BF16),
-            gpu=device.name,
-            capability=_dotted(have),
-        )
-        yield Obstacle("dtype", text, "float16")
+        why = because("no-bfloat16", wanted=BF16, gpu=device.name, capability=have)
+        yield Obstacle("dtype", why, (do("float16"),))
 
 
 def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     name, have = setup.quantization, device.compute_capability
-    title, stack = of(facts, name).title, stacks.facts(setup.stack).title
     known = on_gpu(setup.stack).formats
     gpus = known.gpus.get(name)
     if known.sixteen_only:
         if name != "none":
-            text = tr("The transformers baseline runs 16-bit weights, not {format}.", format=title)
-            yield Obstacle("format", text, either(tr("the model's 16-bit repository"), tr("another stack")))
+            yield Obstacle("format", because("sixteen-only", format=name), (do("sixteen-bits"), do("another-stack")))
     elif known.unpacked:
         if gpus is None:
-            yield Obstacle("format", tr("vLLM has no kernels for {format}.", format=title), tr(OTHER_CHECKPOINT))
+            yield Obstacle("format", because("no-kernels", format=name), (OTHER_CHECKPOINT,))
         elif have < gpus.oldest:
-            text = tr(
-                "vLLM runs {format} from compute capability {wanted} on; the {gpu} is {capability}.",
-                format=title,
-                wanted=_dotted(gpus.oldest),
-                gpu=device.name,
-                capability=_dotted(have),
-            )
-            yield Obstacle("format", text, _newer(gpus.oldest))
+            yield Obstacle("format", because("vllm-format", **_later(name, gpus.oldest, device)), _newer(gpus.oldest))
         elif (oldest := _exception(facts, known, name)) and have < oldest:
-            text = tr(
-                "vLLM loads ModelOpt's {format} from compute capability {wanted} on only. The {gpu} has {capability}.",
-                format=title,
-                wanted=_dotted(oldest),
-                gpu=device.name,
-                capability=_dotted(have),
-            )
-            yield Obstacle("format", text, _newer(oldest))
+            yield Obstacle("format", because("modelopt-format", **_later(name, oldest, device)), _newer(oldest))
     else:
         if gpus is None or not gpus.have(have):
             if gpus and gpus.oldest > have:
-                yield Obstacle("format", _too_old(title, gpus.oldest, device), _newer(gpus.oldest))
+                why = because("not-multiplied", **_later(name, gpus.oldest, device))
+                yield Obstacle("format", why, _newer(gpus.oldest))
             else:
-                text = tr(
-                    "{stack} does not list {format} for compute capability {capability} ({gpu}).",
-                    stack=stack,
-                    format=title,
-                    capability=_dotted(have),
-                    gpu=device.name,
-                )
-                yield Obstacle("format", text, tr(OTHER_CHECKPOINT))
+                why = because("unlisted-format", stack=setup.stack, format=name, capability=have, gpu=device.name)
+                yield Obstacle("format", why, (OTHER_CHECKPOINT,))
         if known.models:
-            yield from _model_format(facts, anatomy, known.models, setup, title)
+            yield from _model_format(facts, anatomy, known.models, setup)
 
 
 def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
@@ -162,122 +118,86 @@ def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | Non
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
-    have, stack = device.compute_capability, stacks.facts(setup.stack).title
-    oldest = on_gpu(setup.stack).cache.fp8
+    have, oldest = device.compute_capability, on_gpu(setup.stack).cache.fp8
     if setup.kv_cache_dtype == "fp8" and oldest is None:
-        text = tr("The transformers baseline keeps its KV cache in 16 bits.")
-        yield Obstacle("kv-dtype", text, "--kv-dtype auto")
+        yield Obstacle("kv-dtype", because("sixteen-bit-cache"), (change(kv_dtype="auto"),))
     elif setup.kv_cache_dtype == "fp8" and oldest and have < oldest:
-        text = tr(
-            "An FP8 KV cache in {stack} needs a newer GPU than compute capability {capability}.",
-            stack=stack,
-            capability=_dotted(have),
-        )
-        yield Obstacle("kv-dtype", text, "--kv-dtype auto")
+        why = because("fp8-cache", stack=setup.stack, capability=have)
+        yield Obstacle("kv-dtype", why, (change(kv_dtype="auto"),))
     if setup.quantization == "int4_gptq" and setup.dtype != "float16":
-        yield Obstacle("dtype", tr("GPTQ checkpoints are made for float16."), "float16")
+        yield Obstacle("dtype", because("gptq-float16"), (do("float16"),))
 
 
-def _too_old(title: str, oldest: Capability, device: Device) -> str:
-    have = _dotted(device.compute_capability)
-    return tr(
-        "Tensor cores multiply {format} from compute capability {wanted} on; the {gpu} has {capability}.",
-        format=title,
-        wanted=_dotted(oldest),
-        gpu=device.name,
-        capability=have,
-    )
+OTHER_CHECKPOINT = do("another-checkpoint")
 
 
-OTHER_CHECKPOINT = mark("another checkpoint of the model")
+def _newer_gpu(oldest: Capability) -> Remedy:
+    return do("gpu-capability", capability=oldest)
 
 
-def _newer_gpu(oldest: Capability) -> str:
-    return tr("a GPU of compute capability {capability} or newer", capability=_dotted(oldest))
+def _newer(oldest: Capability) -> tuple[Remedy, ...]:
+    return _newer_gpu(oldest), OTHER_CHECKPOINT
 
 
-def _newer(oldest: Capability) -> str:
-    return either(_newer_gpu(oldest), tr(OTHER_CHECKPOINT))
-
-
-def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Setup, title: str) -> Iterator[Obstacle]:
+def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Setup) -> Iterator[Obstacle]:
     name = facts.architecture or ""
     if setup.quantization in ("none", "fp8"):
         return
-    remedy = either(*instead(setup.stack)) or tr("another stack")
+    others = instead(setup.stack) or (do("another-stack"),)
     # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
     mixtral = name in known.not_int4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
     if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
-        yield Obstacle("model", tr("TensorRT-LLM's table has no {format} for Mixtral.", format=title), remedy)
+        yield Obstacle("model", because("mixtral-format", format=setup.quantization), others)
     if name in known.sixteen_only:
-        yield Obstacle("model", tr("TensorRT-LLM's table has Phi in 16 bits only, not {format}.", format=title), remedy)
+        yield Obstacle("model", because("phi-format", format=setup.quantization), others)
 
 
 def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
     if setup.pp > anatomy.layers:
-        text = tr("{layers} layers cannot be split into {stages} stages.", layers=anatomy.layers, stages=setup.pp)
-        yield Obstacle("split", text, "--pp 1")
+        yield Obstacle("split", because("stages", layers=anatomy.layers, stages=setup.pp), (change(pp=1),))
     splits = on_gpu(setup.stack).splits
     if not splits.ranks and setup.gpus > 1:
-        yield Obstacle("split", tr("The transformers baseline runs on one GPU."), "--tp 1 --pp 1")
+        yield Obstacle("split", because("one-gpu"), (change(tp=1, pp=1),))
     if splits.stages == "even" and anatomy.layers % setup.pp:
-        text = tr(
-            "Engines want like stages: {layers} layers are not divisible by pp {pp}.",
-            layers=anatomy.layers,
-            pp=setup.pp,
-        )
-        yield Obstacle("split", text, f"--pp {_divisor(anatomy.layers, setup.pp)}")
-    for code, text in _uneven(facts, anatomy, device, setup):
+        why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
+        yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))
+    for code, why in _uneven(facts, anatomy, device, setup):
         smaller = (one for one in (8, 4, 2) if one < setup.tp)
         even = next((one for one in smaller if not any(_uneven(facts, anatomy, device, replace(setup, tp=one)))), 1)
         other = OTHER_GROUPS.get(setup.quantization) if code == "group" else None
-        yield Obstacle(code, text, either(f"--tp {even}", tr(other)) if other else f"--tp {even}")
+        yield Obstacle(code, why, (change(tp=even), *((other,) if other else ())))
 
 
-OTHER_GROUPS = {"fp8_block": mark("a per-tensor FP8 repository"), "int4_awq": mark("a repository padded for it")}
+OTHER_GROUPS = {"fp8_block": do("per-tensor-fp8"), "int4_awq": do("padded-repository")}
 """What else helps where groups or blocks do not come out even, by format."""
 
 
-def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, str]]:
-    """Code and text of everything that does not come out even on ``setup.tp`` ranks."""
+def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, Reason]]:
+    """Kind and reason of everything that does not come out even on ``setup.tp`` ranks."""
     tp = setup.tp
     if tp == 1:
         return
     if anatomy.heads % tp:
-        yield "split", tr("{heads} attention heads are not divisible by tp {tp}.", heads=anatomy.heads, tp=tp)
+        yield "split", because("heads", heads=anatomy.heads, tp=tp)
     latent = any(one.latent is not None for one in anatomy.attention)
     if anatomy.kv_heads and not latent and anatomy.kv_heads % tp and tp % anatomy.kv_heads:
-        yield "split", tr("{heads} kv heads and tp {tp} do not divide each other.", heads=anatomy.kv_heads, tp=tp)
-    for what, width in _widths(anatomy):
+        yield "split", because("kv-heads", heads=anatomy.kv_heads, tp=tp)
+    for part, width in _widths(anatomy):
         if width % tp:
-            yield (
-                "split",
-                tr("The {part}'s width {width} is not divisible by tp {tp}.", part=tr(what), width=width, tp=tp),
-            )
+            yield "split", because("width", part=part, width=width, tp=tp)
         elif (unit := _unit(facts, device, setup)) > 1 and width // tp % unit:
-            title = of(facts, setup.quantization).title
-            yield (
-                "group",
-                tr(
-                    "{format}: {width} ÷ tp {tp} = {each} of the {part} is not a multiple of {unit}.",
-                    format=title,
-                    width=width,
-                    tp=tp,
-                    each=width // tp,
-                    part=tr(what),
-                    unit=unit,
-                ),
-            )
+            values = {"width": width, "tp": tp, "each": width // tp, "unit": unit}
+            yield "group", because("group", format=setup.quantization, part=part, **values)
 
 
 def _widths(anatomy: Anatomy) -> list[tuple[str, int]]:
     widths = [
-        (mark("feed-forward"), anatomy.intermediate),
-        (mark("experts"), anatomy.expert_intermediate),
-        (mark("shared experts"), anatomy.shared_intermediate),
+        ("feed-forward", anatomy.intermediate),
+        ("experts", anatomy.expert_intermediate),
+        ("shared experts", anatomy.shared_intermediate),
     ]
-    return [(what, width) for what, width in widths if width]
+    return [(part, width) for part, width in widths if width]
 
 
 def _unit(facts: ModelFacts, device: Device, setup: Setup) -> int:
@@ -298,33 +218,11 @@ def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
     """What works but should be known."""
     found: list[Note] = []
     if setup.tp > 2 and device.link != "nvlink":
-        text = tr(
-            "tp {tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Many people at "
-            "once are served better by pipeline stages ({flags}) or copies.",
-            tp=setup.tp,
-            flags=f"--tp {setup.tp // 2} --pp {2 * setup.pp}",
-        )
-        source = tr(
-            "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; vLLM "
-            "docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
-        )
-        found.append(Note(PCIE, text, source))
+        found.append(Note(PCIE, {"tp": setup.tp, "pp": setup.pp}))
     if weight_only(device, setup):
-        title = of(facts, setup.quantization).title
-        text = tr(
-            "Weight-only: the {gpu} does not multiply {format}, so vLLM unpacks the weights to 16 bits. That saves "
-            "memory and reads less for each token; long prompts are no faster than with 16 bits.",
-            gpu=device.name,
-            format=title,
-        )
-        source = tr("vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression")
-        found.append(Note(WEIGHT_ONLY, text, source))
+        found.append(Note(WEIGHT_ONLY, {"gpu": device.name, "format": setup.quantization}))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
-        text = tr(
-            "GPTQ with desc_act: split over GPUs, each of them keeps all scales, which takes a little more memory."
-        )
-        found.append(Note("desc-act", text, "vLLM, marlin_utils.py: marlin_repeat_scales_on_all_ranks"))
+        found.append(Note("desc-act"))
     if device.compute_capability < BF16 and facts.dtype == "bfloat16":
-        text = tr("The weights are bfloat16 and this GPU is not: they run as float16 (dtype half).")
-        found.append(Note("float16", text))
+        found.append(Note("float16"))
     return found

@@ -16,10 +16,10 @@ from wizard.advise import formats, memory
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, Rates
 from wizard.advise.interconnect import all_reduce
+from wizard.advise.reasons import Reason, because
 from wizard.advise.setup import Setup
 from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.catalog.stacks import facts as stack_facts
-from wizard.kernel.language import tr
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 
@@ -147,17 +147,17 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     )
 
 
-def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> str:
-    """Why `estimate` has no figures, in words."""
+def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str:
+    """Why `estimate` has no figures."""
     if facts.anatomy is None:
-        return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or tr("the model's layers are not known")
+        return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("layers-unknown")
     if "speed" in facts.unknown:
         return facts.unknown["speed"]
     if device.rates is None:
-        return tr("how fast a {gpu} is is not known", gpu=device.name)
+        return because("rates-unknown", gpu=device.name)
     if fit(stack_facts(setup.stack).speed) is None:
-        return tr("no server of the stack {stack} was measured", stack=setup.stack)
-    return tr("the weights alone exceed the memory of {count} × {gpu}", count=setup.gpus, gpu=device.name)
+        return because("stack-unmeasured", name=setup.stack)
+    return because("weights-exceed", count=setup.gpus, gpu=device.name)
 
 
 def certainty(

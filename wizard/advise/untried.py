@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise.advice import Choice, Note
+from wizard.advise.advice import Choice
+from wizard.advise.reasons import Note
 from wizard.catalog.environments import environment_of
-from wizard.kernel.language import tr
 from wizard.probe.host import Host
 
 TRIED = "x86_64"
 """Where images and environments were tried, as the kernel names it."""
 UNTRIED = "untried-processor"
+IMAGES = "https://github.com/triton-inference-server/server/issues/5717"
+"""What says that not every image exists for every processor."""
 
 
 def told(host: Host, choices: list[Choice]) -> list[Choice]:
@@ -24,18 +26,7 @@ def told(host: Host, choices: list[Choice]) -> list[Choice]:
 
 def _note(choice: Choice, machine: str) -> Note:
     if choice.runtime == "native":
-        text = tr(
-            "All packages of the environment exist for {machine}, but it was only tried there under emulation: the "
-            "figures for memory and speed are from {tried}.",
-            machine=machine,
-            tried=TRIED,
-        )
-        return Note(UNTRIED, text, f"profiles/environments/{environment_of(choice.stack).pins}")
+        values = {"machine": machine, "tried": TRIED}
+        return Note(UNTRIED, values, f"profiles/environments/{environment_of(choice.stack).pins}")
     image = f"nvcr.io/nvidia/tritonserver:{choice.release}"
-    text = tr(
-        "Not every image of Triton exists for {machine}, and nothing was tried there. `{command}` lists the processors "
-        "of this one.",
-        machine=machine,
-        command=f"docker manifest inspect {image}",
-    )
-    return Note(UNTRIED, text, "https://github.com/triton-inference-server/server/issues/5717")
+    return Note(UNTRIED, {"machine": machine, "image": image}, IMAGES)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.advise import report
 from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Rejection
-from wizard.kernel.language import ntr, tr
-from wizard.kernel.units import size
+from wizard.advise.reasons import Reason, because
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -29,23 +27,21 @@ class Verdict:
     """
 
     word: Literal["fits", "tight", "no"]
-    why: str
+    why: Reason | None
 
 
 def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
     """What `advice` means for `facts` on `host`."""
     if not advice.feasible:
-        return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else "")
+        return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else None)
     published = [one for one in advice.choices if _as_published(one, facts)]
     good = next((one for one in published if _roomy(one, facts)), None)
     if good is not None:
-        return Verdict("fits", _said(good))
+        return Verdict("fits", _pace(good))
     if not published:
-        only = report.format_title(advice.choices[0].quantization)
-        return Verdict("tight", tr("only as {format}: another checkpoint, less precise", format=only))
+        return Verdict("tight", because("only-as", format=advice.choices[0].quantization))
     most = max(published, key=lambda one: (one.max_batch_size, one.max_seq_len))
-    people = ntr("{count} person", "{count} people", most.max_batch_size, count=most.max_batch_size)
-    return Verdict("tight", tr("{people} with {tokens:,} tokens at most", people=people, tokens=most.max_seq_len))
+    return Verdict("tight", because("at-most", users=most.max_batch_size, tokens=most.max_seq_len))
 
 
 def _as_published(one: Choice, facts: ModelFacts) -> bool:
@@ -58,18 +54,14 @@ def _roomy(one: Choice, facts: ModelFacts) -> bool:
     return one.max_batch_size >= DEFAULT_USERS and one.max_seq_len >= wanted
 
 
-def _said(one: Choice) -> str:
-    gpus = one.tp * one.pp
-    where = ntr("on {count} GPU", "on {count} GPUs", gpus, count=gpus) if one.devices else tr("on the CPU")
-    if one.speed is None or not one.speed.tpot_ms:
-        return where
-    rate = 1000 / one.speed.tpot_ms
-    return tr("{where}, about {rate} tokens/s", where=where, rate=f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}")
+def _pace(one: Choice) -> Reason:
+    tpot = one.speed.tpot_ms if one.speed else None
+    return because("served", gpus=one.tp * one.pp if one.devices else None, tpot_ms=tpot)
 
 
-def _refused(host: Host, facts: ModelFacts, why: Rejection) -> str:
-    """Why not, in a few words: of memory the two figures, of anything else the first sentence."""
+def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:
+    """Why not; of memory the two figures."""
     if why.code not in _OF_ROOM or facts.weight_bytes is None:
-        return why.text.partition(". ")[0].rstrip(".")
+        return why.reason
     free = sum(gpu.memory_free_bytes or 0 for gpu in host.gpus) if host.gpus else host.memory_available_bytes
-    return tr("{weights} of weights, {free} free", weights=size(facts.weight_bytes), free=size(free))
+    return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=free)

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def print_json(data: Any) -> None:
-    """One value on one line of standard output."""
+    """One value on one line of standard output, the same in every language."""
     from wizard.kernel.values import to_json
+    from wizard.texts.data import data as worded
 
-    print(to_json(data), flush=True)
+    print(to_json(worded(data)), flush=True)
 
 
 def workspace_of(arguments: argparse.Namespace) -> Workspace:
@@ -112,8 +113,8 @@ def advise(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(replace(advice, choices=advice.choices[: arguments.top]))
     else:
-        from wizard.advise.explain import figures
         from wizard.prompts.value_text import advice_text
+        from wizard.texts.explain import figures
 
         why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
         print(advice_text(advice, facts, top=arguments.top, figures=why, fit=fit(arguments)))
@@ -126,8 +127,9 @@ def _cases(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from wizard import journey
-    from wizard.advise.report import choice_room, choice_title
     from wizard.kernel.text import plain
+    from wizard.texts import reasons
+    from wizard.texts.report import choice_room, choice_title
 
     status = 0
     for name, advice in journey.cases(Path(arguments.cases)):
@@ -143,7 +145,7 @@ def _cases(arguments: argparse.Namespace) -> int:
             print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
             continue
         first = advice.choices[0] if advice.feasible else None
-        said = f"{choice_title(first)}: {choice_room(first)}" if first else advice.rejections[0].text
+        said = f"{choice_title(first)}: {choice_room(first)}" if first else reasons.text(advice.rejections[0].reason)
         print(plain(f"{name}: {said}"))
     return status
 

@@ -67,5 +67,5 @@ def nearest(advice: Advice) -> Answers:
     """The changes of the first remedy, where nothing is possible as it was asked; none if there is none."""
     from wizard.advise import refusals
 
-    remedy = advice.rejections[0].remedy if not advice.choices and advice.rejections else ""
-    return refusals.remedy_wishes(remedy)
+    remedies = advice.rejections[0].remedies if not advice.choices and advice.rejections else ()
+    return dict(refusals.changes(remedies))

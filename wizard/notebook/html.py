@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wizard.advise import calibration, refusals, report
-from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise import calibration, refusals
+from wizard.advise.advice import Advice, Choice
 from wizard.advise.calibration import Measurement
-from wizard.advise.explain import Figure
+from wizard.advise.comparison import BEHIND, LIMIT
+from wizard.advise.reasons import Note
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
 from wizard.kernel.language import ntr, tr
@@ -23,6 +24,8 @@ from wizard.plan.words import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import STATES, Status
+from wizard.texts import advise, reasons, remedies, report
+from wizard.texts.figure import Figure
 
 SHOWN = 8
 """Choices in sight; the others are folded."""
@@ -92,8 +95,8 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
     expected = report.speed_sentence(choice.speed)
     said = (
         tr("Expected: {speed}", speed=expected) if expected else "",
-        report.reason(choice, report.LIMIT),
-        report.reason(choice, report.BEHIND),
+        report.reason(choice, LIMIT),
+        report.reason(choice, BEHIND),
     )
     lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
     body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Mind:"), choice.warnings)
@@ -105,14 +108,15 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
 
 
 def _refusal(one: refusals.Refusal) -> str:
-    head = f"<b>{text(tr('Not possible: {ways}', ways=one.ways))}</b>"
-    return f'<div style="{APART}">{head}<br>{text(one.text)}<br>→ {text(refusals.remedy_words(one.remedy))}</div>'
+    remedy = remedies.text(one.remedies, flags=False)
+    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.ways(one)))}</b>"
+    return f'<div style="{APART}">{head}<br>{text(reasons.text(one.reason))}<br>→ {text(remedy)}</div>'
 
 
 def _notes(title: str, notes: Sequence[Note]) -> str:
     if not notes:
         return ""
-    return f"<div>{text(title)}{_list(note.text for note in notes)}</div>"
+    return f"<div>{text(title)}{_list(advise.note(note) for note in notes)}</div>"
 
 
 def memory_html(choice: Choice) -> str:

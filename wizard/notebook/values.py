@@ -11,8 +11,8 @@ from wizard.notebook import live
 from wizard.notebook.html import answer_html, figures_html, stats_html, text
 
 if TYPE_CHECKING:
-    from wizard.advise.explain import Figure
     from wizard.chat.conversation import Stats
+    from wizard.texts.explain import Figure
 
 
 def cell() -> int | None:

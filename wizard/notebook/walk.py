@@ -90,7 +90,7 @@ class Walk:
         Raises:
             InfeasibleError: TW-A01 if the advice has no choice.
         """
-        from wizard.advise.explain import figures
+        from wizard.texts.explain import figures
 
         self._described()
         chosen = choice or self._recommended()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
-from wizard.advise.report import stack as stack_title
+from wizard.advise.titles import stack_title
 from wizard.kernel.errors import InfeasibleError, ModelError, UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name, unsafe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from wizard.advise.advice import Choice
-from wizard.advise.report import stack as stack_title
+from wizard.advise.titles import stack_title
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts

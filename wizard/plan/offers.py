@@ -16,6 +16,7 @@ from wizard.kernel.text import one_line
 from wizard.kernel.units import count, size
 
 if TYPE_CHECKING:
+    from wizard.advise.reasons import Reason
     from wizard.advise.verdict import Verdict
     from wizard.catalog.models import CuratedModel
     from wizard.model.facts import ModelFacts
@@ -38,7 +39,7 @@ class Suggestion:
     needs_network: bool
     usable: bool
     """Whether it can be taken."""
-    why_not: str | None = None
+    why_not: Reason | str | None = None
     parameters: int | None = None
     gated: bool | None = None
     verdict: Verdict | None = None
@@ -179,7 +180,7 @@ def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
         download_bytes=0 if facts.local else _to_fetch(facts),
         needs_network=not facts.local,
         usable=advice.feasible,
-        why_not=None if advice.feasible else advice.rejections[0].text,
+        why_not=None if advice.feasible else advice.rejections[0].reason,
         parameters=facts.parameters or one.parameters,
         gated=facts.gated if facts.gated is not None else one.gated,
         verdict=verdict(host, facts, advice),
@@ -195,11 +196,6 @@ def _to_fetch(facts: ModelFacts) -> int | None:
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
-
-
-def said(verdict: Verdict) -> tuple[str, str]:
-    """The verdict's word and its reason."""
-    return {"fits": tr("fits"), "tight": tr("tight"), "no": tr("not here")}[verdict.word], verdict.why
 
 
 def known(one: Suggestion) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from wizard.catalog.prerequisites import Commands, DistributionCommands, commands
 from wizard.kernel.language import tr
-from wizard.probe.engines import INIT
+from wizard.probe.engines import NO_INIT, NO_RIGHTS
 from wizard.probe.host import NO_GPU, ContainerEngine, Host
 
 GUIDE = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
@@ -86,13 +86,13 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
     if engine.works:
         return Prerequisite("engine", title, True, f"{engine.name} {engine.server_version}", why)
     problem = engine.problem or tr("{name} does not answer", name=engine.name)
-    if INIT in problem:
+    if engine.obstacle == NO_INIT:
         lines, source = (
             (family.podman_init, family.podman_init_source) if family else ((), "podman-run(1), --init: catatonit")
         )
         return Prerequisite("engine", title, False, problem, why, lines, source)
-    rights = "permission" in problem.lower()
-    lines = known.common.group if rights else known.common.start if engine.name == "docker" else ()
+    start = known.common.start if engine.name == "docker" else ()
+    lines = known.common.group if engine.obstacle == NO_RIGHTS else start
     return Prerequisite("engine", title, False, problem, why, lines, "docs.docker.com/engine/install/linux-postinstall")
 
 

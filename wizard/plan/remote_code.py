@@ -6,7 +6,7 @@ The Hugging Face libraries run such code only when told to (``trust_remote_code`
 from __future__ import annotations
 
 from wizard.advise.advice import Choice
-from wizard.advise.report import stack as stack_title
+from wizard.advise.titles import stack_title
 from wizard.catalog.releases import architectures
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts

@@ -31,6 +31,8 @@ CDI_FOLDERS = ("etc/cdi", "var/run/cdi")
 
 INIT = "catatonit"
 """What podman starts a container's processes with when it is told ``--init``; docker brings its own."""
+NO_INIT, NO_RIGHTS = "init", "rights"
+"""Values of `ContainerEngine.obstacle`."""
 _INIT_FOLDERS = ("usr/libexec/podman", "usr/lib/podman", "usr/local/libexec/podman", "usr/local/lib/podman")
 _INIT_SETTINGS = (
     "etc/containers/containers.conf",
@@ -123,7 +125,7 @@ def _docker(client: str | None, info: Answer) -> ContainerEngine:
     server = str(data.get("ServerVersion") or "") or None
     if server is None:
         said = "\n".join([info.err, *map(str, data.get("ServerErrors") or ())])
-        return ContainerEngine("docker", client, None, None, _docker_problem(said))
+        return ContainerEngine("docker", client, None, None, _docker_problem(said), _rights(said))
     devices = [str(device.get("ID", "")) for device in data.get("DiscoveredDevices") or () if isinstance(device, dict)]
     nvidia = (
         "nvidia" in (data.get("Runtimes") or {})
@@ -132,6 +134,10 @@ def _docker(client: str | None, info: Answer) -> ContainerEngine:
         or shutil.which("nvidia-container-runtime-hook") is not None
     )
     return ContainerEngine("docker", client, server, nvidia)
+
+
+def _rights(said: str) -> str | None:
+    return NO_RIGHTS if "permission" in said.lower() else None
 
 
 def _docker_problem(said: str) -> str:
@@ -150,11 +156,12 @@ def _docker_problem(said: str) -> str:
 def _podman(client: str | None, info: Answer, root: Path) -> ContainerEngine:
     version = _json(info.out).get("version")
     if info.status != 0 or not isinstance(version, dict) or not version.get("Version"):
-        return ContainerEngine("podman", client, None, None, _last_line(info.err))
-    lacking = (
-        None if _has_init(root) else tr("{program} is missing; podman cannot start a server without it", program=INIT)
-    )
-    return ContainerEngine("podman", client, str(version["Version"]), _has_nvidia_cdi(root), lacking)
+        return ContainerEngine("podman", client, None, None, _last_line(info.err), _rights(info.err))
+    nvidia = _has_nvidia_cdi(root)
+    if _has_init(root):
+        return ContainerEngine("podman", client, str(version["Version"]), nvidia)
+    lacking = tr("{program} is missing; podman cannot start a server without it", program=INIT)
+    return ContainerEngine("podman", client, str(version["Version"]), nvidia, lacking, NO_INIT)
 
 
 def _has_init(root: Path) -> bool:

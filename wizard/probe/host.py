@@ -113,6 +113,8 @@ class ContainerEngine:
     nvidia_runtime: bool | None
     problem: str | None = None
     """Why it starts no containers."""
+    obstacle: str | None = None
+    """What kind of problem that is, where it is known: ``init`` (podman's helper is missing), ``rights``."""
 
     @property
     def works(self) -> bool:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from wizard.advise.explain import figures
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
 from wizard.flow.effects import Carry, Probe, Suggest
@@ -36,6 +35,7 @@ from wizard.prompts.options import as_value, ways
 from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
 from wizard.prompts.speech import fitted, say, say_command
+from wizard.texts.explain import figures
 
 EXPLAINED = {"machine": "machine", "model": "model", "engine": "advice", "advice": "advice", "review": "review"}
 """Stage of the walk → the stage whose explanation is said when it begins."""

@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from wizard.advise import refusals, report
+from wizard.advise import refusals
 from wizard.advise.advice import Advice, Choice
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
-from wizard.plan.offers import known, said
+from wizard.plan.offers import known
 from wizard.plan.questions import Question, Value
+from wizard.texts import reasons, remedies, report
+from wizard.texts.advise import verdict
 
 Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
 """What can be picked instead of a choice."""
@@ -27,9 +29,10 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
         options[0] = (tr("{way} (recommended)", way=options[0][0]), options[0][1])
     if (count := len(choices)) > top:
         options.append((ntr("Show {count} way", "Show all {count} ways", count, count=count), "all"))
-    nearest = advice.rejections[0].remedy if not choices and advice.rejections else ""
-    if refusals.remedy_wishes(nearest):
-        options.append((tr("Take the nearest that works: {way}", way=refusals.remedy_words(nearest)), "nearest"))
+    nearest = advice.rejections[0].remedies if not choices and advice.rejections else ()
+    if refusals.changes(nearest):
+        way = remedies.text(nearest, flags=False)
+        options.append((tr("Take the nearest that works: {way}", way=way), "nearest"))
     options.append((tr("Change what you wish for: people, length, format, GPUs ..."), "change"))
     if not pinned:
         options.append((tr("Another model"), "model"))
@@ -53,7 +56,7 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
     """A line for each reason why models cannot be had here."""
     titles: dict[str, list[str]] = defaultdict(list)
     for one in suggestions:
-        titles[one_line(one.why_not or "")].append(one_line(one.title))
+        titles[one_line(reasons.text(one.why_not or ""))].append(one_line(one.title))
     return [
         tr("Not here: {model}: {why}", model=whose[0], why=why)
         if len(whose) == 1
@@ -64,5 +67,5 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
 
 def suggestion(one: Any) -> str:
     """A model in a line: whether it fits, in words, and what is known of it."""
-    verdict = ": ".join(filter(None, said(one.verdict))) if one.verdict else ""
-    return " · ".join(filter(None, (one_line(one.title), one_line(verdict), *known(one))))
+    fits = ": ".join(filter(None, verdict(one.verdict))) if one.verdict else ""
+    return " · ".join(filter(None, (one_line(one.title), one_line(fits), *known(one))))

@@ -10,10 +10,11 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO, TypeAlias
 
-from wizard.advise import refusals, report
-from wizard.advise.advice import Advice, Choice, Note
+from wizard.advise import refusals
+from wizard.advise.advice import Advice, Choice
 from wizard.advise.calibration import Measurement, rows
-from wizard.advise.explain import Figure
+from wizard.advise.comparison import LIMIT
+from wizard.advise.reasons import Note
 from wizard.catalog.lessons import Part
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.language import ntr, tr
@@ -27,6 +28,8 @@ from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.prompts.speech import spoken
 from wizard.serve.status import STATES, Status
+from wizard.texts import advise, reasons, remedies, report
+from wizard.texts.explain import Figure
 
 TOP = 8
 """Choices that are shown unless more are asked for."""
@@ -95,9 +98,9 @@ def advice_text(
     if not advice.feasible:
         parts += ["", fit(tr("Nothing that the wizard knows can serve this model here as asked."))]
     for one in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", fit(tr("Not possible: {ways}", ways=one.ways), "  ", first="")]
-        remedy = refusals.remedy_words(one.remedy) if asked else one.remedy
-        parts += [fit(one.text, "  "), fit(f"→ {remedy}", "    ", first="  ")]
+        parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(one)), "  ", first="")]
+        remedy = remedies.text(one.remedies, flags=not asked)
+        parts += [fit(reasons.text(one.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
 
@@ -112,7 +115,7 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
     parts = [memory_text(choice, fit)]
     if speed := report.speed_sentence(choice.speed):
         parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
-    if limit := report.reason(choice, report.LIMIT):
+    if limit := report.reason(choice, LIMIT):
         parts.append(fit(limit, "  ", first=""))
     if why := report.whys(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
@@ -134,7 +137,7 @@ def figures_text(figures: Iterable[Figure], fit: Fit = wrapped) -> str:
 
 
 def _notes(notes: Iterable[Note], fit: Fit) -> str:
-    return "\n".join(fit(note.text, "    ", first="  - ") for note in notes)
+    return "\n".join(fit(advise.note(note), "    ", first="  - ") for note in notes)
 
 
 def memory_text(choice: Choice, fit: Fit = wrapped) -> str:

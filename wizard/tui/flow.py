@@ -152,9 +152,9 @@ class Flow:
 
     async def _advice(self, state: State, _ask: Ask) -> Answer | Back:
         """How to serve it, with the cursor on the way that was chosen before."""
-        from wizard.advise.explain import figures
         from wizard.kernel.values import to_data
         from wizard.plan.questions import wishes
+        from wizard.texts.explain import figures
         from wizard.tui.screens.advice import AdviceScreen
 
         past = await background.call(partial(self._journey.calibration, self._workspace))

@@ -23,6 +23,7 @@ from wizard.plan.ports import Ports
 from wizard.plan.words import cost
 from wizard.probe.shorthand import host
 from wizard.stacks.trtllm_engine import plan as trtllm_engine
+from wizard.texts.errors import worded
 
 
 def ids(steps: tuple[Step, ...]) -> list[str]:
@@ -313,7 +314,7 @@ def test_a_time_that_nobody_measured_is_not_said() -> None:
 
 
 def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **changes: object) -> InfeasibleError:
-    with pytest.raises(InfeasibleError) as caught:
+    with pytest.raises(InfeasibleError) as caught, worded():
         planned(facts, choice(*args, **changes), machine=machine)  # type: ignore[arg-type]
     assert caught.value.code == code
     assert caught.value.todo
@@ -322,14 +323,14 @@ def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **
 
 def test_an_image_that_nobody_knows() -> None:
     chosen = replace(choice("0.13.0"), release="24.99-trtllm-python-py3")
-    with pytest.raises(InfeasibleError, match=r"24\.99") as caught:
+    with pytest.raises(InfeasibleError, match=r"24\.99") as caught, worded():
         planned(LLAMA, chosen)
     assert caught.value.code == "TW-L40"
 
 
 @pytest.mark.parametrize("tag", ["23.12", "24.01", "24.02", "24.03"])
 def test_an_image_without_the_build_tools_is_refused_with_the_nearest_that_has_them(tag: str) -> None:
-    with pytest.raises(InfeasibleError, match=tag) as caught:
+    with pytest.raises(InfeasibleError, match=tag) as caught, worded():
         planned(LLAMA, replace(choice("0.13.0"), release=f"{tag}-trtllm-python-py3"))
     assert caught.value.code == "TW-L47"
     assert "--release 24.04" in caught.value.todo
@@ -373,7 +374,7 @@ def test_phi_2_of_09_is_converted_with_the_three_flags_that_its_script_has() -> 
 def test_a_machine_with_too_little_memory_for_the_conversion() -> None:
     small = replace(host("1xL4"), memory_total_bytes=8 * GIB)
     chosen = choice("0.13.0")
-    with pytest.raises(InfeasibleError) as caught:
+    with pytest.raises(InfeasibleError) as caught, worded():
         trtllm_engine.steps(chosen, small, LLAMA, runtime(chosen), Ports(), "?", Options())
     assert caught.value.code == "TW-L44"
 

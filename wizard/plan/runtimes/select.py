@@ -8,7 +8,8 @@ from dataclasses import replace
 from wizard.advise import own
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.compatibility import obstacles
-from wizard.advise.report import stack as stack_title
+from wizard.advise.reasons import Refused
+from wizard.advise.titles import stack_title
 from wizard.catalog.environments import environment
 from wizard.catalog.releases import image_bytes
 from wizard.catalog.stacks import facts
@@ -33,8 +34,8 @@ def runtime_of(host: Host, choice: Choice, workspace: Workspace, server: ServerF
     """What carries out the plan of ``choice`` on ``host``.
 
     Raises:
-        HostError: TW-L01 if the machine cannot run the environments, TW-L20 to TW-L22 if it has no container engine
-            that answers and gives GPUs to containers.
+        Refused: TW-L01 if the machine cannot run the environments.
+        HostError: TW-L20 to TW-L22 if it has no container engine that answers and gives GPUs to containers.
         InfeasibleError: TW-L23 if the stack cannot be served that way.
     """
     if choice.runtime == "native":
@@ -124,7 +125,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     made = (server_environment, None if python else engine)
     problems = [problem for one in made if one for problem in obstacles(host, one)]
     if interpreter is None or problems:
-        raise HostError("TW-L01", problems[0].text, problems[0].remedy)
+        raise Refused("TW-L01", HostError, problems[0])
     if engine and choice.devices and not python:
         check_driver(host, engine)
     makes = usable_interpreter(host, engine.pythons) if engine else None
@@ -135,8 +136,8 @@ def _own(host: Host, choice: Choice) -> EnginePython | None:
     """The user's Python as it is now: since the advice its packages may have changed.
 
     Raises:
-        UsageError: TW-P15, TW-A20 if it cannot be used.
-        HostError: TW-A21 to TW-A23 if its engine cannot.
+        UsageError: TW-P15 if it is no Python.
+        Refused: TW-A20 if it cannot be used, TW-A21 to TW-A23 if its engine cannot.
     """
     path = choice.engine_python
     if path is None:

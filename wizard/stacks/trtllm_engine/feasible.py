@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wizard.advise import engines
 from wizard.advise.advice import Choice
+from wizard.advise.reasons import Refused, change
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import Family, folder, tools, version_of
 from wizard.kernel.errors import InfeasibleError
@@ -20,13 +23,13 @@ def builder(choice: Choice) -> str:
     """TensorRT-LLM's version in the image of ``choice``, which must be able to build an engine.
 
     Raises:
-        InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag, TW-L47 if it builds no engines.
+        InfeasibleError: TW-L40 if no image with TensorRT-LLM has that tag.
+        Refused: TW-L47 if it builds no engines.
     """
     release = image(choice)
     if why := engines.obstacle(release):
-        nearest = next(iter(engines.later(release.tag)), None)
-        remedy = tr("--release {tag}, or --stack vllm", tag=nearest) if nearest else "--stack vllm"
-        raise InfeasibleError("TW-L47", why.text, tr("Choose {remedy}.", remedy=remedy))
+        nearest = tuple(change(release=tag) for tag in engines.later(release.tag)[:1])
+        raise Refused("TW-L47", InfeasibleError, replace(why, remedies=(*nearest, *why.remedies)))
     return release.engine
 
 

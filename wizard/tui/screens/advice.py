@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -14,9 +14,10 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.advise import engines, refusals, report
+from wizard.advise import comparison, engines, refusals
 from wizard.advise.advice import Advice, Choice, Rejection, Wishes
-from wizard.advise.explain import Figure
+from wizard.advise.reasons import Setting
+from wizard.advise.titles import stack_title
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
@@ -25,6 +26,8 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.questions import SETUP, WISHES, wishes
 from wizard.plan.words import model_line
 from wizard.plan.workshop import wishes_of
+from wizard.texts import advise, reasons, remedies, report
+from wizard.texts.figure import Figure
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
@@ -227,11 +230,11 @@ class AdviceScreen(StageScreen[Choice]):
         changed = replace(self.view.wishes, **self._remedy())  # type: ignore[arg-type]  # names and types of wishes
         self._what_if(changed, self.view.last)
 
-    def _remedy(self) -> dict[str, object]:
+    def _remedy(self) -> Mapping[str, Setting]:
         advice = self.view.advice
         if advice is None or advice.choices or not advice.rejections:
             return {}
-        return refusals.remedy_wishes(advice.rejections[0].remedy)
+        return refusals.changes(advice.rejections[0].remedies)
 
     def action_explain(self) -> None:
         """Every number of the choice, with its formula and its source."""
@@ -247,7 +250,10 @@ class AdviceScreen(StageScreen[Choice]):
     def action_refused(self) -> None:
         """Everything that does not work here, with what would help."""
         found = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
-        text = "\n\n".join(f"✗ {one.ways}\n{one.text}\n→ {refusals.remedy_words(one.remedy)}" for one in found)
+        text = "\n\n".join(
+            f"✗ {advise.ways(one)}\n{reasons.text(one.reason)}\n→ {remedies.text(one.remedies, flags=False)}"
+            for one in found
+        )
         self.app.push_screen(ReaderScreen(tr("What does not work here"), text))
 
     @work(exclusive=True, group="form")
@@ -315,7 +321,7 @@ def _row(choice: Choice, recommended: bool) -> Content:
 def _headline(choice: Choice) -> Content:
     title = tr(
         "{stack} serves {format} weights, {room}.",
-        stack=report.stack(choice.stack),
+        stack=stack_title(choice.stack),
         format=report.weights(choice),
         room=report.choice_room(choice),
     )
@@ -357,20 +363,20 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
         cache=choice.kv_cache_dtype,
     )
     yield Content(""), Content.assemble((one_line(runtime), "$text-muted"))
-    for sign, code in ((LIMIT, report.LIMIT), (BEHIND, report.BEHIND)):
+    for sign, code in ((LIMIT, comparison.LIMIT), (BEHIND, comparison.BEHIND)):
         if text := report.reason(choice, code):
-            yield listed(sign, tr("Not the first: {why}", why=text) if code == report.BEHIND else text)
+            yield listed(sign, tr("Not the first: {why}", why=text) if code == comparison.BEHIND else text)
     if second is not None and second is not choice:
-        why = report.reason(second, report.BEHIND)
+        why = report.reason(second, comparison.BEHIND)
         named = {"way": report.choice_title(second), "pace": report.pace(second.speed) or report.choice_room(second)}
         text = (
             tr("Runner-up: {way}, {pace}. {why}", **named, why=why) if why else tr("Runner-up: {way}, {pace}.", **named)
         )
         yield listed(SECOND, text)
     for note in choice.warnings:
-        yield listed(MIND, note.text, note.source)
+        yield listed(MIND, advise.note(note), advise.source(note))
     for note in report.whys(choice):
-        yield listed(GOOD, note.text, note.source)
+        yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
         said = ntr(
             "{count} other way cannot work here: press x to see why, and what would help.",
@@ -387,6 +393,10 @@ def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
         yield (
             Content.assemble(BAD),
             Content.assemble(
-                (f"{one.ways}: ", "bold"), plain(one.text), "\n", ("→ ", "$accent"), refusals.remedy_words(one.remedy)
+                (f"{advise.ways(one)}: ", "bold"),
+                plain(reasons.text(one.reason)),
+                "\n",
+                ("→ ", "$accent"),
+                remedies.text(one.remedies, flags=False),
             ),
         )

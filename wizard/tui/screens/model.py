@@ -25,6 +25,7 @@ from wizard.model.facts import ModelFacts
 from wizard.model.here import Entry, completed
 from wizard.plan.offers import Suggestion
 from wizard.plan.questions import HF_TOKEN
+from wizard.texts import reasons
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
@@ -290,7 +291,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         elif row.usable:
             self._read(row.ref)
         else:
-            why = row.why_not or tr("not usable here")
+            why = reasons.text(row.why_not or tr("not usable here"))
             self.view = replace(self.view, notice=tr("{model} cannot be taken: {why}", model=row.title, why=why))
 
     def dismiss(self, result: ModelFacts | None = None) -> AwaitComplete:

@@ -13,7 +13,9 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 from wizard.model.here import Entry
-from wizard.plan.offers import Suggestion, known, said
+from wizard.plan.offers import Suggestion, known
+from wizard.texts import reasons
+from wizard.texts.advise import verdict as words
 
 SHORTEST = 2
 """Characters of a word that the hub is searched for."""
@@ -148,7 +150,8 @@ def content(row: Row, view: ModelView) -> Content:
     title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view))
     lines = [title, Content.assemble((star, "$accent"), (" · ".join(known(row)), "$secondary"))]
     if not row.usable and row.verdict is None:
-        lines.append(Content.assemble(("✗ ", "$error"), tr("not here: {why}", why=one_line(row.why_not or ""))))
+        why = one_line(reasons.text(row.why_not or ""))
+        lines.append(Content.assemble(("✗ ", "$error"), tr("not here: {why}", why=why)))
     return Content("\n").join(lines)
 
 
@@ -164,5 +167,5 @@ def _verdict(row: Suggestion, view: ModelView) -> Content:
 
 def _judged(verdict: Verdict) -> Content:
     sign, style = SIGNS[verdict.word]
-    word, why = said(verdict)
+    word, why = words(verdict)
     return Content.assemble((f"  {sign} {word}", style), f": {one_line(why)}" if why else "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from wizard.advise import report
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.gpu import SPLITS, TRIED
+from wizard.advise.titles import format_title
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts
 
@@ -51,7 +51,7 @@ class Field:
         """The value for people, with a star if it is wished."""
         now = self.value(wishes, choice)
         if self.name == "quantization" and now is not None:
-            text = report.format_title(str(now), choice.dtype if choice else tr("16 bits"))
+            text = format_title(str(now), choice.dtype if choice else tr("16 bits"))
         else:
             text = f"{now:,}" if isinstance(now, int) else str(now or "?")
         return text + ("" if getattr(wishes, self.name) is None else "*")

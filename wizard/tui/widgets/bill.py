@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 
 from wizard.advise.advice import Choice, Memory
-from wizard.advise.report import bill, bill_title, shares
 from wizard.kernel.units import size
+from wizard.texts.report import bill, bill_title, shares
 from wizard.tui.widgets.lines import Lines
 
 LEAST_WIDTH = 30

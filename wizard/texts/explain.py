@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from wizard.advise import cpu, explain_speed, memory
+from wizard.advise import cpu, memory
 from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import Device, devices
-from wizard.advise.figure import Figure
 from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
-from wizard.advise.report import format_title
 from wizard.advise.setup import Setup
+from wizard.advise.titles import format_title
 from wizard.catalog.environments import environment_of
 from wizard.catalog.stacks import cpu_stacks, on_gpu
 from wizard.kernel.language import mark, tr
@@ -23,6 +22,8 @@ from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
+from wizard.texts import explain_speed
+from wizard.texts.figure import Figure
 
 __all__ = ["Figure", "figures"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from wizard.advise import speed
 from wizard.advise.advice import Choice
 from wizard.advise.devices import Device
-from wizard.advise.figure import Figure
 from wizard.advise.setup import Setup
 from wizard.catalog.speed import fit
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
+from wizard.texts.figure import Figure
 
 
 def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:

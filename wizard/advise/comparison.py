@@ -1,0 +1,93 @@
+"""What limits a choice, and why it comes after the first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wizard.advise.advice import Choice
+from wizard.advise.fit import LONGEST
+from wizard.advise.reasons import Note, Reason, because
+from wizard.model.facts import ModelFacts
+
+LIMIT, BEHIND = "limit", "behind"
+"""Codes of the reasons that say what limits a choice, and why it is not the first."""
+BOUNDS = ("memory", "compute", "launch", "interconnect")
+"""Values of `Speed.bound` that are a limit."""
+
+
+def limit(choice: Choice, facts: ModelFacts) -> Note:
+    """The binding constraint of ``choice``."""
+    memory, users = choice.memory, choice.max_batch_size
+    tokens = memory.kv_capacity_tokens
+    if not choice.devices:  # the CPU's cache is as large as is asked for, and could take what is left
+        tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
+    each = tokens // users
+    if each < min(facts.max_context or LONGEST, LONGEST):
+        room = because("limit-room", weights_bytes=memory.weights_bytes, tokens=tokens, each=each, users=users)
+        return Note(LIMIT, {"why": room})
+    bound = choice.speed.bound if choice.speed else None
+    if bound in BOUNDS:
+        return Note(LIMIT, {"why": because(f"limit-{bound}")})
+    if facts.max_context and choice.max_seq_len >= facts.max_context:
+        return Note(LIMIT, {"why": because("limit-model", tokens=facts.max_context)})
+    return Note(LIMIT, {"why": because("no-limit", each=each, users=users)})
+
+
+def behind(goal: str, criterion: str | None, one: Choice, first: Choice) -> Note:
+    """Why ``one`` comes after ``first``, of which ``criterion`` (see `wizard.advise.ranking`) decided for ``goal``."""
+    said = WHY.get(criterion or "")
+    why = said(one, first) if said else because("equal")
+    return Note(BEHIND, {"goal": goal, "why": why, "though": _though(criterion, one, first)})
+
+
+def _precision(one: Choice, first: Choice) -> Reason:
+    mine, theirs = _stored(one), _stored(first)
+    stored = {"format": first.quantization, "dtype": first.dtype}
+    if mine < theirs:
+        return because("less-precise", **stored)
+    return because("larger", mine_bytes=mine, theirs_bytes=theirs, **stored)
+
+
+def _slower(one: Choice, first: Choice) -> Reason:
+    return because("slower", mine_ms=_tpot(one), theirs_ms=_tpot(first))
+
+
+WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
+    "tried": lambda _one, _first: because("not-tested"),
+    "room": lambda one, _: because("less-room", users=one.max_batch_size, tokens=one.max_seq_len),
+    "pace": _slower,
+    "speed": _slower,
+    "simplicity": lambda _, first: because("less-simple", stack=first.stack),
+    "precision": _precision,
+    "gpus": lambda one, first: because("more-gpus", mine=one.tp * one.pp, theirs=first.tp * first.pp),
+    "links": lambda _one, _first: because("over-pcie"),
+    "tokens": lambda one, first: because("fewer-tokens", mine=_tokens(one), theirs=_tokens(first)),
+    "size": lambda one, first: because("more-bytes", mine_bytes=_stored(one), theirs_bytes=_stored(first)),
+}
+"""Why a choice comes after the first, by what decided."""
+
+
+def _though(criterion: str | None, one: Choice, first: Choice) -> Reason | None:
+    """What speaks for ``one`` all the same; None if nothing does."""
+    mine, theirs = _tpot(one), _tpot(first)
+    if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
+        return because("faster", mine_ms=mine, theirs_ms=theirs)
+    if criterion != "gpus" and one.tp * one.pp < first.tp * first.pp:
+        return because("fewer-gpus", count=one.tp * one.pp)
+    if criterion != "room" and one.max_seq_len > first.max_seq_len:
+        return because("more-room", tokens=one.max_seq_len)
+    return None
+
+
+def _stored(choice: Choice) -> int:
+    """Bytes of weights on all GPUs of one copy."""
+    return choice.memory.weights_bytes * choice.tp * choice.pp
+
+
+def _tpot(choice: Choice) -> float | None:
+    return choice.speed.tpot_ms if choice.speed else None
+
+
+def _tokens(choice: Choice) -> Reason:
+    known = choice.speed.throughput_tokens_per_s if choice.speed else None
+    return because("tokens", per_s=known and known * choice.replicas, copies=choice.replicas)

@@ -1,0 +1,20 @@
+"""Names of stacks and formats for people. Pure; foreign text is made harmless."""
+
+from __future__ import annotations
+
+from wizard.advise.formats import FORMATS, NONE
+from wizard.catalog import stacks
+from wizard.kernel.text import one_line
+
+
+def stack_title(name: str) -> str:
+    """The serving stack's name as its makers write it."""
+    return stacks.title(name) or one_line(name)
+
+
+def format_title(name: str | None, dtype: str | None = None) -> str:
+    """A format of ``--quantization`` for people: ``FP8``, ``Q8_0``; ``dtype`` where nothing is quantised."""
+    if name in (None, "", NONE):
+        return FORMATS[NONE].title if dtype is None else one_line(dtype)
+    known = FORMATS.get(str(name))
+    return known.title if known else one_line(str(name).removeprefix("gguf_").upper())

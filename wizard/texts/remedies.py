@@ -1,0 +1,142 @@
+"""What would help, in words: code → message, options as flags or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wizard.advise.reasons import OPTIONS, Remedy, Setting
+from wizard.advise.titles import format_title, stack_title
+from wizard.kernel.language import mark, tr
+from wizard.texts.reasons import fields
+
+REMEDIES = {
+    "other-processor": mark("Use a Linux machine with such a processor: {machines}."),
+    "newer-distribution": mark("Use a newer distribution (Ubuntu 22.04, Debian 12 or later), or a container of one."),
+    "newer-processor": mark(
+        "Use a machine with an Intel processor from 2013 (Haswell) or an AMD processor from 2017 (Zen) on."
+    ),
+    "install-python": mark("Install one: `uv python install {version}`."),
+    "install-python-by": mark("Install one: {ways}."),
+    "install-package": mark("install {what} in that environment"),
+    "torch-with-cuda": mark("install PyTorch with CUDA"),
+    "torch-for-cuda": mark("PyTorch for CUDA {cuda}"),
+    "plan-there": mark("Plan on that machine, or leave --engine-python out."),
+    "newer-driver": mark("an NVIDIA driver of branch {branch} or newer"),
+    "any-newer-driver": mark("a newer driver"),
+    "update-driver": mark("Update the driver; `triton-wizard probe` says what is missing."),
+    "newer-gpu": mark("a newer GPU"),
+    "gpu-capability": mark("a GPU of compute capability {capability} or newer"),
+    "larger-gpu": mark("a GPU of ≥ {size:,} GB"),
+    "more-gpus": "{count} × {gpu} (tp {count})",
+    "larger-slice": mark("a larger slice"),
+    "prerequisites": mark("`triton-wizard prerequisites` shows what to install"),
+    "containers-need": mark("`triton-wizard prerequisites` shows what to install"),
+    "older-release": mark("an older release"),
+    "newer-release": mark("a newer release"),
+    "another-release": mark("another one back to {oldest}"),
+    "float16": "float16",
+    "fp8-cache": "fp8",
+    "sixteen-bits": mark("the model's 16-bit repository"),
+    "another-stack": mark("another stack"),
+    "another-checkpoint": mark("another checkpoint of the model"),
+    "other-repository": mark("another repository of this model"),
+    "per-tensor-fp8": mark("a per-tensor FP8 repository"),
+    "padded-repository": mark("a repository padded for it"),
+    "own-repository": mark("Give the model's own repository instead of the GGUF file to use the GPU."),
+    "whole-repository": mark("Give the whole repository: the headers of its safetensors files are counted."),
+    "give-unquantized": mark("Give the model's repository that is not quantised, or an AWQ or FP8 one."),
+    "give-gguf": mark("Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file."),
+    "gguf-or-driver": mark(
+        "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."
+    ),
+    "other-gguf": mark("Give another GGUF file."),
+    "other-file": mark("Give the {asked} file of this model instead."),
+    "as-reason-says": mark("Mend what the reason says."),
+    "free-memory": mark("Free {size} of memory, or choose a smaller model or quantisation."),
+    "fewer-users": mark("fewer --users"),
+    "choose": mark("One of {names}."),
+    "try-another": mark("Try another --stack, --hardware or model."),
+    "try-roofline": mark("Try --provider roofline."),
+}
+"""What would help, by the code of the remedy."""
+OR = mark(", or ")
+"""Stands between alternatives."""
+ANYWAY, CONTAINERS = "all-the-same", "containers-need"
+"""Codes of remedies that other words go with: the options, or the alternatives."""
+INSIDE = ("give-unquantized", "give-gguf")
+"""Codes of sentences that go on after other alternatives."""
+_WORDS = {
+    "max_len": mark("context {value}"),
+    "users": mark("{value} users"),
+    "max_gpus": mark("{value} GPUs"),
+    "kv_dtype": mark("KV cache {value}"),
+    "gpu_memory_utilization": mark("{value} of the GPU's memory"),
+}
+_GIVEN_UP = {
+    "release": mark("the newest release"),
+    "runtime": mark("the runtime that the wizard chooses"),
+    "engine_python": mark("an engine that the wizard installs"),
+}
+"""Option that is taken back → what there is then."""
+
+
+def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
+    """The alternatives in a sentence, the easiest first.
+
+    Args:
+        remedies: All of them.
+        flags: Options as the command line takes them: ``--max-len 8192``; without, for people: ``context 8,192``.
+    """
+    if remedies and remedies[0].code == CONTAINERS:
+        rest = text(remedies[1:], flags=flags)
+        return tr("`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=rest)
+    each = [remedy(one, flags=flags) for one in remedies]
+    for at, one in enumerate(remedies):
+        if at and one.code in INSIDE:
+            each[at] = each[at][:1].lower() + each[at][1:]
+    return tr(OR).join(each)
+
+
+def remedy(one: Remedy, *, flags: bool = True) -> str:
+    """One alternative; see `text`."""
+    if one.code == OPTIONS:
+        return _options(one, flags=flags)
+    if one.code == ANYWAY:
+        return tr("{way} all the same", way=_options(one, flags=flags))
+    values = fields(one.params)
+    if one.code == "install-package":
+        values["what"] = f"`{one.params['requirement']}`"
+    if one.code == "install-python-by" and isinstance(ways := one.params["ways"], tuple):
+        values["ways"] = tr(OR).join(f"`{way}`" for way in ways)
+    return tr(REMEDIES.get(one.code, one.code), **values)
+
+
+def _options(one: Remedy, *, flags: bool) -> str:
+    back = [name for name, value in one.changes.items() if value is None or value is False]
+    ways = [(_flag if flags else _word)(name, value) for name, value in one.changes.items() if name not in back]
+    way = (" " if flags else " · ").join(ways)
+    if not back:
+        return way
+    if not way and not flags and back[0] in _GIVEN_UP:
+        return tr(_GIVEN_UP[back[0]])
+    flag = _dashed(back[0])
+    return tr("{way} without {flag}", way=way, flag=flag) if way else tr("without {flag}", flag=flag)
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _flag(name: str, value: Setting) -> str:
+    return f"{_dashed(name)} {f'{value:.2f}' if isinstance(value, float) else value}"
+
+
+def _word(name: str, value: Setting) -> str:
+    if name == "quantization":
+        return format_title(str(value))
+    if name == "stack":
+        return stack_title(str(value))
+    number = f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if name == "runtime":
+        return number
+    return tr(_WORDS[name], value=number) if name in _WORDS else f"{name.replace('_', '-')} {number}"

@@ -1,0 +1,172 @@
+"""The choices of the advice in words and rows, the same for every interface; foreign text is made harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from wizard.advise.advice import Choice, Memory, Speed
+from wizard.advise.comparison import BEHIND, LIMIT
+from wizard.advise.reasons import Note
+from wizard.advise.titles import format_title, stack_title
+from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import one_line
+from wizard.kernel.units import duration, size
+from wizard.texts import advise
+from wizard.texts.units import gpus as gpus_words
+from wizard.texts.units import rate
+
+PROVIDERS = {"roofline": mark("the wizard's roofline")}
+CONFIDENCE = {
+    "good": mark("good: GPUs of this kind were measured"),
+    "fair": mark("fair: near to what was measured"),
+    "rough": mark("rough: nothing like it was measured"),
+}
+Kind = Literal["weights", "cache", "activations", "overhead", "left", "excess"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One row of a memory bill."""
+
+    kind: Kind
+    name: str
+    bytes: int
+    about: str = ""
+
+
+# -- choices -----------------------------------------------------------------------------------------------------------
+
+
+def weights(choice: Choice) -> str:
+    """How the weights are stored: the format if there is one, else the dtype."""
+    return format_title(choice.quantization, choice.dtype)
+
+
+def choice_title(choice: Choice) -> str:
+    """One way to serve, in a list."""
+    gpus = choice.tp * choice.pp
+    split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
+    cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
+    return " · ".join(part for part in (stack_title(choice.stack), weights(choice), split, cache) if part)
+
+
+def choice_room(choice: Choice) -> str:
+    """How many people are served at a time, and how long their conversations may be."""
+    return tr("{users:,} at a time, {tokens:,} tokens each", users=choice.max_batch_size, tokens=choice.max_seq_len)
+
+
+def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+    """The best choice of each stack and format, then the rest; each part in the order of ``choices``."""
+    best: dict[tuple[str, str | None], Choice] = {}
+    for one in choices:
+        best.setdefault((one.stack, one.quantization), one)
+    first = list(best.values())
+    return (*first, *(one for one in choices if not any(one is each for each in first)))
+
+
+def reason(choice: Choice, code: str) -> str:
+    """The text of the choice's reason ``code``; empty if it has none."""
+    return next((advise.note(note) for note in choice.reasons if note.code == code), "")
+
+
+def runner_up(choices: Sequence[Choice]) -> str:
+    """The second of the choices in the order in which they are shown, and why it is that; empty without one."""
+    second = next(iter(ordered(choices)[1:]), None)
+    why = reason(second, BEHIND) if second else ""
+    return tr("Runner-up: {way}. {why}", way=choice_title(second), why=why) if second and why else ""
+
+
+def whys(choice: Choice) -> tuple[Note, ...]:
+    """Why the choice is as it is; what limits it and what it is behind in are said by themselves (`reason`)."""
+    return tuple(note for note in choice.reasons if note.code not in (LIMIT, BEHIND))
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def bill_title(choice: Choice) -> str:
+    """Whose memory the bill is, the sum, and of how much."""
+    gpus = len(choice.devices)
+    used, budget = size(choice.memory.total_bytes), size(choice.memory.budget_bytes)
+    if not gpus:
+        return tr("Memory: {used} of {budget} that may be used", used=used, budget=budget)
+    return ntr(
+        "The GPU: {used} of {budget} that may be used",
+        "Each of {count} GPUs: {used} of {budget} that may be used",
+        gpus,
+        count=gpus,
+        used=used,
+        budget=budget,
+    )
+
+
+def bill(memory: Memory) -> tuple[Part, ...]:
+    """The rows of a memory bill, in the order of the bar."""
+    cache = memory.kv_bytes_per_token * memory.kv_capacity_tokens
+    left = memory.budget_bytes - memory.total_bytes
+    tokens = memory.kv_capacity_tokens
+    each = tr("{size} × {tokens:,} tokens of conversation", size=size(memory.kv_bytes_per_token), tokens=tokens)
+    return (
+        Part("weights", tr("weights"), memory.weights_bytes, tr("the model itself")),
+        Part("cache", tr("KV cache"), cache, each),
+        Part("activations", tr("activations"), memory.activation_bytes, tr("intermediate results of one step")),
+        Part("overhead", tr("overhead"), memory.overhead_bytes, tr("the server, its libraries and buffers")),
+        Part("left", tr("left free"), left) if left >= 0 else Part("excess", tr("too much"), -left),
+    )
+
+
+def shares(parts: Sequence[Part], cells: int) -> list[int]:
+    """How many of ``cells`` each part gets: in proportion, and at least one for what is taken.
+
+    What is too much is part of the others already and gets none.
+    """
+    counts = [0 if part.kind == "excess" else max(0, part.bytes) for part in parts]
+    whole = sum(counts)
+    if not whole:
+        return [0] * len(counts)
+    least = [1 if count and part.kind != "left" else 0 for part, count in zip(parts, counts, strict=True)]
+    found = [max(one, cells * count // whole) for one, count in zip(least, counts, strict=True)]
+    found[found.index(max(found))] += cells - sum(found)
+    return found
+
+
+# -- speed -------------------------------------------------------------------------------------------------------------
+
+
+def pace(speed: Speed | None, *, each: bool = True) -> str:
+    """Speed in a list: ``39 tokens/s each``; without ``each`` beside the number of users; empty if it is unknown."""
+    if speed is None or not speed.tpot_ms:
+        return ""
+    per_s = rate(1000 / speed.tpot_ms)
+    return tr("{rate} tokens/s each", rate=per_s) if each else tr("{rate} tokens/s", rate=per_s)
+
+
+def speed_sentence(speed: Speed | None) -> str:
+    """How fast it answers, from where to where, how sure that is and who says so; empty if nothing is known."""
+    if speed is None or not speed.tpot_ms:
+        return ""
+    per_s = rate(1000 / speed.tpot_ms)
+    each = tr("{rate} tokens/s for each person", rate=per_s)
+    if speed.low and speed.high:
+        each = tr(
+            "{rate} tokens/s for each person ({low} to {high})",
+            rate=per_s,
+            low=rate(1000 / speed.high),
+            high=rate(1000 / speed.low),
+        )
+    parts = [each]
+    if speed.throughput_tokens_per_s:
+        parts.append(tr("{rate} in all", rate=rate(speed.throughput_tokens_per_s)))
+    if first := speed.ttft_low_ms or speed.ttft_ms:
+        parts.append(tr("first token after {time}", time=_seconds(first)))
+        if speed.ttft_high_ms and speed.served != 1:
+            parts.append(tr("{time} if all ask at once", time=_seconds(speed.ttft_high_ms)))
+    who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
+    sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
+    return tr("{speed}. Confidence {confidence} (by {who}).", speed=", ".join(parts), confidence=sure, who=who)
+
+
+def _seconds(ms: float) -> str:
+    return f"{ms:.0f} ms" if ms < 1000 else duration(ms / 1000)

@@ -1,0 +1,16 @@
+"""Numbers that have words of their own."""
+
+from __future__ import annotations
+
+from wizard.advise.reasons import Param
+from wizard.kernel.language import ntr
+
+
+def rate(per_s: float) -> str:
+    """Tokens in a second."""
+    return f"{per_s:,.0f}" if per_s >= 9.95 else f"{per_s:.1f}"
+
+
+def gpus(count: Param) -> str:
+    """``2 GPUs``."""
+    return ntr("{count} GPU", "{count} GPUs", count if isinstance(count, int) else 0, count=count)
