@@ -51,9 +51,9 @@ def test_without_a_hub_the_offline_demo_comes_first() -> None:
     first, *others = journey.suggestions(CPU_HOST, offline=True)
     assert (first.ref, first.usable, first.needs_network, first.download_bytes) == ("demo", True, False, 0)
     assert [one.usable for one in others] == [False] * len(cpu_models())
-    assert {one.why_not for one in others} == {"the hub is not asked (--offline)"}
+    assert {one.why_not for one in others} == {"the Hub is not contacted (--offline)"}
     silent = journey.suggestions(CPU_HOST)  # the tests' hub is a port where nobody listens
-    assert {one.why_not for one in silent[1:]} == {"the Hugging Face hub does not answer"}
+    assert {one.why_not for one in silent[1:]} == {"the Hugging Face Hub does not respond"}
 
 
 @pytest.fixture

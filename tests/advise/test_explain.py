@@ -65,12 +65,12 @@ def check(choice: Choice, found: dict[str, Figure]) -> None:
 
 NAMES = {
     "weights_bytes": "Weights on the fullest GPU",
-    "kv_bytes_per_token": "KV cache for one token",
-    "kv_capacity_tokens": "KV cache that there is room for",
+    "kv_bytes_per_token": "KV cache per token",
+    "kv_capacity_tokens": "KV cache available",
     "activation_bytes": "Activations",
     "overhead_bytes": "Overhead",
-    "total_bytes": "Total on each GPU",
-    "budget_bytes": "Memory that may be used",
+    "total_bytes": "Total per GPU",
+    "budget_bytes": "Usable memory",
 }
 
 
@@ -99,15 +99,15 @@ def test_every_number_of_every_choice_follows_from_its_formula(name: str, hardwa
             assert found[title].value == getattr(choice.memory, field)
         assert "measured here" not in found["Overhead"].formula
         assert choice.speed is not None
-        assert found["Time between two tokens"].value == choice.speed.tpot_ms
+        assert found["Inter-token latency"].value == choice.speed.tpot_ms
         assert found["… at best"].value == choice.speed.low
         assert found["… at worst"].value == choice.speed.high
-        assert found["Tokens in all"].value == choice.speed.throughput_tokens_per_s
+        assert found["Tokens in total"].value == choice.speed.throughput_tokens_per_s
 
 
 def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
     choice, found = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(tp=4))[0]
-    figure = found["KV cache for one token"]
+    figure = found["KV cache per token"]
     assert figure.formula == "2 × 80 layers × ⌈8 ÷ 4⌉ kv heads × 128 × 2 bytes"
     assert figure.result == "81,920 bytes (80 KiB)"
     assert choice.memory.kv_bytes_per_token == 81_920
@@ -129,9 +129,9 @@ def test_weights_that_are_quantised_already_or_known_by_their_headers() -> None:
 def test_on_the_cpu() -> None:
     ((choice, found),) = explained(CPU_HOST, GGUF, Wishes())
     check(choice, found)
-    assert found["KV cache for one token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
+    assert found["KV cache per token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
     assert found["Total"].value == choice.memory.total_bytes
-    assert found["Memory that may be used"].value == choice.memory.budget_bytes
+    assert found["Usable memory"].value == choice.memory.budget_bytes
 
 
 def test_nothing_is_explained_of_another_machine_or_model() -> None:

@@ -241,7 +241,7 @@ def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
     gpt_oss = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
     old = replace(HOSTS["1xL4"], driver_version="555.42.02")
     (one,) = rejections(replace(old, interpreters=()), gpt_oss, stack="vllm")
-    assert (one.code, remedy_of(one)) == ("driver", "an NVIDIA driver of branch 580 or newer")
+    assert (one.code, remedy_of(one)) == ("driver", "NVIDIA driver 580 or newer")
     (choice,) = choices(old, gpt_oss, stack="vllm")
     assert (choice.runtime, choice.environment) == ("native", "vllm-cuda12")
     (choice,) = choices(replace(HOSTS["1xL4"], driver_version="580.10", interpreters=()), gpt_oss, stack="vllm")

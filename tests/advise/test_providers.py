@@ -118,7 +118,7 @@ def test_the_roofline_answers_unless_another_is_named(facts: ModelFacts) -> None
     ("changed", "setup", "because"),
     [
         ({"anatomy": None, "unknown": {"anatomy": "nobody knows it"}}, SETUP, "nobody knows it"),
-        ({}, replace(SETUP, stack="llamacpp"), "no server of the stack llamacpp was measured"),
+        ({}, replace(SETUP, stack="llamacpp"), "no llamacpp server was measured"),
     ],
 )
 def test_no_figure_is_an_error_with_its_reason(
@@ -147,7 +147,7 @@ def test_a_gpu_that_nothing_is_known_of_has_no_figure(facts: ModelFacts) -> None
     device = replace(devices(host("H100"))[0], name="NVIDIA Something New", rates=None)
     said = Roofline().estimate(facts, device, SETUP, LOAD)
     assert not isinstance(said, Speed)
-    assert reasons.text(said) == "how fast a NVIDIA Something New is is not known"
+    assert reasons.text(said) == "the speed of the NVIDIA Something New is unknown"
 
 
 @pytest.mark.parametrize(
@@ -167,10 +167,10 @@ def test_what_cannot_be_asked_is_a_usage_error(facts: ModelFacts, hardware: str,
 def test_without_a_gpu_there_is_no_speed(facts: ModelFacts) -> None:
     with pytest.raises(UsageError) as caught:
         journey.speed(host("cpu"), facts, SETUP, LOAD)
-    assert (caught.value.code, caught.value.what) == ("TW-A08", "speed is estimated for GPUs, and cpu has none")
+    assert (caught.value.code, caught.value.what) == ("TW-A08", "speed estimates require a GPU, and cpu has none")
     with pytest.raises(UsageError) as caught:
         journey.speed(host("2xH100"), facts, replace(SETUP, tp=4), LOAD)
-    assert caught.value.what == "tp 4 × pp 1 needs 4 like GPUs; 2xH100 has no such group"
+    assert caught.value.what == "tp 4 × pp 1 needs 4 identical GPUs; 2xH100 has no such group"
 
 
 def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
         ("H100", replace(SETUP, stack="transformers"), "with transformers"),
         ("H100", replace(SETUP, quantization="w4a8_awq"), "no tables of w4a8_awq"),
         ("H100", replace(SETUP, quantization="int4_awq"), "GEMM perf data missing"),
-        ("H100", replace(SETUP, kv_cache_dtype="fp8"), "it gave no number"),
+        ("H100", replace(SETUP, kv_cache_dtype="fp8"), "it returned no number"),
     ],
 )
 def test_aiconfigurator_without_an_answer_says_why(
@@ -213,7 +213,7 @@ def test_aiconfigurator_is_never_given_a_model_that_it_would_fetch(facts: ModelF
     remote = replace(facts, source="hub", location="someone/something")
     said = Aiconfigurator().estimate(remote, devices(host("H100"))[0], SETUP, LOAD)
     assert not isinstance(said, Speed)
-    assert reasons.text(said) == "it needs the model's config.json on disk"
+    assert reasons.text(said) == "it requires the model's config.json on disk"
 
 
 def test_the_names_are_those_of_the_flag() -> None:
@@ -223,16 +223,16 @@ def test_the_names_are_those_of_the_flag() -> None:
 def test_the_text_says_range_meaning_and_source() -> None:
     found = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
     assert text(found, Load(8)).splitlines() == [
-        "10.0 ms a token (8.0 to 12.0): 100 tokens/s for each user, 800 for all 8 together",
+        "10.0 ms per token (8.0 to 12.0): 100 tokens/s per user, 800 for all 8",
         "200 ms to the first token of 1,024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
-        "Most of it goes to adding up between GPUs (links).",
-        "By roofline; confidence: good.",
+        "Most of the time goes to combining results across GPUs (links).",
+        "Source: roofline; confidence: good.",
     ]
 
 
 def test_the_text_of_a_crowd_says_who_waits() -> None:
     found = Speed(10.0, 800.0, None, 8.0, 12.0, "roofline", "rough", "memory", served=8)
-    assert "Only 8 of 20 users fit into the KV cache at once; the others wait." in text(found, Load(20)).splitlines()
+    assert "Only 8 of 20 users fit in the KV cache at once; the others wait." in text(found, Load(20)).splitlines()
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,14 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
         (
             (change(gpu_memory_utilization=0.71),),
             "--gpu-memory-utilization 0.71",
-            "0.71 of the GPU's memory",
+            "0.71 of GPU memory",
         ),
-        ((change(gpu_memory_utilization=0.0),), "--gpu-memory-utilization 0.00", "0.00 of the GPU's memory"),
-        ((do("larger-gpu", size=48), change(tp=2)), "a GPU of ≥ 48 GB, or --tp 2", "a GPU of ≥ 48 GB, or tp 2"),
+        ((change(gpu_memory_utilization=0.0),), "--gpu-memory-utilization 0.00", "0.00 of GPU memory"),
+        (
+            (do("larger-gpu", size=48), change(tp=2)),
+            "a GPU with at least 48 GB, or --tp 2",
+            "a GPU with at least 48 GB, or tp 2",
+        ),
         ((do("float16"),), "float16", "float16"),
         (
             (change(release="24.07"), do("any-newer-driver")),

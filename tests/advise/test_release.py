@@ -62,8 +62,8 @@ def test_the_chain_is_said_in_one_sentence() -> None:
     assert isinstance(found, Resolved)
     assert (found.runtime, found.release, found.warnings) == ("docker", "26.07-trtllm-python-py3", ())
     assert text_of(found.reason) == (
-        "Driver 590.44.01 runs CUDA 13.1 of 26.07, which has TensorRT-LLM 1.2.1, "
-        "which serves LlamaForCausalLM on compute capability 9.0."
+        "Driver 590.44.01 runs CUDA 13.1 of 26.07, which has TensorRT-LLM 1.2.1 and serves LlamaForCausalLM on "
+        "compute capability 9.0."
     )
     assert "compatibility.md" in (found.reason.source or "")
 
@@ -92,7 +92,7 @@ def test_a_release_is_named_by_tag_or_by_engine(stack: str, wish: str, tag: str)
 
 def test_a_release_that_has_no_image_with_this_engine() -> None:
     why = refused("1xL4", stack="trtllm-engine", wish="26.08")
-    assert (why.code, text_of(why)) == ("release", "No Triton image with TensorRT-LLM is known as 26.08.")
+    assert (why.code, text_of(why)) == ("release", "No Triton image with TensorRT-LLM is known for 26.08.")
     assert remedy_of(why) == "--release 26.07, or another one back to 23.12"
 
 
@@ -313,7 +313,7 @@ def test_a_model_that_the_pytorch_backend_does_not_list(name: str) -> None:
 def test_a_model_that_the_wizard_cannot_convert() -> None:
     why = refused("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"), "trtllm-engine")
     assert (why.code, remedy_of(why)) == ("architecture", "--stack vllm")
-    assert text_of(why) == "The wizard has no conversion of Grok1ForCausalLM into an engine."
+    assert text_of(why) == "The wizard cannot convert Grok1ForCausalLM into an engine."
 
 
 def test_rotary_embeddings_and_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,8 +368,8 @@ HERE = replace(HOSTS["1xL4"], source="this machine")
     ("engines", "why"),
     [
         ((DOCKER,), ""),
-        ((), "neither docker nor podman is here"),
-        ((replace(DOCKER, nvidia_runtime=False),), "docker knows no NVIDIA runtime"),
+        ((), "neither docker nor podman is installed"),
+        ((replace(DOCKER, nvidia_runtime=False),), "docker has no NVIDIA runtime"),
         (
             (replace(DOCKER, server_version=None, nvidia_runtime=None, problem="it sleeps"),),
             "docker does not answer (it sleeps)",
@@ -398,7 +398,9 @@ def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
     found = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.release) == ("native", "triton 2.51.0, TensorRT-LLM 1.2.1")
-    assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in an environment of its own" in text_of(found.reason)
+    assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, release its own (CUDA 13.0) runs in an environment)" in text_of(
+        found.reason
+    )
     (note,) = found.warnings
     assert (note.code, "was not run on a GPU" in text_of(note)) == ("untried", True)
 
@@ -460,7 +462,7 @@ def test_driver_and_gpu_decide_on_the_native_environment(gpu: str, driver: str, 
 
 def test_vllms_attention_is_compiled_for_blackwell_by_the_driver() -> None:
     why = refused(replace(machine("1xRTX-PRO-6000"), engines=()), driver="570.86.10")
-    assert (why.code, remedy_of(why)) == ("driver", "an NVIDIA driver of branch 575 or newer")
+    assert (why.code, remedy_of(why)) == ("driver", "NVIDIA driver 575 or newer")
 
 
 def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
@@ -474,7 +476,7 @@ def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
 
 def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
     why = refused("1xA100", stack="transformers", driver="470.82.01")
-    assert (why.code, remedy_of(why)) == ("driver", "an NVIDIA driver of branch 525 or newer")
+    assert (why.code, remedy_of(why)) == ("driver", "NVIDIA driver 525 or newer")
     for driver, tag, environment in (("560.35.03", "25.07", "-cuda12"), ("580.95.05", "25.11", "")):
         found = asked("1xH100", stack="transformers", driver=driver)
         assert isinstance(found, Resolved)

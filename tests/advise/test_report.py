@@ -73,11 +73,11 @@ def test_whose_memory_it_is() -> None:
 
 def test_speed_with_its_range_and_who_says_so() -> None:
     assert report.speed_sentence(SPEED) == (
-        "40 tokens/s for each person (32 to 50), 160 in all, first token after 180 ms, 1.2 s if all ask at once. "
-        "Confidence fair: near to what was measured (by the wizard's roofline)."
+        "40 tokens/s per user (32 to 50), 160 in total, first token after 180 ms, 1.2 s with all users at once. "
+        "Confidence: fair (close to what was measured); source: the wizard's roofline."
     )
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")
-    assert report.speed_sentence(bare) == "2.5 tokens/s for each person. Confidence odd (by somebody)."
+    assert report.speed_sentence(bare) == "2.5 tokens/s per user. Confidence: odd; source: somebody."
     assert report.speed_sentence(None) == report.speed_sentence(replace(SPEED, tpot_ms=None)) == ""
     assert report.pace(SPEED) == "40 tokens/s each"
     assert report.pace(None) == ""
@@ -88,7 +88,7 @@ def test_speed_with_its_range_and_who_says_so() -> None:
     [
         (GPU, "The model is the limit: it was trained for 1,024 tokens"),
         (replace(GPU, memory=replace(GPU.memory, kv_capacity_tokens=4000)), "room for 4,000 tokens"),
-        (replace(CHOICE, max_seq_len=512), "Memory is no limit here"),
+        (replace(CHOICE, max_seq_len=512), "Memory is not a limit here"),
         (replace(CHOICE, memory=replace(CHOICE.memory, budget_bytes=90_000_001, kv_capacity_tokens=4092)), "1,023 for"),
     ],
 )
@@ -117,14 +117,14 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
 @pytest.mark.parametrize(
     ("criterion", "words"),
     [
-        ("room", "It has room for 4 at a time, 1,024 tokens each only"),
+        ("room", "It has room for only 4 at a time, 1,024 tokens each"),
         ("pace", "It is slower: 20 instead of 40 tokens/s for each person."),
         ("speed", "It is slower: 20 instead of 40"),
-        ("simplicity", "It is less simple to set up than vLLM"),
+        ("simplicity", "It is harder to set up than vLLM"),
         ("precision", "for little more precision than bfloat16"),
-        ("gpus", "It takes 2 GPUs instead of 1 GPU"),
+        ("gpus", "It uses 2 GPUs instead of 1 GPU"),
         ("links", "over PCIe"),
-        ("tokens", "It serves fewer tokens: 160 tokens/s instead of 160 tokens/s"),
+        ("tokens", "It has lower throughput: 160 tokens/s instead of 160 tokens/s"),
         ("size", "Its weights take 6.7 MiB instead of 3.3 MiB"),
         (None, "It is as good in all that is compared."),
     ],
@@ -142,7 +142,7 @@ def test_what_speaks_for_it_all_the_same() -> None:
     longer = replace(GPU, max_seq_len=2048)
     assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
-    assert why("precision", smaller, GPU).startswith("It keeps less of the model's precision than bfloat16")
+    assert why("precision", smaller, GPU).startswith("It is less precise than bfloat16")
 
 
 @pytest.mark.parametrize("goal", CRITERIA)
@@ -157,9 +157,9 @@ def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
     first, second, *_ = advise(host("1xA6000"), facts, Wishes()).choices
     assert (first.quantization, second.quantization) == ("none", "int4_awq")
-    assert report.reason(second, BEHIND).startswith("It keeps less of the model's precision than bfloat16, ")
+    assert report.reason(second, BEHIND).startswith("It is less precise than bfloat16, ")
     first, second, *_ = advise(host("2xA6000"), facts, Wishes(stack="vllm", quantization="none")).choices
-    assert report.reason(second, BEHIND).startswith("It takes 2 GPUs instead of 1 GPU")
+    assert report.reason(second, BEHIND).startswith("It uses 2 GPUs instead of 1 GPU")
     assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], BEHIND) == ""
 
 

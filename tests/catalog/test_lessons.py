@@ -110,7 +110,7 @@ def test_the_parts_of_a_step_come_in_one_order() -> None:
         "What happens",
         "Why",
         "Look at",
-        "What tutorial 000 has you type",
+        "What you type in tutorial 000",
     ]
     assert said[0].text == "Wait for me here."
     assert said[2].text == "The plan's reason."

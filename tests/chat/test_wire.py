@@ -218,4 +218,4 @@ def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> N
 
 def test_how_much_too_long_a_prompt_is_reads_as_all_counts_do() -> None:
     said = server_said("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
-    assert str(said) == "33,335 tokens, and a request may have 1,024"
+    assert str(said) == "33,335 tokens; a request can have at most 1,024"

@@ -161,7 +161,7 @@ async def test_penalties_arrive(fakes: Fakes, model: str, protocol: str) -> None
 async def test_settings_that_a_model_does_not_take_are_said(fakes: Fakes, protocol: str) -> None:
     talk = asked("Hello", min_p=0.1, logprobs=3, max_tokens=5)
     (note,) = [chunk.note for chunk in await read(fakes.endpoint("llmapi"), talk, protocol) if chunk.note]
-    assert note == "This model takes no min_p, logprobs; the answer is given without."
+    assert note == "This model does not support min_p, logprobs; the answer is generated without them."
 
 
 @both_protocols

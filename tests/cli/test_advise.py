@@ -159,7 +159,7 @@ def test_a_case_that_is_wrong_is_said_in_its_line_and_the_rest_is_answered(
     status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"), "--json")
     assert status == 2
     wrong, right = map(json.loads, out.splitlines())
-    assert wrong == {"id": "one L4", "error": {"code": "TW-A02", "text": "case one L4 is wrong: `cc` is missing"}}
+    assert wrong == {"id": "one L4", "error": {"code": "TW-A02", "text": "error in case one L4: `cc` is missing"}}
     assert right["id"] == "none"
     assert "advice" in right
     status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"))
@@ -225,7 +225,7 @@ def test_wishes_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tm
             child.expect_exact("Choose a model")  # the machine's screen
             child.send("\r")
         child.expect_exact("FP8 with tp 16")
-        child.expect_exact("Take the remedy" if door == "screen" else "Take the nearest that works: tp 8")
+        child.expect_exact("Apply the fix" if door == "screen" else "Use the closest possible setup: tp 8")
         child.send("t" if door == "screen" else "\r")
         child.expect_exact("FP8 KV cache")
     finally:

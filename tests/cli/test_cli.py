@@ -229,7 +229,7 @@ def test_no_interpreter_is_found_out_before_anything_is_made(gguf: str, tmp_path
 def test_an_ascii_terminal_shows_everything(gguf: str) -> None:
     done = wizard("plan", gguf, PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
     assert done.returncode == 0
-    assert "Make the server environment" in done.stdout
+    assert "Create the server environment" in done.stdout
 
 
 def test_a_reader_that_goes_away_is_no_defect(gguf: str) -> None:

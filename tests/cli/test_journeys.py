@@ -40,7 +40,7 @@ def test_json_has_everything() -> None:
 
 def test_one_journey_with_what_was_repaired_and_what_comes_later() -> None:
     shown = wizard("journeys", "tutorial-002", "--workspace", "my folder").stdout
-    for said in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Repaired:", "cp", "Not done yet:", "bucket"):
+    for said in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Repaired:", "cp", "Not supported yet:", "bucket"):
         assert said in shown
     assert f"{command(workspace='my folder')} plan tutorial-002 --hardware 1xA100" in shown
     assert json.loads(wizard("journeys", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
@@ -95,7 +95,7 @@ def test_a_gated_model_names_the_page_of_its_licence() -> None:
 
 def test_the_repairs_are_shown_beneath_the_steps() -> None:
     shown = wizard("plan", "tutorial-001", "--hardware", "1xL4", "--offline", HF_HUB_OFFLINE="1").stdout
-    assert shown.index("To know beforehand:") > shown.index("Get the model")
+    assert shown.index("Before you start:") > shown.index("Get the model")
     assert "Repaired: No image of 72 GB is built" in shown
 
 

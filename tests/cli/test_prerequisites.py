@@ -77,7 +77,7 @@ def test_what_ends_the_session_is_left_to_the_user(capfd: pytest.CaptureFixture[
     _bring(HERE, replace(LACKING, commands=("echo done", "newgrp docker", "sudo reboot")), yes=True)
     said = capfd.readouterr()
     assert said.out == "done\n"
-    assert "Left to you: sudo reboot" in said.err
+    assert "Run this yourself: sudo reboot" in said.err
 
 
 def test_what_is_there_is_not_brought_again(capsys: pytest.CaptureFixture[str]) -> None:

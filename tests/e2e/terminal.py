@@ -60,7 +60,7 @@ class Terminal:
     def leave(self) -> None:
         """Leave the wizard; the server goes on running."""
         self.press(CONTROL_Q)
-        self.shows("Quit; the server goes on running")
+        self.shows("Quit; the server keeps running")
         self.press(ENTER)
         self.child.expect(pexpect.EOF)
         self.child.close()

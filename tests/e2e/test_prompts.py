@@ -30,7 +30,7 @@ def test_from_the_first_question_to_an_answer(wizard: Wizard, columns: int, rows
     child.send("\r")
     child.expect("How should")
     child.send("\r")
-    child.expect("This is what will be done")
+    child.expect("This is what will run")
     child.send("\r")
     child.expect("is ready: http")
     child.expect("> ")
@@ -87,6 +87,6 @@ def test_a_server_that_runs_is_offered_first_and_nothing_is_said_in_signs(wizard
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
-    assert "Talk to demo, which runs at http://127.0.0.1:" in said
+    assert "Chat with demo, running at http://127.0.0.1:" in said
     assert SIGNS.findall(said + child.before) == []
     assert "\x1b" not in said

@@ -73,11 +73,11 @@ def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> N
     command = full_screen(wizard)
     child = pexpect.spawn(command[0], command[1:], dimensions=(24, 80), timeout=240, encoding="utf-8")
     if before:  # what another test has made is offered first, and would be the shorter way
-        child.expect("Start .* again")
+        child.expect("Restart .*")
     seen = [
         "Serve Offline demo",  # the welcome has found what it recommends
-        "Take this way",  # the key bars name what Enter does as soon as it does it
-        "Do it",
+        "Use this setup",  # the key bars name what Enter does as soon as it does it
+        "Run it",
         "Chat with it",
     ]
     pressed = 0
@@ -94,7 +94,7 @@ def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> N
     pressed += 1
     child.expect("tokens/s")  # what the answer took is said when it is complete
     child.sendcontrol("q")
-    child.expect("Please decide")
+    child.expect("Choose an option")
     child.send("\r")
     child.expect(pexpect.EOF)
     child.close()
@@ -126,7 +126,7 @@ def test_an_answer_is_stopped_and_had_again_copied_kept_and_found(
     terminal = terminals()
     terminal.shows("▸ Chat with chain")
     terminal.press(ENTER)
-    terminal.shows("Chat with chain on http", "context")
+    terminal.shows("Chat with chain at http", "context")
     longest(terminal, 512, ("000", 512_000))
     terminal.press("Tell me", ENTER)
     terminal.shows(CYCLE[:2], "Esc stops it")
@@ -135,7 +135,7 @@ def test_an_answer_is_stopped_and_had_again_copied_kept_and_found(
 
     longest(terminal, 512_000, (CONTROL_U, 512), (str(2 * CYCLE_TOKENS), 2 * CYCLE_TOKENS))  # empty, 512 is the hint
     terminal.press(CONTROL_R)
-    terminal.shows(f"{2 * CYCLE_TOKENS} tokens", "cut at max_tokens")
+    terminal.shows(f"{2 * CYCLE_TOKENS} tokens", "cut off at max_tokens")
     terminal.press(CONTROL_Y)
     terminal.until(lambda: CLIPBOARD.search(terminal.written))
     (copied,) = CLIPBOARD.findall(terminal.written)
@@ -145,7 +145,7 @@ def test_an_answer_is_stopped_and_had_again_copied_kept_and_found(
     again = terminals()
     again.shows("▸ Chat with chain")
     again.press(ENTER)
-    again.shows("Chat with chain on http", "context")
+    again.shows("Chat with chain at http", "context")
     assert "Tell me" not in again.text
     again.press(F4)
     again.shows("Conversations on this machine", "2 messages")
@@ -158,10 +158,10 @@ def test_an_answer_is_stopped_and_had_again_copied_kept_and_found(
 def longest(terminal: Terminal, before: int, *edits: tuple[str, int]) -> None:
     """Change how many tokens an answer may have, from ``before``: keys, and what the field says then."""
     terminal.press(CONTROL_T)
-    terminal.shows("How the model answers")
+    terminal.shows("Answer settings")
     terminal.press(*[DOWN] * 9)
     for keys, now in (("", before), *edits):
         terminal.press(keys)
         terminal.until(lambda now=now: re.search(f"▌ Longest answer, in tokens +{now} ", terminal.text))  # type: ignore[misc]
     terminal.press(ENTER)
-    terminal.until(lambda: "How the model answers" not in terminal.text)
+    terminal.until(lambda: "Answer settings" not in terminal.text)

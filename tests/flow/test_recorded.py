@@ -85,7 +85,7 @@ def prompts(workspace: Workspace) -> Plan:
     typed: list[str] = []
 
     def pick(text: str, options: Any, first: int = 0, *, other: Any = None) -> Any:
-        if text == "What should be different?":
+        if text == "What do you want to change?":
             (name,) = current
             return next(value for _, value in options if getattr(value, "name", "") == name)
         stage, answer = next(replies, ("", None))

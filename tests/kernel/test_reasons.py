@@ -41,7 +41,7 @@ def toml_error(text: str) -> Exception:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("model = demo", "line 1, column 9: this is no value; a text stands in quotation marks"),
+        ("model = demo", "line 1, column 9: this is not a value; a text stands in quotation marks"),
         ("a = 1\nb", "its end: expected is: name = value, or [table]"),
         ("a = 1\nb 2", "line 2, column 3: expected is: name = value, or [table]"),
         ("= 2", "line 1, column 1: expected is: name = value, or [table]"),
@@ -52,7 +52,7 @@ def toml_error(text: str) -> Exception:
         ('a = "x', "its end: a quotation mark or a bracket is not closed"),
         ("[a", "its end: a quotation mark or a bracket is not closed"),
         ('a = "\\x"', "line 1, column 8: there is a character that cannot stand there"),
-        ("a = 2026-02-31", "line 1, column 5: this is no value; a text stands in quotation marks"),
+        ("a = 2026-02-31", "line 1, column 5: this is not a value; a text stands in quotation marks"),
     ],
 )
 def test_what_is_wrong_with_toml_and_where(text: str, said: str) -> None:

@@ -12,7 +12,7 @@ from wizard.kernel.secrets import MASK, redact
         ("https://user:pass@hub/x", f"https://{MASK}@hub/x"),
         ("Authorization: Bearer abc.def-123456", f"Authorization: Bearer {MASK}"),
         ("nvapi-0123456789abcdefXYZ", MASK),
-        ("hf_hub_download is no token", "hf_hub_download is no token"),
+        ("hf_hub_download is not a token", "hf_hub_download is not a token"),
     ],
 )
 def test_tokens_are_masked_by_their_shape(text: str, expected: str) -> None:

@@ -25,14 +25,14 @@ def test_a_small_gguf_file() -> None:
         "from          file: /m/tiny.gguf",
         "architecture  llama",
         "parameters    320 (320)",
-        "weights       528 B in 1 file, gguf, Q8_0, 13.2 bits a weight",
+        "weights       528 B in 1 file, gguf, Q8_0, 13.2 bits per weight",
         "shape         2 layers, 64 wide, 4 heads, 2 for keys and values, 16 each",
-        "attention     GQA, 4 heads share 2 of keys and values",
-        "KV cache      256 bytes a token in 16 bits",
+        "attention     GQA, 4 heads share 2 key-value heads",
+        "KV cache      256 bytes per token in 16 bits",
         "vocabulary    4 tokens",
-        "context       512 tokens of prompt and answer at most",
+        "context       up to 512 tokens of prompt and answer",
         "licence       apache-2.0",
-        "chat          its own template, an answer ends at </s> <|im_end|>",
+        "chat          included, answers end at </s> <|im_end|>",
     ]
 
 
@@ -43,19 +43,19 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
     said = text(of_path(made, "./m"))
     assert "awq, group size 128, else bfloat16" in said
     assert "ships Python code of its own" in said
-    assert "no template: the model completes text" in said
+    assert "no template: the model continues text" in said
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("mistralai/Mixtral-8x7B-v0.1", ["46.7 B (46,702,792,704), 12.9 B of them work on one token"]),
+        ("mistralai/Mixtral-8x7B-v0.1", ["46.7 B (46,702,792,704), 12.9 B active per token"]),
         ("meta-llama/Llama-2-7b-hf", ["MHA, 32 heads", "524,288 bytes a token"]),
         ("google/gemma-2b", ["MQA, 8 heads share 1 of"]),
         ("deepseek-ai/DeepSeek-V3", ["MLA, a latent row of 576", "70,272 bytes a token"]),
         (
             "google/gemma-3-1b-it",
-            ["22 of 26 layers keep 512 tokens", "26,624 bytes", "4,096 after the windows are full"],
+            ["22 of 26 layers keep 512 tokens", "26,624 bytes", "4,096 once the windows are full"],
         ),
     ],
 )
@@ -68,7 +68,7 @@ def test_attention_and_cache_of_public_models(name: str, says: list[str]) -> Non
 def test_layers_without_a_cache_are_said() -> None:
     config = {**LLAMA_CONFIG, "layer_types": ["linear_attention", "full_attention"]}
     said = text(describe(ModelFacts("m", "folder", "m", "m", None, None), config))
-    assert "1 of 2 layers keep nothing for a token" in " ".join(said.split())
+    assert "1 of 2 layers keep no per-token state" in " ".join(said.split())
 
 
 def test_how_it_is_quantised_already() -> None:
@@ -81,7 +81,7 @@ def test_how_it_is_quantised_already() -> None:
 
 
 def test_what_is_unknown_is_said_and_lines_stay_within_80_columns() -> None:
-    unknown = {"kv_heads": "because " * 30, "hub": "\x1b]0;title\x07the hub does not answer"}
+    unknown = {"kv_heads": "because " * 30, "hub": "\u001b]0;title\u0007the hub does not respond"}
     facts = ModelFacts("org/name", "hub", "org/name", "n" * 30, None, None, gated=True, unknown=unknown)
     said = text(facts)
     assert "not known:" in said

@@ -192,7 +192,7 @@ def test_progress_with_and_without_a_fraction() -> None:
 
 
 def test_figures() -> None:
-    assert "110.0 tokens/s · first token 50 ms · 12 tokens" in stats_html(Stats(12, 0.05, 0.15, "stop"))
+    assert "110.0 tokens/s · TTFT 50 ms · 12 tokens" in stats_html(Stats(12, 0.05, 0.15, "stop"))
     assert "stopped" in stats_html(None)
 
 
@@ -214,7 +214,7 @@ def test_many_ways_are_folded_and_none_is_lost() -> None:
     assert f"Runner-up: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in words
     assert report.speed_sentence(advice.choices[0].speed) in words
     assert report.reason(advice.choices[0], report.LIMIT) in words
-    assert "What does not work here" in words
+    assert "Not possible on this machine" in words
     assert "--tp" not in words
 
 

@@ -92,7 +92,7 @@ def test_what_cells_show(kernel: Kernel) -> None:
 
     ((kind, text),) = kernel.shows("journey.advise(user=3)")
     assert kind == "error"
-    assert text.startswith("TW-U36: there is no wish 'user'"), "no traceback"
+    assert text.startswith("TW-U36: there is not a wish 'user'"), "no traceback"
     assert "Did you mean users?" in text
 
 

@@ -43,7 +43,7 @@ def test_it_is_offered_first_with_what_the_other_way_costs() -> None:
     assert new == "A new environment (3.7 GiB to download)"
     with_docker = offer(replace(host("1xH200"), engine_pythons=(VENV,)), FACTS, {})
     assert with_docker is not None
-    assert with_docker.ways[1][1] == "NVIDIA's image, with its own engine"
+    assert with_docker.ways[1][1] == "NVIDIA's image with its own engine"
 
 
 @pytest.mark.parametrize("answer", ["none", VENV.path])

@@ -131,11 +131,11 @@ HERE = {"download_bytes": 0, "needs_network": False}
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, ["licence unknown", "on the hub"]),
-        ({"downloads": 1200, "licence": "mit"}, ["mit", "on the hub", "1.2 K downloads in 30 days"]),
-        ({"gated": True, "parameters": 8_000_000_000}, ["8 B parameters", "licence unknown", "gated: accept"]),
-        ({"place": "offered"}, ["size unknown", "licence unknown", "needs the network"]),
-        ({"place": "offered", "download_bytes": 1 << 30}, ["1.0 GiB to download", "licence unknown"]),
+        ({}, ["license unknown", "on the Hub"]),
+        ({"downloads": 1200, "licence": "mit"}, ["mit", "on the Hub", "1.2 K downloads in 30 days"]),
+        ({"gated": True, "parameters": 8_000_000_000}, ["8 B parameters", "license unknown", "gated: accept"]),
+        ({"place": "offered"}, ["size unknown", "license unknown", "needs the network"]),
+        ({"place": "offered", "download_bytes": 1 << 30}, ["1.0 GiB to download", "license unknown"]),
         (
             {"place": "offered", "download_bytes": 0, "needs_network": False},
             ["no weights to download", "works offline"],

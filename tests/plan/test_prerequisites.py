@@ -55,7 +55,7 @@ def test_an_unknown_distribution_gets_no_commands_that_may_be_wrong() -> None:
 
 
 def test_a_daemon_that_does_not_answer_is_started_and_rights_are_given() -> None:
-    stopped = ContainerEngine("docker", "28", None, None, "the Docker daemon does not answer")
+    stopped = ContainerEngine("docker", "28", None, None, "the Docker daemon does not respond")
     assert "systemctl enable --now docker" in at("Debian", stopped)["engine"][1]
     forbidden = ContainerEngine("docker", "28", None, None, "permission denied on Docker's socket", "rights")
     assert "usermod -aG docker" in at("Debian", forbidden)["engine"][1]

@@ -29,7 +29,7 @@ from wizard.texts.errors import worded
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 PODMAN = ContainerEngine("podman", "5.0", "5.0", nvidia_runtime=True)
-STOPPED = ContainerEngine("docker", "28.2.2", None, None, "the Docker daemon does not answer")
+STOPPED = ContainerEngine("docker", "28.2.2", None, None, "the Docker daemon does not respond")
 PLAIN = replace(DOCKER, nvidia_runtime=False)
 IN_IMAGE = replace(CHOICE, stack="vllm", runtime="docker", release="24.05-vllm-python-py3", devices=(0, 1), tp=2)
 NATIVE = replace(CHOICE, stack="vllm", runtime="native", release="vLLM", devices=(1,))

@@ -32,7 +32,7 @@ def test_a_hanging_program_and_its_children_are_killed(tmp_path: Path) -> None:
         wait_for(str(program))
         answer = asked[1].answer()
     assert answer.status is None
-    assert answer.err == "no answer within 0.3 s"
+    assert answer.err == "no response within 0.3 s"
     wait_until_gone(str(program))
 
 

@@ -94,7 +94,7 @@ def test_a_missing_file_and_a_folder_are_tw_p15_and_the_folders_interpreter_is_n
 
 
 def test_a_folder_without_an_interpreter_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="This is a folder without bin/python") as caught:
+    with pytest.raises(UsageError, match="this is a folder without bin/python") as caught:
         inspect(str(tmp_path))
     assert caught.value.code == "TW-P15"
 

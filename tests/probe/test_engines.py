@@ -67,7 +67,7 @@ def test_nvidias_hook_is_enough_for_docker(programs: Path) -> None:
             "the Docker daemon does not answer: start it",
         ),
         ("\x1b[31mfirst\x1b[0m\nthe last line says it", "the last line says it"),
-        ("", "it gave no answer that can be read"),
+        ("", "it returned no readable response"),
     ],
 )
 @pytest.mark.parametrize("status", [0, 1])  # releases differ in it
@@ -108,7 +108,7 @@ def test_a_hanging_docker_keeps_its_version(programs: Path) -> None:
     (engine,) = engines.read(
         {("docker", "version"): Answer(0, "Docker version 28.2.2, build e6534b4\n", ""), ("docker", "info"): slow}
     )
-    assert engine == ContainerEngine("docker", "28.2.2", None, None, "no answer within 1 s")
+    assert engine == ContainerEngine("docker", "28.2.2", None, None, "no response within 1 s")
 
 
 @pytest.mark.parametrize("answer", ["[]", "no json", '{"ServerVersion": 5'])
@@ -116,7 +116,7 @@ def test_docker_that_talks_nonsense(programs: Path, answer: str) -> None:
     script(programs / "docker", f"echo '{answer}'")
     (engine,) = described(programs)
     assert (engine.client_version, engine.server_version) == (None, None)
-    assert engine.problem == "it gave no answer that can be read"
+    assert engine.problem == "it returned no readable response"
 
 
 def test_podman_under_dockers_name_is_listed_once(programs: Path) -> None:

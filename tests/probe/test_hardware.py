@@ -166,9 +166,9 @@ def test_a_field_of_the_wrong_kind_is_named(tmp_path: Path, path: tuple[Any, ...
         pytest.param(("disk", "free_bytes"), -(10**400), "host.disk.free_bytes", id="401 digits"),
         (("gpus", 1, "power_limit_watts"), float("inf"), "host.gpus.1.power_limit_watts"),
         (("gpus", 1, "power_limit_watts"), float("nan"), "host.gpus.1.power_limit_watts"),
-        (("gpus", 1, "index"), 0, "host.gpus has an index twice"),
-        (("gpu_links", 0, "b"), 99, "host.gpu_links.0 joins 0 and 99"),
-        (("gpu_links", 0, "b"), 0, "host.gpu_links.0 joins 0 and 0"),
+        (("gpus", 1, "index"), 0, "host.gpus contains a duplicate index"),
+        (("gpu_links", 0, "b"), 99, "host.gpu_links.0 connects 0 and 99"),
+        (("gpu_links", 0, "b"), 0, "host.gpu_links.0 connects 0 and 0"),
         (("gpu_links", 0, "kind"), "string\nof \x1b[31mmany", "host.gpu_links.0.kind"),
     ],
 )

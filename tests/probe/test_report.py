@@ -73,9 +73,9 @@ def test_slices_processes_and_shared_memory() -> None:
     said = text(replace(CPU_HOST, gpus=(gpu, replace(gpu, index=1, mig_slices=()))))
     assert "1.0 GiB, 512 MiB free (shared with the host)" in said
     assert "MIG 1g.5gb: 5.0 GiB" in said
-    assert "held by process 42 (tritonserver): 1.0 GiB" in said
-    assert "held by process 7 (name hidden): unknown" in said
-    assert "MIG is on, but no slice has been made" in said
+    assert "used by process 42 (tritonserver): 1.0 GiB" in said
+    assert "used by process 7 (name hidden): unknown" in said
+    assert "MIG is on, but no slices exist" in said
 
 
 def test_engines_interpreters_and_ports() -> None:

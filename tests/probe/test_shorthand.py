@@ -35,7 +35,7 @@ def test_a_phrase_names_a_machine(text: str, count: int, name: str) -> None:
     assert [gpu.name for gpu in host.gpus] == [name] * count
     assert [gpu.index for gpu in host.gpus] == list(range(count))
     assert host.source == text
-    assert "assumed" in host.unknown["all but the GPUs"]
+    assert "assumed" in host.unknown["everything except the GPUs"]
     assert len(host.gpu_links) == count * (count - 1) // 2
     assert usable_interpreter(host) is not None
 

@@ -18,7 +18,7 @@ def test_power_is_told_as_far_as_it_is_known(watts: float | None, limit: float |
     [
         ({"memory": "it fell off the bus", "utilisation": "no"}, "it fell off the bus"),
         ({"memory_total_bytes": "not permitted"}, "not permitted"),
-        ({}, "no reason is given"),
+        ({}, "no reason given"),
     ],
 )
 def test_a_gpu_that_does_not_answer_says_why_in_every_door(unknown: dict[str, str], why: str) -> None:

@@ -44,7 +44,7 @@ from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
 FAILURE = Failure(
-    *("exit status 1", "no space", "Mend the cause", "/ws/logs/repository.log"),
+    *("exit status 1", "no space", "Fix the cause", "/ws/logs/repository.log"),
     "python3 -m pip install --require-hashes --requirement '/ws/a folder/requirements.txt' --only-binary :all:",
 )
 """Of the step that fails; its command is wider than a terminal."""
@@ -64,7 +64,7 @@ STEPS = (
     ),
     Step(
         "repository",
-        "Write the model repository",
+        "Create the model repository",
         "Triton serves what it finds there.",
         (Write("/ws/config.pbtxt", 'name: "demo"\n'),),
         Done(),
@@ -118,10 +118,10 @@ class FakeJourney:
 
     def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
         if text == "down":
-            raise NetworkError("TW-M13", "the hub does not answer", "Check the network.")
+            raise NetworkError("TW-M13", "the Hub does not respond", "Check the network.")
         if text != "small":
             return []
-        verdict = Verdict("tight", "4 people with 2,048 tokens at most")
+        verdict = Verdict("tight", "4 people with up to 2,048 tokens")
         found = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
         return [replace(found, downloads=1200, parameters=8_000_000_000, gated=True)]
 
@@ -187,7 +187,7 @@ class FakeJourney:
                 self._note(f"{what}-{step}")
         count = len(plan.steps)
         yield StepStarted("environment", plan.steps[0].title, 1, count, 0.0)
-        yield StepFinished("environment", "skipped", 0.0, "done before and unchanged", 0.0)
+        yield StepFinished("environment", "skipped", 0.0, "already done and unchanged", 0.0)
         yield StepStarted("repository", plan.steps[1].title, 2, count, 0.0)
         yield Progress("repository", 0.5, 3.0, "50%", 0.5)
         yield Output("repository", ("a line of output",), 0.6)

@@ -41,7 +41,7 @@ DATA = (
         "down",
         "none",
         "small",
-        "the hub does not answer",
+        "the Hub does not respond",
         "Check the network.",
         "many",
         "plan.json",
@@ -52,8 +52,8 @@ DATA = (
     ),
     *("Some Linux 12", "Offline demo", "Small, ", "Apache-2.0", " MIT", "llama.cpp", "floor"),
     *(
-        "4 people with 2,048 tokens at most",
-        "there is no model 'org/none'",
+        "4 people with up to 2,048 tokens",
+        "there is not a model 'org/none'",
         "So many do not fit.",
         "Port 8000 is held.",
         "a line of output",
@@ -61,7 +61,7 @@ DATA = (
     ),
     *(f"The CPU serves. Wished: {wished}." for wished in ("nothing", "users", "goal, users")),
     *(text for step in STEPS for text in (step.title, step.why, f"step {step.title!r} failed")),
-    *("done before and unchanged", "line ", "chat", "throughput", "quality", "smallest"),
+    *("already done and unchanged", "line ", "chat", "throughput", "quality", "smallest"),
 )
 """What is typed on the way, names, values that a flag takes, and what the fake journey says."""
 COMMAND = re.compile(r"\s*\$ |\s*\S+$")
@@ -121,7 +121,7 @@ def the_whole_way(walk: Walk) -> None:
     walk.sees("TW-M13")
     walk.answers("Which model?", "none\r")
     walk.answers("Which model?", "small\r")
-    walk.answers("Which of these?", "2\r")
+    walk.answers("Which one of these?", "2\r")
     walk.answers("Which model?", "4\r")
     walk.answers("journey do you want to take?", "2\r")
     walk.answers("Which model?", "demo\r")
@@ -136,12 +136,12 @@ def the_whole_way(walk: Walk) -> None:
     walk.answers("be different?", "1\r")
     walk.answers("matters most?", "3\r")
     walk.answers("run here?", "5\r")
-    walk.sees("Why these numbers")
+    walk.sees("Explain figures")
     walk.answers("run here?", "1\r")
     walk.answers("begin?", "2\r")
     walk.sees("$ python3 -m venv")
     walk.answers("begin?", "5\r")
-    walk.answers("Save it as what?", "2\r")
+    walk.answers("Which format?", "2\r")
     walk.answers("File to write", "plan.json\r")
     walk.sees("Saved to")
     walk.answers("begin?", "6\r")

@@ -23,7 +23,7 @@ def test_what_is_pasted_at_a_menu_is_typed_into_the_line_below(flow: Flow, paste
     terminal.sees("or press Enter for 1: ")
     terminal.sees("org/none")
     terminal.types(ENTER)
-    terminal.sees("there is no model 'org/none'")
+    terminal.sees("there is not a model 'org/none'")
     terminal.leaves()
 
 
@@ -55,7 +55,7 @@ def test_the_arrow_keys_choose(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)
     terminal.types(DOWN + ENTER)
-    terminal.sees("How should org/small run here?")
+    terminal.sees("How should org/small run on this machine?")
     terminal.types(UP + UP + ENTER)  # round to the last but one: another model
     terminal.sees(MODEL)
     terminal.types(CTRL_D)
@@ -100,7 +100,7 @@ def test_a_wrong_answer_says_what_is_wrong_and_no_flag(flow: Flow) -> None:
     terminal = flow("model=demo", TERM="dumb")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("What should be different?")
+    terminal.sees("What do you want to change?")
     terminal.types("2\r")
     terminal.sees("Each gets a share of the KV cache")
     terminal.sees("at the same time?")

@@ -154,7 +154,7 @@ def test_a_server_that_was_started_again_on_other_ports_is_found_there(
     piped(monkeypatch, "one\n/questions\n/compare demo\n")
     with pytest.raises(UsageError) as raised:
         run_chat(ENDPOINT, journey=journey)
-    assert "demo answers already" in raised.value.what
+    assert "demo is already answering" in raised.value.what
     out, err = capsys.readouterr()
     assert out == "You asked: one\n"
     assert err.startswith("demo was started again elsewhere: it answers on http://127.0.0.1:9000.\n")
@@ -250,13 +250,13 @@ def test_ctrl_c_at_the_prompt_clears_what_is_typed_and_the_second_ends(tmp_path:
         terminal.types("half a question")
         terminal.sees("half a question")
         terminal.types(CTRL_C)
-        terminal.sees("Ctrl-C again, /bye or Ctrl-D ends")
+        terminal.sees("Press Ctrl-C again, /bye or Ctrl-D to exit")
         terminal.sees("> ")
         terminal.types("Hello?\r")
         terminal.sees("You asked: Hello?\r\n")
         terminal.sees("> ")
         terminal.types(CTRL_C)
-        terminal.sees("Ctrl-C again, /bye or Ctrl-D ends")
+        terminal.sees("Press Ctrl-C again, /bye or Ctrl-D to exit")
         terminal.sees("> ")
         terminal.types(CTRL_C)
         assert terminal.ends() == 0

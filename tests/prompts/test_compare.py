@@ -40,10 +40,12 @@ def test_both_answer_the_same_questions_each_in_a_conversation_of_its_own(
     assert out.splitlines() == [f"You asked: {word}" for word in ("before", "both", "both", "after")]
     said = err.splitlines()
     assert (
-        said.index("demo:") < said.index("other:") < said.index("demo takes 100 ms in all · other takes 100 ms in all")
+        said.index("demo:")
+        < said.index("other:")
+        < said.index("demo takes 100 ms in total · other takes 100 ms in total")
     )
     assert "Both get the same questions from now on." in err
-    assert said[-2:] == ["Only demo answers from now on.", "220.0 tokens/s · first token 50 ms · 12 tokens"]
+    assert said[-2:] == ["Only demo answers from now on.", "220.0 tokens/s · TTFT 50 ms · 12 tokens"]
 
 
 def test_both_answer_in_the_same_way_and_again(journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +95,7 @@ def test_whoever_stops_the_first_answer_waits_for_no_second(tmp_path: Path) -> N
         terminal.sees("stopped")
         terminal.sees("> ")
         assert "other:" not in str(terminal.child.before)
-        assert "other was not asked." in str(terminal.child.before)
+        assert "other was not queried." in str(terminal.child.before)
         terminal.types(CTRL_D)
         assert terminal.ends() == 0
 

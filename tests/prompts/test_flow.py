@@ -46,7 +46,7 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.sees("> ")
     terminal.types("What is Triton?\r")
     terminal.sees("You asked: What is Triton?")
-    terminal.sees("220.0 tokens per second, first token 50 milliseconds, 12 tokens")
+    terminal.sees("220.0 tokens per second, TTFT 50 milliseconds, 12 tokens")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
     assert f"/triton-wizard --workspace '{workspace.root}' down demo" in terminal.rest
@@ -116,7 +116,7 @@ def test_kept_answers_are_what_enter_means(flow: Flow, workspace: Workspace) -> 
     save_answers(workspace, {"model": "org/small"})
     terminal = flow()
     terminal.accepts(MODEL)
-    terminal.sees("How should org/small run here?")
+    terminal.sees("How should org/small run on this machine?")
     terminal.leaves()
 
 
@@ -134,11 +134,11 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
     terminal = flow("model=demo")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("What should be different?")
+    terminal.sees("What do you want to change?")
     terminal.sees("How many people at the same time: 4")
     terminal.sees("Tensor parallel size: the wizard chooses")
     terminal.types("2\r")
-    terminal.sees("How many people at the same time? (Enter: 4):")
+    terminal.sees("Number of concurrent users (Enter: 4):")
     terminal.types("many\r")
     terminal.sees("TW-U31: users must be a whole number, not 'many'")
     terminal.types("0\r")
@@ -173,7 +173,7 @@ def test_every_wish_can_be_changed(
     (name,) = wish
     for question, answer in (
         (ADVICE, "3\r"),
-        ("What should be different?", f"{number}\r"),
+        ("What do you want to change?", f"{number}\r"),
         (BY_NAME[name].text, typed),
     ):
         terminal.sees(question)
@@ -186,7 +186,7 @@ def test_every_wish_can_be_changed(
 def test_what_cannot_be_is_refused_and_the_nearest_change_offered(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo", "users=500", "tp=2")
     terminal.sees("So many do not fit.")
-    terminal.sees("Take the nearest that works: 100 users")
+    terminal.sees("Use the closest possible setup: 100 users")
     terminal.types(ENTER)
     terminal.sees("100 at a time")
     terminal.accepts(ADVICE)
@@ -200,7 +200,7 @@ def test_all_wishes_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
     terminal.sees("7 at a time")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("Let the wizard choose everything again")
+    terminal.sees("Reset all constraints")
     terminal.types(UP + UP + ENTER)
     terminal.sees("4 at a time")
     terminal.sees(ADVICE)
@@ -227,7 +227,7 @@ def test_the_commands_are_shown_and_the_name_is_changed(flow: Flow, workspace: W
     terminal.sees("$ python3 -m venv 'the env'")
     terminal.sees(PLAN)
     terminal.types("3\r")
-    terminal.sees("Name of the server")
+    terminal.sees("Server name")
     terminal.types("../etc\r")
     terminal.sees("TW-U32")
     terminal.types("mine\r")
@@ -243,7 +243,7 @@ def test_a_plan_for_another_machine_is_only_shown(flow: Flow) -> None:
     terminal = flow("model=demo", "hardware=cpu")
     terminal.accepts(ADVICE)
     terminal.sees("Made for cpu, not for this machine")
-    terminal.sees("Done: it cannot be run here")
+    terminal.sees("Done: this plan cannot run on this machine")
     terminal.types(ENTER)
     assert terminal.ends() == 0
 
@@ -252,7 +252,7 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
     terminal = flow("model=demo")
     terminal.sees(ADVICE)
     terminal.types("5" + ENTER)
-    terminal.sees("Why these numbers:")
+    terminal.sees("Explanation of these figures:")
     terminal.sees("2 × 4 layers × 2 kv heads × 64 × 2 bytes")
     terminal.sees(ADVICE)
     terminal.leaves()
@@ -261,13 +261,13 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
 def test_many_ways_are_shown_when_asked_for() -> None:
     advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
     few, all_of_them = ways(advice, 8), ways(advice, 11)
-    assert [text for text, _ in few[8:]] == ["Show all 11 ways", *(text for text, _ in all_of_them[11:])]
+    assert [text for text, _ in few[8:]] == ["Show all 11 alternatives", *(text for text, _ in all_of_them[11:])]
     assert [one for _, one in all_of_them[:11]] == list(advice.choices)
 
 
 def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
     terminal = flow("running=demo")
-    terminal.sees("Talk to demo, which runs at http://127.0.0.1:8000")
+    terminal.sees("Chat with demo, running at http://127.0.0.1:8000")
     terminal.types(ENTER)
     terminal.sees("Ask demo anything.")
     terminal.sees("> ")
@@ -294,7 +294,7 @@ def test_the_plan_is_saved_and_a_file_is_never_overwritten(
     for said in ("Saved to", "TW-U48:"):  # a long path begins a line of its own
         terminal.sees(PLAN)
         terminal.types("5\r")
-        terminal.sees("Save it as what?")
+        terminal.sees("Which format?")
         terminal.types(f"{number}\r")
         terminal.sees("File to write")
         terminal.types(f"{file}\r")

@@ -90,10 +90,10 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
 @pytest.mark.parametrize(
     ("line", "what", "todo"),
     [
-        ("/logprobs 100", "100 cannot be used here", "Give 0 to 20."),
-        ("/open", "no conversation is named", "/history lists them; for example: /open 1"),
-        ("/history x", "x cannot be used here", "Give 1 to 10000."),
-        ("/copy cod", "cod cannot be copied", "Type /copy or /copy code."),
+        ("/logprobs 100", "invalid value: 100", "Enter a number from 0 to 20."),
+        ("/open", "no conversation was given", "Run /history to list them; for example: /open 1"),
+        ("/history x", "invalid value: x", "Enter a number from 1 to 10000."),
+        ("/copy cod", "cannot copy cod", "Type /copy or /copy code."),
         ("/set temperature x", "temperature must be a number", "0 always takes the likeliest token"),
     ],
 )
@@ -130,7 +130,7 @@ def test_versions(talk: ChatSession) -> None:
     talk.conversation = talk.conversation.said("assistant", "For fun.", stats=Stats(3, 0.05, 0.1, "stop"), at=9.0)
     text = command(talk, "/versions").text
     assert text.startswith("Version 1 of 2: Why?\nBecause.\n\nVersion 2 of 2 (the present one): What for?\nFor fun.")
-    assert "You go on with version 1." in command(talk, "/versions 1").text
+    assert "Continuing with version 1." in command(talk, "/versions 1").text
     assert talk.conversation.messages[-1].content == "Because."
     assert command(talk, "/edit").edit == "Why?"
 

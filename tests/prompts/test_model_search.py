@@ -20,10 +20,10 @@ def test_a_wrong_model_is_told_and_asked_again(flow: Flow) -> None:
     terminal.types(ENTER)
     terminal.sees("TW-U32")
     terminal.types("org/none\r")
-    terminal.sees("TW-M01: there is no model 'org/none'")
+    terminal.sees("TW-M01: there is not a model 'org/none'")
     terminal.sees(MODEL)
     terminal.types("2\r")
-    terminal.sees("How should org/small run here?")
+    terminal.sees("How should org/small run on this machine?")
     terminal.leaves()
 
 
@@ -34,13 +34,13 @@ def test_a_word_searches_the_hub_and_a_search_that_fails_leads_back_to_the_list(
     terminal.sees("TW-M13")
     terminal.sees(MODEL)
     terminal.types("nothing\r")
-    terminal.sees("The hub has no model for text whose name holds nothing.")
+    terminal.sees("The Hub has no text model whose name contains nothing.")
     terminal.sees(MODEL)
     terminal.types("small\r")
-    terminal.sees("Which of these?")
+    terminal.sees("Which one of these?")
     terminal.sees("tight: 4 people with 2,048 tokens")
     terminal.types(ENTER)
-    terminal.sees("How should org/small run here?")
+    terminal.sees("How should org/small run on this machine?")
     terminal.leaves()
 
 
@@ -49,10 +49,10 @@ def test_a_ready_journey_is_offered_and_the_way_back(flow: Flow) -> None:
     for answer in ("2\r", "1\r"):
         terminal.sees(MODEL)
         terminal.types("4\r")
-        terminal.sees("Which journey do you want to take?")
+        terminal.sees("Which recipe do you want to use?")
         terminal.sees("1) Offline demo, made for any machine")
         terminal.types(answer)
-    terminal.sees("How should demo run here?")
+    terminal.sees("How should demo run on this machine?")
     terminal.leaves()
 
 
@@ -60,20 +60,20 @@ def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)
     terminal.types("org/none\r")
-    terminal.sees("TW-M01: there is no model 'org/none'")
+    terminal.sees("TW-M01: there is not a model 'org/none'")
     terminal.sees(MODEL)
     terminal.types("org/small\r")
-    terminal.sees("How should org/small run here?")
+    terminal.sees("How should org/small run on this machine?")
     terminal.leaves()
 
 
 def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> None:
     large, *silent = (
         replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)
-        for number, why in enumerate(("it needs 40 GiB", *["the hub does not answer"] * 4))
+        for number, why in enumerate(("it needs 40 GiB", *["the Hub does not respond"] * 4))
     )
     assert not_here([large, *silent]) == [
-        "Not here: Model 0: it needs 40 GiB",
+        "Not possible with Model 0: it needs 40 GiB",
         "Not here: 4 more models: the hub does not answer",
     ]
 
@@ -94,7 +94,7 @@ def test_a_gated_model_asks_for_the_token_unseen_and_never_writes_it(flow: Flow,
 
 def test_without_a_token_for_a_gated_model_another_one_is_chosen(flow: Flow) -> None:
     terminal = flow("model=org/gated")
-    terminal.sees("Your Hugging Face token (it is not shown; Enter: choose another model):")
+    terminal.sees("Your Hugging Face token (hidden; Enter: choose another model):")
     terminal.types(ENTER)
     terminal.sees(MODEL)
     terminal.leaves()

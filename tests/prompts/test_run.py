@@ -69,7 +69,7 @@ def test_whoever_chose_by_mistake_comes_back(flow: Flow) -> None:
     terminal.accepts(ADVICE)
     terminal.sees(PLAN)
     terminal.types("5\r")
-    terminal.sees("Save it as what?")
+    terminal.sees("Which format?")
     terminal.types("4\r")
     terminal.accepts(PLAN)
     terminal.sees("What now?")

@@ -75,7 +75,7 @@ def finished(outcome: str, seconds: float = 1.5, reason: str = "", **more: objec
     ("event", "words"),
     [
         (finished("done"), "done in 1.5 s"),
-        (finished("skipped", reason="done before and unchanged"), "skipped: done before and unchanged"),
+        (finished("skipped", reason="already done and unchanged"), "skipped: done before and unchanged"),
         (finished("cancelled"), "stopped after 1.5 s"),
         (finished("failed", error=ERROR), "failed after 1.5 s (TW-R03)"),
     ],
@@ -106,7 +106,7 @@ def test_output_is_shown_if_verbose_or_if_the_step_fails() -> None:
 
 
 def test_the_answer_to_the_first_question_is_always_shown() -> None:
-    start = StepStarted("question", "Ask a first question", 6, 6, 0.0)
+    start = StepStarted("question", "Send a first question", 6, 6, 0.0)
     assert "      Triton is a server\n" in told(start, Output("question", ("Triton is a server",), 1.0))
 
 
@@ -202,7 +202,7 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
     text = memory_text(replace(CHOICE, memory=memory))
     assert text.startswith("Memory: 100 MiB of 1.0 GiB that may be used\n  [#=+oooo....")
     assert "=  KV cache     16.0 MiB  1 KiB × 16,384 tokens of conversation" in text
-    for line in ("#  weights      8.0 MiB", "+  activations  1.0 MiB", ".  left free    924 MiB"):
+    for line in ("#  weights      8.0 MiB", "+  activations  1.0 MiB", ".  free    924 MiB"):
         assert line in text
     monkeypatch.setenv("COLUMNS", "30")
     assert max(map(len, memory_text(replace(CHOICE, memory=memory)).split("\n"))) <= 30

@@ -97,10 +97,10 @@ def test_words_of_welcome_and_the_facilitators_words(attend: Attend) -> None:
 
 def test_a_pinned_model_is_not_asked(attend: Attend) -> None:
     terminal = attend('explain = false\n[pin]\nmodel = "org/small"')
-    terminal.sees("Pinned by your facilitator: Which model: org/small")
-    terminal.sees("How should org/small run here?")
+    terminal.sees("Set by your facilitator: Which model: org/small")
+    terminal.sees("How should org/small run on this machine?")
     assert MODEL not in (terminal.child.before or "")
-    terminal.sees("Why these numbers")
+    terminal.sees("Explain figures")
     assert "Another model" not in str(terminal.child.before)
     terminal.leaves()
 
@@ -117,7 +117,7 @@ def test_pinned_wishes_are_said_and_cannot_be_changed(attend: Attend) -> None:
     terminal.sees("Wished: users.")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("What should be different?")
+    terminal.sees("What do you want to change?")
     terminal.leaves()
     assert "people at the same time" not in terminal.rest
 

@@ -48,7 +48,7 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
         ("error: Failed to fetch: https://packages.invalid/simple/numpy/", "package index"),
         ("ERROR: No matching distribution found for numpy==1.26.4", "pip config list"),
         ("ERROR: No matching distribution found for torch==2.9.1+cu130", "PIP_EXTRA_INDEX_URL"),
-        ("╰─▶ Because there is no version of torch==2.9.1+cu130 and you require torch==2.9.1+cu130", "UV_INDEX"),
+        ("╰─▶ Because there is not a version of torch==2.9.1+cu130 and you require torch==2.9.1+cu130", "UV_INDEX"),
         ("error: the disk is made of cheese", MEND),
     ],
 )

@@ -114,7 +114,7 @@ def test_its_models_are_asked_and_its_log_is_read(site: Path) -> None:
     ("text", "why"),
     [
         ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("PORT = 1", "PORT is no StackPlan"),
+        ("PORT = 1", "PORT is not a StackPlan"),
         ("", "AttributeError"),
     ],
 )

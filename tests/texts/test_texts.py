@@ -140,20 +140,20 @@ def test_json_has_codes_values_and_texts() -> None:
         "reason": {
             "code": "trained-context",
             "params": {"most": 1024, "asked": 4096},
-            "text": "The model was trained for 1,024 tokens of context; 4,096 were asked for.",
+            "text": "The model was trained for 1,024 tokens of context; you requested 4,096.",
         },
         "remedies": [
             {"code": "options", "changes": {"max_len": 1024}, "params": {}, "text": "--max-len 1024"},
             {"code": "fewer-users", "changes": {}, "params": {}, "text": "fewer --users"},
         ],
-        "text": "The model was trained for 1,024 tokens of context; 4,096 were asked for.",
+        "text": "The model was trained for 1,024 tokens of context; you requested 4,096.",
         "remedy": "--max-len 1024, or fewer --users",
     }
     assert data(Note("split", {"tp": 2, "pp": 1, "gpus": 2, "link": "nvlink"})) == {
         "code": "split",
         "params": {"tp": 2, "pp": 1, "gpus": 2, "link": "nvlink"},
         "source": None,
-        "text": "tp 2 × pp 1: 2 GPUs share the weights, joined by NVLink.",
+        "text": "tp 2 × pp 1: 2 GPUs share the weights, connected by NVLink.",
     }
 
 

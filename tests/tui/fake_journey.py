@@ -95,7 +95,7 @@ class FakeJourney:
     script: Callable[[Plan], list[Event]] = events
     run_error: WizardError | None = None
     hold_run: bool = False
-    """Whether a run stays in its last event until it is stopped, or `held` is set."""
+    "stopped Whether a run stays in its last event until it, or `held` is set."
     held: asyncio.Event | None = None
     running: tuple[Endpoint, ...] = ()
     off: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
         await pilot.press("down")
         await pilot.pause()
         shown = text_of(advice, "Text")
-        assert "50 tokens/s for each person" in shown
+        assert "50 tokens/s per user" in shown
         assert "a measurement on 2 cores" in " ".join(shown.split())
 
 
@@ -261,7 +261,7 @@ async def test_page_down_scrolls_the_commands_while_the_list_keeps_the_cursor() 
 
 
 async def test_a_plan_that_cannot_be_made_is_an_error_in_place() -> None:
-    made = FakeJourney(planned=HostError("TW-L01", "there is no interpreter", "Install Python 3.11."))
+    made = FakeJourney(planned=HostError("TW-L01", "there is not a interpreter", "Install Python 3.11."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         review = await to_review(pilot)
         assert "TW-L01" in text_of(review, "ErrorPanel")
@@ -299,7 +299,7 @@ async def test_all_wishes_are_asked_in_groups_and_none_is_lost() -> None:
         form = await screen(pilot, FormScreen)
         assert {*form._fields} == {one.name for one in (*WISHES, *SETUP)}
         shown = text_of(form, ".group")
-        assert "What it is for" in shown
+        assert "Use case" in shown
         assert "never changed, only refused" in shown
         for name, keys in (("tp", "2"), ("gpu_memory_utilization", "0.8"), ("quantization", "fp8")):
             form.query_one(f"#{name}").focus()

@@ -98,7 +98,7 @@ async def test_probabilities_that_are_still_to_be_asked_for_are_not_said_to_be_m
         await asked(pilot, "Q", chat)
         await pilot.press("f8", "f8")
         await pilot.pause()
-        assert "They come with the next answer" in notes(pilot)
+        assert "Available from the next answer on" in notes(pilot)
         assert "says nothing of probabilities" not in notes(pilot)
 
 

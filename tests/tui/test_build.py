@@ -335,7 +335,7 @@ async def test_a_step_that_starts_the_server_is_not_left_out() -> None:
         build = await failed(pilot)
         await pilot.press("s")
         await wait_for(pilot, lambda: pilot.app._notifications)
-        assert "there is no server without it" in next(iter(pilot.app._notifications)).message
+        assert "there is not a server without it" in next(iter(pilot.app._notifications)).message
         assert pilot.app.screen is build
         assert made.runs == 1
 
@@ -373,7 +373,7 @@ async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await failed(pilot)
         made.script = lambda one: [
-            StepFinished("model", "omitted", 0.0, "left out by the user", 0.0),
+            StepFinished("model", "omitted", 0.0, "skipped by the user", 0.0),
             *events(one, until="start", error=ERROR)[-3:],
         ]
         await pilot.press("s")

@@ -109,7 +109,7 @@ async def test_what_is_not_there_is_said_and_the_end_is_followed_further() -> No
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build, log = await begun(pilot, made, *map(str, range(100)))
         await search(pilot, build, "(*")
-        assert found(build) == "nothing found"
+        assert found(build) == "no matches"
         assert log.follows
         await pilot.press("enter", "n", "N")
         made.said.put_nowait(("(* now",))
@@ -177,7 +177,7 @@ async def test_nothing_to_search_in_or_to_copy_is_no_error() -> None:
     async with StillApp(made).run_test(size=(40, 15)) as pilot:
         build = await to_build(pilot)
         await search(pilot, build, "x")
-        assert found(build) == "nothing found"
+        assert found(build) == "no matches"
         await pilot.press("enter", "n", "N", "w", "c", "f", "home", "end")
         await pilot.pause()
         assert pilot.app.clipboard == ""

@@ -51,7 +51,7 @@ async def test_an_answer_streams_in_and_its_measurements_are_shown() -> None:
         await pilot.press(*"What is it?", "enter")
         await answered(pilot, chat)
         assert chat.talks.first.transcript.turns[-1].text == made.answer
-        for word in ("94.0 tokens/s", "first token 31 ms", "48 tokens"):
+        for word in ("94.0 tokens/s", "TTFT 31 ms", "48 tokens"):
             assert word in figures_shown(chat)
         await pilot.press(*"And?", "enter")
         await answered(pilot, chat)
@@ -186,9 +186,9 @@ async def test_every_setting_can_be_set_and_one_that_the_model_does_not_take_sta
         await pilot.press("ctrl+t")
         form = await screen(pilot, FormScreen)
         texts = [str(one.render()) for one in form.query(".text")]
-        assert [text for text in texts if "not with this server" in text] == [
-            "Min-p · not with this server",
-            "Presence penalty · not with this server",
+        assert [text for text in texts if "not supported here" in text] == [
+            "Min-p · not supported here",
+            "Presence penalty · not supported here",
         ]
         await pilot.press(*["down"] * 3, *"40", "down", "down", *"1.1", "down", *"0.2", "down", "down", *"END|[/]")
         await pilot.press("enter")
@@ -230,7 +230,7 @@ async def test_a_server_that_died_is_an_error_with_the_way_to_restart_it() -> No
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
         assert "TW-C03" in str(chat.query_one("ErrorPanel", Static).render())
-        assert "F5 starts the server again" in figures_shown(chat)
+        assert "F5 restarts the server" in figures_shown(chat)
         assert roles(chat) == ["user"]
         made.script, made.hold_run = (lambda made: events(made, until="start")), True
         await pilot.press("f5")
@@ -375,10 +375,10 @@ def test_what_is_said_after_quitting_names_the_workspace_where_it_is_not_the_usu
 def test_only_keys_that_do_something_are_offered_after_an_error() -> None:
     gone, late = ServerError("TW-C01", "nobody answers", "Start it."), WorkspaceError("TW-K04", "another", "Wait.")
     asked_once = Conversation().said("user", "Q", at=0.0)
-    assert figures(ChatView(Conversation(), error=gone)).plain == "F5 starts the server again"
-    assert figures(ChatView(asked_once, error=gone)).plain == "^R asks again, F5 starts the server again"
+    assert figures(ChatView(Conversation(), error=gone)).plain == "F5 restarts the server"
+    assert figures(ChatView(asked_once, error=gone)).plain == "^R retries, F5 restarts the server"
     beside = figures(ChatView(asked_once, error=gone), beside=True).plain
-    assert beside == "^R asks again, F6 lets the first answer alone"
+    assert beside == "^R retries, F6 uses only the first model"
     assert "top-p" in figures(ChatView(Conversation(), error=late)).plain
 
 
@@ -386,6 +386,6 @@ def test_only_what_was_measured_is_said() -> None:
     none = figures(ChatView(Conversation(), stats=Stats(0, None, 0.1, "cancelled"))).plain
     assert none == "0 tokens"
     gate = figures(ChatView(Conversation(), stats=Stats(9, 1.5, 2.0, "gate"))).plain
-    assert "first token 1.5 s" in gate
+    assert "TTFT 1.5 s" in gate
     assert "does not know" in gate
     assert "seed 7" in figures(ChatView(Conversation(sampling=Sampling(seed=7)))).plain

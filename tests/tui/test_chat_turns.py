@@ -115,7 +115,7 @@ async def test_control_c_and_y_copy_what_is_meant() -> None:
         assert pilot.app.clipboard == "Second answer"
         await pilot.press("ctrl+up", "ctrl+up", "ctrl+up", "ctrl+y")
         assert pilot.app.clipboard == FakeJourney().answer
-        assert "The turn is in the clipboard" in notes(pilot)
+        assert "Copied the turn to the clipboard" in notes(pilot)
 
 
 async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked() -> None:
@@ -162,7 +162,7 @@ async def test_a_word_is_found_and_the_search_ends_with_escape() -> None:
         await pilot.pause()
         assert isinstance(chat.focused, Prompt)
         await pilot.press("ctrl+f", *"nowhere")
-        await wait_for(pilot, lambda: words(chat, "#found") == "nothing found")
+        await wait_for(pilot, lambda: words(chat, "#found") == "no matches")
 
 
 async def test_a_private_conversation_is_marked_and_nothing_of_it_is_kept() -> None:
@@ -222,7 +222,7 @@ async def test_the_gauge_fits_a_terminal_that_becomes_narrow_while_an_answer_com
         (Usage(512, 1024, False), 80, "context ██████░░░░░░ ≈ 512 / 1,024 tokens"),
         (Usage(512, 1024, True), 40, "512 / 1,024"),
         (Usage(900, 1024, True), 80, "nearly full"),
-        (Usage(2000, 1024, True), 80, "full: the oldest turns are left out"),
+        (Usage(2000, 1024, True), 80, "full: the oldest turns are dropped"),
         (Usage(70, None, False), 80, "≈ 70 tokens"),
     ],
 )
@@ -247,7 +247,7 @@ async def test_a_message_that_does_not_fit_says_so_and_stays() -> None:
         await asked(pilot, "Long", chat)
         assert "TW-C05" in words(chat, "#first ErrorPanel")
         assert "1100 of 1024" in words(chat, "#first ErrorPanel")
-        assert words(chat, "#first Figures") == "^E changes the question, ^R asks it again"
+        assert words(chat, "#first Figures") == "^E edits the question, ^R sends it again"
         assert not chat.check_action("restart", ())
         made.chat_error = None
         await pilot.press("ctrl+e")

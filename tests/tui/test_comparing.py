@@ -46,7 +46,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
         assert [one.content for one in made.asked[2].messages] == ["Both"]
         assert chat.view.said("user") == ["Alone", "Both"]
-        assert "demo is 3.8 times as fast as second: 94.0 against 24.6 tokens/s" in words(chat, "#comparison")
+        assert "demo is 3.8× as fast as second: 94.0 vs. 24.6 tokens/s" in words(chat, "#comparison")
         assert "24.6 tokens/s" in words(chat, "#second Figures")
         beside = rival.region.x > chat.talks.first.region.x
         assert beside == (size[0] >= 100)
@@ -73,7 +73,7 @@ async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
         assert rival is not None
         await wait_for(pilot, lambda: rival.view.error)
         assert "TW-C03" in words(chat, "#second ErrorPanel")
-        assert words(chat, "#second Figures") == "^R asks again, F6 lets the first answer alone", "F5 is the first's"
+        assert words(chat, "#second Figures") == "^R retries, F6 uses only the first model", "F5 is the first's"
         assert chat.view.error is None
         assert chat.view.said("assistant") == [made.answer]
 
@@ -188,7 +188,7 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         rival.show(Conversation().said("user", "Q").said("assistant", "Apples.\n\n```py\n1 + 1\n```"))
         await pilot.press("ctrl+f", *"apples")
         await pilot.pause()
-        assert words(chat, "#found") == "nothing found"
+        assert words(chat, "#found") == "no matches"
         await pilot.press("alt+right")
         await pilot.pause()
         assert words(chat, "#found") == "1 of 1"
@@ -220,12 +220,12 @@ def test_what_cannot_be_compared_is_not() -> None:
     silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
     said = comparison(("a", measured), ("b", silent)).plain
     assert "as fast" not in said
-    assert "a takes 2.0 s in all · b takes 2.5 s in all · a begins after 90 ms" in said
+    assert "a takes 2.0 s in total · b takes 2.5 s in total · a starts after 90 ms" in said
     short = [
         (name, ChatView(asked_both, stats=Stats(24, ttft, 1.1 * ttft, "stop")))
         for name, ttft in (("a", 0.07), ("b", 0.18))
     ]
-    assert comparison(*short).plain.startswith("a takes 77 ms in all · b takes 198 ms in all")
+    assert comparison(*short).plain.startswith("a takes 77 ms in total · b takes 198 ms in total")
     assert "Both are about equally fast" in comparison(("a", measured), ("b", measured)).plain
     assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
     for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
@@ -246,7 +246,7 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
-        assert "find, copy, save, log: here" in words(chat, "#first .name")
+        assert "find, copy, save, log: this one" in words(chat, "#first .name")
         assert "here" not in words(chat, "#second .name")
         await pilot.press("f7")
         await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)

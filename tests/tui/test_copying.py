@@ -15,7 +15,7 @@ from tests.tui.pictured import failing, to_end
 from tests.tui.walking import StillApp, screen, to_review, wait_for
 from wizard.tui.screens.modal import ReaderScreen
 
-MISSING = "This terminal takes nothing for the clipboard (OSC 52)."
+MISSING = "This terminal does not support clipboard copy (OSC 52)."
 
 
 async def review(pilot: Pilot[Any]) -> None:

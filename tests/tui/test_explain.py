@@ -261,7 +261,7 @@ async def test_pinned_wishes_stay_whatever_is_tried() -> None:
         while advice._fields[advice.view.field].name != "users":
             await pilot.press("right")
         await pilot.press("plus")
-        assert [one.message for one in pilot.app._notifications] == ["Your facilitator has pinned this."]
+        assert [one.message for one in pilot.app._notifications] == ["Your facilitator has set this."]
         assert {one.users for one in journey.wished} == {3}
         assert advice.view.wishes == Wishes(users=3)
         await pilot.press("w")
@@ -269,7 +269,7 @@ async def test_pinned_wishes_stay_whatever_is_tried() -> None:
         field = form.query_one("#users", Input)
         assert field.disabled
         assert field.value == "3"
-        assert any("pinned by your facilitator" in text(one) for one in form.query(".text").results(Static))
+        assert any("set by your facilitator" in text(one) for one in form.query(".text").results(Static))
 
 
 async def test_the_plan_has_the_pinned_name() -> None:

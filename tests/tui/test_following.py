@@ -53,7 +53,7 @@ async def following(pilot: Walk, made: FakeJourney) -> WelcomeScreen:
     await wait_for(pilot, lambda: made.held)
     build.dismiss("background")
     welcome = await to_welcome(pilot)
-    await wait_for(pilot, lambda: "See how far demo is" in text(welcome))
+    await wait_for(pilot, lambda: "See the progress of demo" in text(welcome))
     return welcome
 
 
@@ -93,7 +93,7 @@ async def test_what_is_stopped_and_started_elsewhere_is_seen(monkeypatch: pytest
         assert "Chat with demo" in text(welcome)
         made.host, made.offered = GPU_HOST, SUGGESTIONS[:1]
         made.running, made.off = (), ("demo",)
-        await wait_for(pilot, lambda: "Start demo again" in text(welcome))
+        await wait_for(pilot, lambda: "Restart demo" in text(welcome))
         await wait_for(pilot, lambda: welcome.view.host is GPU_HOST)  # what it held may be free now
         await wait_for(pilot, lambda: welcome.view.suggestions == SUGGESTIONS[:1])
         assert "Chat with demo" not in text(welcome)

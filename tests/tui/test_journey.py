@@ -199,7 +199,7 @@ async def test_help_names_the_keys_of_the_screen_and_closes_again() -> None:
         machine = await to_machine(pilot)
         await pilot.press("f1")
         text = (await screen(pilot, ReaderScreen))._text
-        assert "Look again" in text
+        assert "Refresh" in text
         assert machine.HELP in text
         await pilot.press("f1", "escape")
         assert await screen(pilot, MachineScreen) is machine

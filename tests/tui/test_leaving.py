@@ -67,7 +67,7 @@ async def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(capsys: 
         made.dead = ("demo",)
         await pilot.press("ctrl+q")
         asked = await screen(pilot, AskScreen)
-        assert str(asked.query_one(".question", Static).render()) == "The server demo has ended. What now?"
+        assert str(asked.query_one(".question", Static).render()) == "The server demo exited. What now?"
         assert asked.query_one(Picker).option_count == 4
         await pilot.press("enter")
         await wait_for(pilot, lambda: app._exit)
@@ -90,7 +90,7 @@ async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
         made.dead, made.again = ("demo",), (ELSEWHERE,)
         await pilot.press("ctrl+q")
         asked = await screen(pilot, AskScreen)
-        assert str(asked.query_one(".question", Static).render()) == "What becomes of the server demo?"
+        assert str(asked.query_one(".question", Static).render()) == "What do you want to do with the server demo?"
         await pilot.press("enter")
         await wait_for(pilot, lambda: app._exit)
     app._print_error_renderables()
@@ -107,7 +107,7 @@ async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() ->
         made.dead = ("demo",)
         await pilot.press("escape")
         asked = await screen(pilot, AskScreen)
-        assert "Restart the server" in str(asked.query_one(Picker).options[1].prompt)
+        assert "Restart server" in str(asked.query_one(Picker).options[1].prompt)
         await pilot.press("down", "enter")
         build = await screen(pilot, BuildScreen)
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)

@@ -121,7 +121,7 @@ def test_eight_gpus_have_a_row_each_and_those_that_are_held_a_second(width: int)
     rows = [line for line in lines if line[:2].strip().isdigit() and line[2:4] == "  "]
     assert len(rows) == 8
     assert "72.4 GiB free" in rows[3]
-    assert "held by python3 (4711)" in lines[lines.index(rows[3]) + 1]
+    assert "used by python3 (4711)" in lines[lines.index(rows[3]) + 1]
     assert "8 GPUs: NVIDIA H200" in lines[0]
 
 
@@ -145,7 +145,7 @@ def test_what_is_not_known_is_said_and_never_zero() -> None:
     known = reading(found).gpus[0]
     now = replace(known, utilisation=None, temperature_c=None, power_watts=None, unknown=why)
     said = text(found, Reading(reading(found).cpu, (now,)))
-    assert "not known: Not Supported" in said
+    assert "unknown: Not Supported" in said
     for word in ("0 %", " W", "°C\n\n"):
         assert word not in said.partition("CPU")[0]
 
@@ -177,10 +177,10 @@ def test_slices_and_hidden_processes() -> None:
         ((), ""),
         ((GpuLink(0, 1, "NV18"),), "18 NVLinks"),
         ((GpuLink(0, 1, "SYS"),), "PCIe between processor sockets"),
-        (tuple(GpuLink(0, b, "NV1") for b in (1, 2)), "every pair over 1 NVLink"),
+        (tuple(GpuLink(0, b, "NV1") for b in (1, 2)), "all pairs via 1 NVLink"),
         (
             (GpuLink(0, 1, "NV4"), GpuLink(0, 2, "SYS"), GpuLink(1, 2, "SYS")),
-            "0–1 over 4 NVLinks; all others over PCIe between processor sockets",
+            "0–1 over 4 NVLinks; all others via PCIe between processor sockets",
         ),
     ],
 )

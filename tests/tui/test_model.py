@@ -36,7 +36,7 @@ async def test_the_recommended_model_is_on_top_with_the_cursor_on_it() -> None:
             assert word in first
         assert "works offline" in shown(model)[1]
         assert "SmolLM2 [bold]1.7B[/] Instruct" in shown(model)[2]
-        assert "not here: access is gated" in shown(model)[3]
+        assert "not possible: access is gated" in shown(model)[3]
 
 
 async def test_typing_filters_and_the_arrows_move_in_the_list_meanwhile() -> None:
@@ -94,7 +94,7 @@ async def test_escape_stops_waiting_for_a_hub_that_hangs_and_its_late_answer_is_
 
 
 async def test_suggestions_that_fail_leave_the_field_to_type_in() -> None:
-    made = FakeJourney(offered=NetworkError("TW-M20", "the hub does not answer", "Use --offline."))
+    made = FakeJourney(offered=NetworkError("TW-M20", "the Hub does not respond", "Use --offline."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         model = await to_model(pilot)
         assert "TW-M20" in str(model.query_one("ErrorPanel").render())
@@ -152,10 +152,10 @@ HITS = (
 VERDICTS = (
     replace(SUGGESTIONS[0], verdict=Verdict("fits", saying("on 1 GPU, about 150 tokens/s")), parameters=494_000_000),
     replace(SUGGESTIONS[1], verdict=Verdict("fits", saying("on the CPU")), place="here"),
-    replace(SUGGESTIONS[2], verdict=Verdict("tight", saying("1 person with 2,048 tokens at most")), gated=True),
+    replace(SUGGESTIONS[2], verdict=Verdict("tight", saying("1 person with up to 2,048 tokens")), gated=True),
     replace(SUGGESTIONS[3], verdict=Verdict("no", saying("61.0 GiB of weights, 14.4 GiB free")), usable=False),
 )
-DOWN = NetworkError("TW-M13", "the hub does not answer", "Check the network.")
+DOWN = NetworkError("TW-M13", "the Hub does not respond", "Check the network.")
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ async def test_a_word_searches_the_hub_and_the_row_under_the_cursor_is_judged() 
         await pilot.pause()
         rows = shown(model)
         assert "✓ fits: on 1 GPU" in rows[0]
-        for word in ("7 B parameters", "mit", "on the hub", "1.2 K downloads in 30 days"):
+        for word in ("7 B parameters", "mit", "on the Hub", "1.2 K downloads in 30 days"):
             assert word in rows[0]
         assert "fits" not in rows[1]
         assert "Take mist" in rows[2]
@@ -261,7 +261,7 @@ async def test_what_cannot_be_judged_says_why_and_can_be_taken() -> None:
         model = await searched(pilot, "mist")
         await wait_for(pilot, lambda: "org/mist-7b" in model.view.unjudged)
         await pilot.pause()
-        assert "? not known whether it fits: org/mist-7b is [bold]gated[/]" in shown(model)[0]
+        assert "? unknown whether it fits: org/mist-7b is [bold]gated[/]" in shown(model)[0]
         asked = len(made.judged_refs)
         await pilot.press("down", "up", "enter")  # it is not asked about again
         await screen(pilot, AdviceScreen)
@@ -279,7 +279,7 @@ async def test_a_search_that_finds_nothing_and_one_that_fails_say_so_and_typing_
         await pilot.press("q")
         await wait_for(pilot, lambda: model.view.trouble)
         await pilot.pause()
-        assert "The hub is not searched: the hub does not answer" in str(model.query_one("#state").render())
+        assert "The hub is not searched: the hub does not respond" in str(model.query_one("#state").render())
         made.hits = HITS
         await pilot.press("backspace", *["backspace"] * 5, *"mist")
         await wait_for(pilot, lambda: model.view.searched == "mist")
@@ -358,7 +358,7 @@ async def test_tab_says_that_no_path_begins_so_and_looks_at_what_is_typed_now() 
         await pilot.press(*"/dx", "tab")
         await wait_for(pilot, lambda: model.view.notice)
         await pilot.pause()
-        assert "No folder and no .gguf file begins with /dx" in str(model.query_one("#state").render())
+        assert "No folder or .gguf file starts with /dx" in str(model.query_one("#state").render())
         await pilot.press("backspace", *"ata/models/m", "tab")  # the list may still be of an older text
         await wait_for(pilot, lambda: model.view.text == "/data/models/more/")
         assert not model.view.notice

@@ -34,7 +34,7 @@ async def test_it_offers_what_the_screen_can_do_with_its_keys() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         found = offered(app)
-        assert found["Look again"].help == "r"
+        assert found["Refresh"].help == "r"
         assert {"Choose a model", "Help", "Settings", "Quit", "Back", "Theme", "Language: English"} <= found.keys()
         assert "Scroll" not in found
         assert "Commands" not in found

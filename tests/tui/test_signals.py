@@ -28,7 +28,7 @@ def wizard(tmp_path: Path) -> Iterator[Any]:
     env = os.environ | {"PYTHONPATH": str(PACKAGE)}
     argv = ["-m", "tests.tui.in_terminal", str(tmp_path)]
     process = pexpect.spawn(sys.executable, argv, env=env, dimensions=(24, 80), timeout=SECONDS)
-    for accept in ("Choose a model", "Take this way", "Do it"):
+    for accept in ("Choose a model", "Use this setup", "Run it"):
         process.expect(accept)  # the key bar names it as soon as there is something to accept
         process.send("\r")
     process.expect("it waits")

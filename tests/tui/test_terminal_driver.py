@@ -73,7 +73,7 @@ def test_the_wizard_works_in_a_terminal_that_another_program_left_in_non_blockin
         preexec_fn=lambda: os.set_blocking(2, False),
     )
     try:
-        for accept in ("Choose a model", "Take this way", "Do it"):
+        for accept in ("Choose a model", "Use this setup", "Run it"):
             wizard.expect(accept)
             wizard.send("\r")
         wizard.expect("it waits")

@@ -216,7 +216,7 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(tmp_path: Path) -
 
 async def to_the_step(browser: Browser, page: Served) -> None:
     await browser.open(page.address)
-    for said in ("Choose a model", "Take this way", "Do it"):
+    for said in ("Choose a model", "Use this setup", "Run it"):
         await browser.sees(said)
         await browser.presses("Enter")
     await browser.sees("it waits")

@@ -37,7 +37,7 @@ def text(welcome: WelcomeScreen) -> str:
 
 
 def test_the_machine_is_said_in_two_lines() -> None:
-    assert machine(WelcomeView()) == ["◌ Looking at this machine …"]
+    assert machine(WelcomeView()) == ["◌ Checking this machine …"]
     assert machine(WelcomeView(GPU_HOST)) == [
         "4 × NVIDIA H100 80GB HBM3, 80.0 GiB · driver 550.54.15",
         "✓ Triton can run here with docker or Python 3.11",
@@ -85,11 +85,11 @@ def test_what_is_being_built_stands_before_what_answers() -> None:
     found = listed([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
     assert [(one.name, one.about) for one in found] == [
         ("other", "being built: 43%"),
-        ("third", "its build has ended; you can look at why, and try again"),
+        ("third", "its build has ended; view the reason and try again"),
         ("demo", f"model demo on {ENDPOINT.http} · as predicted"),
     ]
     assert [one.name for one in found if one.building] == ["other"]
-    assert rows(WelcomeView(servers=tuple(found)))[0].title == "See how far other is"
+    assert rows(WelcomeView(servers=tuple(found)))[0].title == "See the progress of other"
 
 
 def test_a_server_that_answers_before_its_build_has_ended_is_one_row() -> None:
@@ -102,7 +102,7 @@ def test_a_server_that_answers_is_listed_once_though_its_build_here_has_failed()
 
 def test_what_a_server_that_does_not_run_keeps_is_said() -> None:
     (found,) = listed([], {}, lambda _name: "", plan())
-    assert found.about == "triton-wizard-demo: not running; what was downloaded and built is kept"
+    assert found.about == "triton-wizard-demo: not running; downloads and builds are kept"
 
 
 def test_a_model_that_is_here_is_no_promise_that_nothing_is_downloaded() -> None:
@@ -117,7 +117,7 @@ async def test_a_server_that_does_not_run_any_more_can_be_started_again() -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         welcome = await to_welcome(pilot)
         assert under_cursor(welcome) == "server:mine"
-        assert "Start mine again" in text(welcome)
+        assert "Restart mine" in text(welcome)
         await pilot.press("enter")
         review = await screen(pilot, ReviewScreen)
         await wait_for(pilot, lambda: review.view.plan)
@@ -147,7 +147,7 @@ async def test_what_a_facilitator_does_not_allow_is_not_offered_to_be_started_ag
 ) -> None:
     made = FakeJourney(off=("demo",), earlier=plan())
     async with StillApp(made, workshop=workshop).run_test(size=(80, 24)) as pilot:
-        assert ("Start demo again" in text(await to_welcome(pilot))) is offered
+        assert ("Restart demo" in text(await to_welcome(pilot))) is offered
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ async def test_a_server_that_runs_is_offered_where_the_facilitator_allows_it(wor
     made = FakeJourney(running=(ENDPOINT,), earlier=plan())
     async with StillApp(made, workshop=workshop).run_test(size=(80, 24)) as pilot:
         assert ("Chat with demo" in text(await to_welcome(pilot))) is offered
-        assert [*pilot.app.running] == ["demo"], "it is named by whoever leaves, all the same"  # type: ignore[attr-defined]
+        assert [*pilot.app.running] == ["demo"], "it is named by whoever leaves, anyway"  # type: ignore[attr-defined]
 
 
 async def test_whoever_plans_for_another_machine_is_not_led_to_a_server_of_this_one() -> None:
@@ -183,7 +183,7 @@ async def test_a_server_that_is_built_in_the_background_is_not_offered_to_be_sta
         build.dismiss("background")
         welcome = await to_welcome(pilot)
         await wait_for(pilot, lambda: welcome.rows[0].id == "server:demo")
-        assert "See how far demo is" in text(welcome)
+        assert "See the progress of demo" in text(welcome)
         assert "again" not in text(welcome)
 
 
@@ -373,6 +373,6 @@ async def test_a_build_in_the_background_can_be_come_back_to() -> None:
         build.dismiss("background")
         welcome = await to_welcome(pilot)
         await wait_for(pilot, lambda: welcome.rows[0].id == "server:demo")
-        assert "See how far demo is" in text(welcome)
+        assert "See the progress of demo" in text(welcome)
         await pilot.press("enter")
         await screen(pilot, BuildScreen)

@@ -59,7 +59,7 @@ async def test_lines_fit_their_width_and_are_all_there(width: int) -> None:
             assert one.size.height == len(lines)
             assert width < 40 or max(map(len, lines)) <= width
         if width >= 40:
-            assert "too much      4.0 GiB" in str(app.query_one(MemoryBill).render())
+            assert "excess      4.0 GiB" in str(app.query_one(MemoryBill).render())
         assert "another" in " ".join(str(app.query_one(Text).render()).split())
 
 
@@ -188,7 +188,7 @@ async def test_what_is_said_for_a_moment_lies_over_no_key_and_over_no_field(size
     app = StillApp(FakeJourney())
     async with app.run_test(size=size, notifications=True) as pilot:
         chat = await to_chat(pilot)
-        app.notify("It cannot be saved: the disk is full", title="TW-C04", severity="error")
+        app.notify("Cannot save it: the disk is full", title="TW-C04", severity="error")
         await wait_for(pilot, lambda: app.screen.query("Toast") and app.screen.query_one("Toast").region.height)
         toast = app.screen.query_one("Toast").region
         assert not any(toast.overlaps(chat.query_one(one).region) for one in ("KeyBar", "Prompt"))

@@ -36,8 +36,8 @@ CPU_HOST = Host(
     memory_available_bytes=21 * GIB + 300 * MIB,
     disk=Disk(HOME, 250 * GIB, 121 * GIB),
     system=System("Debian GNU/Linux 12 (bookworm)", "6.1.0-18-amd64", "glibc 2.36"),
-    gpu_problem=Problem("TW-P03", "The NVIDIA driver is not loaded", "Nothing to do if there is no NVIDIA GPU."),
-    engines=(ContainerEngine("docker", "27.1.1", None, None, "the daemon does not answer"),),
+    gpu_problem=Problem("TW-P03", "The NVIDIA driver is not loaded", "Nothing to do if there is not a NVIDIA GPU."),
+    engines=(ContainerEngine("docker", "27.1.1", None, None, "the daemon does not respond"),),
     interpreters=(
         Interpreter("/usr/bin/python3.11", (3, 11, 7), "/usr/lib/x86_64-linux-gnu", True, True),
         Interpreter("/usr/local/bin/python3.13", (3, 13, 0), None, True, False, "Triton's stub needs 3.10 to 3.12"),
@@ -181,7 +181,7 @@ def gpu_choice(stack: str, quantization: str, tp: int, weights: float, tpot_ms: 
     first = stack == "vllm" and quantization == "none" and tp == 1
     notes = (
         limited("Memory bandwidth is the limit: for every token the GPU reads all weights, and the KV cache."),
-        *(() if first else (behind("It keeps less of the model's precision than bfloat16."),)),
+        *(() if first else (behind("It is less precise than bfloat16."),)),
         noted(f"{size(loaded)} of weights on each GPU", "parameters × bits ÷ 8 ÷ ranks"),
     )
     return replace(
@@ -282,7 +282,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "repository",
-            tr("Write the model repository"),
+            tr("Create the model repository"),
             "Triton serves what it finds in a folder: [bold]config.pbtxt[/] and a numbered version.",
             (
                 Write(
@@ -316,7 +316,7 @@ def plan(host: str = "this machine") -> Plan:
         ),
         Step(
             "question",
-            tr("Ask a first question"),
+            tr("Send a first question"),
             "Only an answer proves it.",
             (Command(("triton-wizard", "chat")),),
             Done(),

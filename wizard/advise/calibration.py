@@ -100,7 +100,7 @@ def machine(host: Host, choice: Choice) -> str:
     if not choice.devices:
         return processor(host)
     mine = set(choice.devices)
-    return next((one.name for one in devices(host) if mine <= set(one.indices)), tr("a GPU that is not there"))
+    return next((one.name for one in devices(host) if mine <= set(one.indices)), tr("a GPU that is not present"))
 
 
 def engine(stack: str, release: str) -> str:
@@ -187,7 +187,7 @@ def rows(one: Measurement) -> tuple[tuple[str, str, str], ...]:
         (tr("KV cache"), _cache(told), said.kv_bytes),
         (tr("activations"), told.activation_bytes, said.activation_bytes),
         (tr("overhead"), told.overhead_bytes, _overhead(one)),
-        (tr("in all"), told.total_bytes, found.total_bytes if whole(one) else None),
+        (tr("total"), told.total_bytes, found.total_bytes if whole(one) else None),
     )
     lines = [(name, size(before), tr(UNKNOWN) if after is None else size(after)) for name, before, after in parts]
     tokens = tr(UNKNOWN) if said.kv_capacity_tokens is None else f"{said.kv_capacity_tokens:,}"
@@ -214,5 +214,5 @@ def summary(one: Measurement) -> str:
     """Predicted against measured in a few words."""
     predicted = size(one.choice.memory.total_bytes)
     if not whole(one):
-        return tr("memory measured in part, {predicted} predicted", predicted=predicted)
+        return tr("memory partly measured, {predicted} predicted", predicted=predicted)
     return tr("memory {measured}, {predicted} predicted", measured=size(actual(one).total_bytes), predicted=predicted)

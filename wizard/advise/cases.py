@@ -41,16 +41,16 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _no_file(path, tr("it cannot be read: {error}", error=str(error)[:200])) from error
+        raise _no_file(path, tr("cannot read it: {error}", error=str(error)[:200])) from error
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):
-        raise _no_file(path, tr("it has no list `cases`"))
+        raise _no_file(path, tr("no `cases` list"))
     for number, one in enumerate(listed, 1):
         name = str(one.get("id") or number) if isinstance(one, dict) else str(number)
         try:
             yield name, case(one)
         except ValueError as error:
-            wrong = tr("case {name} is wrong: {error}", name=name[:80], error=error)
+            wrong = tr("error in case {name}: {error}", name=name[:80], error=error)
             yield name, UsageError("TW-A02", wrong, _format())
 
 
@@ -64,7 +64,7 @@ def case(said: Any) -> Case:
     machine = fields.get("gpus") or []
     if not isinstance(machine, list):
         raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
-    gpus = [_mapping(one, tr("number {number} of `gpus`", number=number)) for number, one in enumerate(machine, 1)]
+    gpus = [_mapping(one, tr("entry {number} of `gpus`", number=number)) for number, one in enumerate(machine, 1)]
     named = _mapping(_given(fields, "model"), "`model`")
     return host(gpus), model(named), wishes(_mapping(fields.get("request") or {}, "`request`"))
 
@@ -75,7 +75,7 @@ def _shown(value: Any) -> str:
 
 def _mapping(said: Any, what: str) -> dict[str, Any]:
     if not isinstance(said, dict):
-        raise ValueError(tr("{what} must have fields, not be {value}", what=what, value=_shown(said)))
+        raise ValueError(tr("{what} must be a mapping, not {value}", what=what, value=_shown(said)))
     return said
 
 
@@ -98,7 +98,7 @@ def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int =
     if type(value) is not int or not least <= value <= most:
         raise ValueError(
             tr(
-                "`{field}` must be a whole number from {least} to {most}, not {value}",
+                "`{field}` must be an integer from {least} to {most}, not {value}",
                 field=field,
                 least=least,
                 most=most,
@@ -110,11 +110,11 @@ def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int =
 
 def _format() -> str:
     """What explains the fields: a file that every install has."""
-    return tr("{path} explains the fields; copy it and change it.", path=profiles.find("examples/fleet.yaml"))
+    return tr("See {path} for the fields; copy and edit it.", path=profiles.find("examples/fleet.yaml"))
 
 
 def _no_file(path: Path, why: str) -> UsageError:
-    return UsageError("TW-A02", tr("{path} is no file of cases: {why}", path=path, why=why), _format())
+    return UsageError("TW-A02", tr("{path} is not a valid cases file: {why}", path=path, why=why), _format())
 
 
 MEMINFO = "memory_total_kib_meminfo"
@@ -147,7 +147,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
         driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
         engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
         source=mark("a case"),
-        unknown={"memory_available_bytes": tr("the case does not say")},
+        unknown={"memory_available_bytes": tr("not given in the case")},
     )
 
 
@@ -294,7 +294,7 @@ def wishes(request: dict[str, Any]) -> Wishes:
             tr("`runtime` must be one of {runtimes}, not {value}", runtimes=", ".join(RUNTIMES), value=_shown(runtime))
         )
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
-        raise ValueError(tr("`gpu_memory_utilization` must be over 0 and at most 1, not {value}", value=_shown(share)))
+        raise ValueError(tr("`gpu_memory_utilization` must be above 0 and at most 1, not {value}", value=_shown(share)))
     return Wishes(
         goal=goal,
         users=number("max_batch_size", "users"),

@@ -250,7 +250,9 @@ def _share(whole: Rates, compute: float, bandwidth: float) -> Rates:
     """The rates of a part of a GPU."""
     fp8, fp4, int8 = (None if one is None else one * compute for one in (whole.fp8, whole.fp4, whole.int8))
     text = tr(
-        "{compute:.0%} of the GPU's rate and {bandwidth:.0%} of its bandwidth", compute=compute, bandwidth=bandwidth
+        "{compute:.0%} of the GPU's compute rate and {bandwidth:.0%} of its bandwidth",
+        compute=compute,
+        bandwidth=bandwidth,
     )
     return Rates(
         whole.fp16 * compute, whole.bandwidth * bandwidth, f"{text}; {whole.source}", fp8, fp4, int8, known=False

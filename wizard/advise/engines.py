@@ -105,8 +105,8 @@ def end(way: str, *others: str) -> str:
     """That engines have ended, and the ``way`` that serves without one; ``others`` are stacks that would do too."""
     last = tools().engines
     text = tr(
-        "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}); to serve the same model on the "
-        "same machine without one: {way}",
+        "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}). To serve the same model on "
+        "the same machine without an engine: {way}",
         date=last.removed,
         version=last.last,
         tag=next(one.tag for one in _releases() if obstacle(one) is None),

@@ -52,7 +52,7 @@ FORMATS = {
     for one in (
         Format(NONE, mark("16 bits"), 16, "fp16"),
         Format("fp8", "FP8", 8, "fp8"),
-        Format("fp8_block", mark("FP8 in blocks"), 8, "fp8", scale_bits=32, group=128 * 128),
+        Format("fp8_block", mark("Blockwise FP8"), 8, "fp8", scale_bits=32, group=128 * 128),
         Format("int8_sq", mark("INT8 (weights and activations)"), 8, "int8"),
         Format("int8_wo", mark("INT8 weights"), 8, "fp16"),
         Format("int4_wo", mark("INT4 weights"), 4, "fp16"),

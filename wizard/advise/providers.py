@@ -182,23 +182,23 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         stored = facts.quantization
         if stored and stored.format == setup.quantization:  # nobody has to have asked for it
             name = one_line(stored.detail or stored.method)
-            what = tr("the speed of weights that are stored as {format} is not estimated", format=name)
-            raise InfeasibleError("TW-A10", what, tr("Name the model's repository with safetensors."))
-        text = tr("there is no weight format {name!r}", name=setup.quantization[:40])
-        raise UsageError("TW-A08", text, tr("Give one of {names}.", names=", ".join(FORMATS)))
+            what = tr("there is no speed estimate for weights stored as {format}", format=name)
+            raise InfeasibleError("TW-A10", what, tr("Use the model's safetensors repository."))
+        text = tr("unknown weight format: {name!r}", name=setup.quantization[:40])
+        raise UsageError("TW-A08", text, tr("Use one of {names}.", names=", ".join(FORMATS)))
     groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
     if not groups:
-        what = tr("speed is estimated for GPUs, and {machine} has none", machine=tr(host.source))
-        todo = tr("Name a machine that has some, e.g. --hardware 8xH100.")
+        what = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
+        todo = tr("Choose a machine with GPUs, e.g. --hardware 8xH100.")
         if host.gpus:
             what = tr(
-                "tp {tp} × pp {pp} needs {gpus} like GPUs; {machine} has no such group",
+                "tp {tp} × pp {pp} needs {gpus} identical GPUs; {machine} has no such group",
                 tp=setup.tp,
                 pp=setup.pp,
                 gpus=setup.gpus,
                 machine=tr(host.source),
             )
-            todo = tr("Name a machine that has some, e.g. --hardware 8xH100, or lower --tp and --pp.")
+            todo = tr("Choose a machine with enough GPUs, e.g. --hardware 8xH100, or lower --tp and --pp.")
         raise UsageError("TW-A08", what, todo)
     _possible(facts, groups[0], setup, load)
     found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
@@ -214,7 +214,7 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
     length = load.isl + load.osl
     if facts.max_context and length > facts.max_context:
         text = tr(
-            "the model was trained for {most:,} tokens of context; {asked:,} are asked about",
+            "the model was trained for {most:,} tokens of context; you requested {asked:,}",
             most=facts.max_context,
             asked=length,
         )
@@ -233,30 +233,28 @@ def text(found: Speed, load: Load) -> str:
     if served > 1:
         lines = [
             tr(
-                "{tpot:.1f} ms a token ({low:.1f} to {high:.1f}): {rate:,.0f} tokens/s for each user, {all:,.0f} for "
-                "all {users:,} together",
+                "{tpot:.1f} ms per token ({low:.1f} to {high:.1f}): {rate:,.0f} tokens/s per user, {all:,.0f} for all "
+                "{users:,}",
                 **speed,
                 all=rate,
                 users=served,
             )
         ]
     else:
-        lines = [tr("{tpot:.1f} ms a token ({low:.1f} to {high:.1f}): {rate:,.0f} tokens/s", **speed)]
+        lines = [tr("{tpot:.1f} ms per token ({low:.1f} to {high:.1f}): {rate:,.0f} tokens/s", **speed)]
     if served < load.users:
         lines.append(
             tr(
-                "Only {served:,} of {users:,} users fit into the KV cache at once; the others wait.",
+                "Only {served:,} of {users:,} users fit in the KV cache at once; the others wait.",
                 served=served,
                 users=load.users,
             )
         )
     if found.ttft_ms is not None:
-        first = tr(
-            "{time:,.0f} ms to the first token of {tokens:,} tokens of prompt", time=found.ttft_ms, tokens=load.isl
-        )
+        first = tr("TTFT {time:,.0f} ms for a {tokens:,}-token prompt", time=found.ttft_ms, tokens=load.isl)
         if served > 1 and found.ttft_low_ms is not None and found.ttft_high_ms is not None:
             around = tr(
-                "{low:,.0f} alone, {high:,.0f} for the last of {users:,} at once",
+                "{low:,.0f} for one user, {high:,.0f} for the last of {users:,} at once",
                 low=found.ttft_low_ms,
                 high=found.ttft_high_ms,
                 users=served,
@@ -267,7 +265,7 @@ def text(found: Speed, load: Load) -> str:
         lines.append(tr(BOUNDS[found.bound]))
     lines.append(
         tr(
-            "By {provider}; confidence: {confidence}.",
+            "Source: {provider}; confidence: {confidence}.",
             provider=found.provider,
             confidence=tr(CONFIDENCE[found.confidence]),
         )
@@ -276,10 +274,10 @@ def text(found: Speed, load: Load) -> str:
 
 
 BOUNDS = {
-    "memory": mark("Most of it goes to reading weights and KV cache (memory bandwidth)."),
-    "compute": mark("Most of it goes to multiplying (tensor cores)."),
-    "launch": mark("Most of it goes to starting kernels and scheduling."),
-    "interconnect": mark("Most of it goes to adding up between GPUs (links)."),
+    "memory": mark("Most of the time goes to reading weights and KV cache (memory bandwidth)."),
+    "compute": mark("Most of the time goes to multiplication (tensor cores)."),
+    "launch": mark("Most of the time goes to kernel launches and scheduling."),
+    "interconnect": mark("Most of the time goes to combining results across GPUs (links)."),
 }
 """What takes longest in a sentence, by `Speed.bound`."""
 CONFIDENCE = {"good": mark("good"), "fair": mark("fair"), "rough": mark("rough")}

@@ -68,7 +68,7 @@ def journey(name: str) -> Journey:
     if name not in known:
         names = ", ".join(known) or tr("none")
         raise UsageError(
-            "TW-D03", tr("there is no journey {name!r}", name=name[:60]), tr("There are: {names}.", names=names)
+            "TW-D03", tr("unknown recipe: {name!r}", name=name[:60]), tr("Available: {names}.", names=names)
         )
     return known[name]
 

@@ -87,7 +87,7 @@ def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str =
         found.append(Part(tr("Look at"), tr(lesson.look)))
     if number := _number(lesson, model):
         typed = lesson.tutorial[number].strip() if lesson else ""
-        found.append(Part(tr("What tutorial {number} has you type", number=number), typed, commands=True))
+        found.append(Part(tr("What you type in tutorial {number}", number=number), typed, commands=True))
     return tuple(found)
 
 

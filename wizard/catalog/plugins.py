@@ -57,7 +57,7 @@ def port(stack: str, stage: str, kind: type[T]) -> T | None:
     except Exception as error:  # other people's code may fail in any way
         raise _damaged(stack, name, f"{type(error).__name__}: {error}") from error
     if not isinstance(value, kind):
-        raise _damaged(stack, name, tr("{name} is no {kind}", name=PORT, kind=kind.__name__))
+        raise _damaged(stack, name, tr("{name} is not a {kind}", name=PORT, kind=kind.__name__))
     return value
 
 
@@ -70,6 +70,6 @@ def ports(stage: str, kind: type[T]) -> dict[str, T]:
 def _damaged(stack: str, module: str, why: str) -> UsageError:
     return UsageError(
         "TW-D30",
-        tr("The serving stack {stack} cannot be loaded from {module}: {why}", stack=stack, module=module, why=why),
+        tr("cannot load the serving stack {stack} from {module}: {why}", stack=stack, module=module, why=why),
         tr("Update or uninstall the package that provides it."),
     )

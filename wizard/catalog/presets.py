@@ -63,8 +63,8 @@ def preset(name: str) -> Preset:
     if name not in known:
         raise UsageError(
             "TW-D10",
-            tr("there is no preset {name}", name=repr(name[:60])),
-            tr("There are: {names}.", names=", ".join(known)),
+            tr("unknown preset: {name}", name=repr(name[:60])),
+            tr("Available: {names}.", names=", ".join(known)),
         )
     return known[name]
 
@@ -78,8 +78,8 @@ def save(one: Preset) -> Path:
     if not _NAME.fullmatch(one.name):
         raise UsageError(
             "TW-D11",
-            tr("{name} is not a usable name of a preset", name=repr(one.name[:60])),
-            tr("Use letters, digits, '_' and '-', 40 at most."),
+            tr("invalid preset name: {name}", name=repr(one.name[:60])),
+            tr("Use letters, digits, '_' and '-', up to 40 characters."),
         )
     path = _folder() / f"{one.name}.toml"
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -89,7 +89,7 @@ def save(one: Preset) -> Path:
         temporary.replace(path)
     except (OSError, UnicodeError) as error:
         raise UsageError(
-            "TW-D12", tr("{path} cannot be written: {why}", path=path, why=error), tr("Mend the rights of the folder.")
+            "TW-D12", tr("cannot write {path}: {why}", path=path, why=error), tr("Fix the folder's permissions.")
         ) from error
     return path
 
@@ -103,15 +103,15 @@ def remove(name: str) -> None:
     if not preset(name).own:
         raise UsageError(
             "TW-D12",
-            tr("the preset {name} is a part of the wizard", name=repr(name)),
-            tr("Only presets of your own can be removed; save one of the same name to hide it."),
+            tr("the preset {name} is built in", name=repr(name)),
+            tr("You can remove only your own presets; save one with the same name to hide it."),
         )
     path = _folder() / f"{name}.toml"
     try:
         path.unlink()
     except OSError as error:
         raise UsageError(
-            "TW-D12", tr("{path} cannot be removed: {why}", path=path, why=error), tr("Mend the rights of the folder.")
+            "TW-D12", tr("cannot remove {path}: {why}", path=path, why=error), tr("Fix the folder's permissions.")
         ) from error
 
 

@@ -53,8 +53,8 @@ def find(relative: str) -> Path:
             return folder / relative
     raise UsageError(
         "TW-D01",
-        tr("{file} is nowhere to be found", file=f"profiles/{relative}"),
-        tr("Look at `triton-wizard journeys`, or check {variable}.", variable=f"${PROFILES_VARIABLE}"),
+        tr("{file} was not found", file=f"profiles/{relative}"),
+        tr("Run `triton-wizard journeys`, or check {variable}.", variable=f"${PROFILES_VARIABLE}"),
     )
 
 
@@ -78,11 +78,11 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        what = tr("{path} cannot be read: {error}", path=path, error=unreadable(error))
-        raise UsageError("TW-D02", what, tr("Check the path, and whether you may read it.")) from error
+        what = tr("cannot read {path}: {error}", path=path, error=unreadable(error))
+        raise UsageError("TW-D02", what, tr("Check the path and its read permissions.")) from error
     except (UnicodeDecodeError, toml.TOMLDecodeError, RecursionError) as error:
-        what = tr("{path} cannot be read as TOML: {error}", path=path, error=unreadable(error))
-        raise UsageError("TW-D02", what, tr("Mend the file or remove it.")) from error
+        what = tr("cannot parse {path} as TOML: {error}", path=path, error=unreadable(error))
+        raise UsageError("TW-D02", what, tr("Fix or remove the file.")) from error
 
 
 def load(kind: type[T], path: Path) -> T:

@@ -192,5 +192,5 @@ def unknown(wish: str) -> str:
     )
     near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
     if not near:
-        return tr("there is no such release")
-    return tr("there is no such release; did you mean {names}?", names=join(tr(" or "), *near))
+        return tr("unknown release")
+    return tr("unknown release; did you mean {names}?", names=join(tr(" or "), *near))

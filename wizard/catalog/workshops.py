@@ -67,8 +67,8 @@ def workshop(name: str) -> Workshop:
         names = ", ".join(known) or tr("none")
         raise UsageError(
             "TW-D20",
-            tr("there is no workshop {name!r}", name=name[:200]),
-            tr("Name a file, or one of these: {names}.", names=names),
+            tr("unknown workshop: {name!r}", name=name[:200]),
+            tr("Pass a file, or one of: {names}.", names=names),
         )
     data = profiles.load_toml(path)
     _known(str(path), "", data, [one.name for one in fields(Workshop)])
@@ -84,7 +84,7 @@ def _known(where: str, before: str, names: Iterable[str], allowed: list[str]) ->
         if name not in allowed:
             raise UsageError(
                 "TW-D21",
-                tr("{path}: there is no key {name!r}", path=where, name=before + name[:60]),
+                tr("{path}: unknown key {name!r}", path=where, name=before + name[:60]),
                 _instead(name, allowed),
             )
 
@@ -94,7 +94,7 @@ def _check(found: Workshop, where: str) -> None:
         if name not in HIDEABLE:
             raise UsageError(
                 "TW-D22",
-                tr("{path}: {name!r} is no screen that can be hidden", path=where, name=name[:60]),
+                tr("{path}: the screen {name!r} cannot be hidden", path=where, name=name[:60]),
                 _instead(name, HIDEABLE),
             )
     stages, steps = (lessons.START, *lessons.STAGES), sorted(set().union(*lessons.steps().values()))
@@ -102,24 +102,24 @@ def _check(found: Workshop, where: str) -> None:
         if name not in allowed:
             raise UsageError(
                 "TW-D23",
-                tr("{path}: there is no stage or step {name!r} to say something about", path=where, name=name[:60]),
+                tr("{path}: unknown stage or step {name!r}", path=where, name=name[:60]),
                 _instead(name, allowed),
             )
     if found.ports_per_seat and found.ports_per_seat < PORTS:
         raise UsageError(
             "TW-D24",
             tr(
-                "{path}: ports_per_seat is {count}, and a server takes {ports}",
+                "{path}: ports_per_seat is {count}, but a server needs {ports}",
                 path=where,
                 count=found.ports_per_seat,
                 ports=PORTS,
             ),
-            tr("Give {ports} or more, or leave it out if the seats are machines of their own.", ports=PORTS),
+            tr("Use {ports} or more, or omit it if each seat has its own machine.", ports=PORTS),
         )
     if found.language is not None and found.language not in LANGUAGES:
         raise UsageError(
             "TW-D25",
-            tr("{path}: there is no language {code!r}", path=where, code=found.language[:20]),
+            tr("{path}: unknown language {code!r}", path=where, code=found.language[:20]),
             _instead(found.language, list(LANGUAGES)),
         )
 
@@ -128,5 +128,5 @@ def _instead(name: str, allowed: Iterable[str]) -> str:
     """What may have been meant, and what there is."""
     allowed = list(allowed)
     near = difflib.get_close_matches(name, allowed, 1)
-    known = tr("Known: {known}.", known=", ".join(allowed))
+    known = tr("Valid: {known}.", known=", ".join(allowed))
     return join(" ", tr("Did you mean {near}?", near=near[0]), known) if near else known

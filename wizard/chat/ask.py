@@ -88,7 +88,7 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
     if long := _TOO_LONG.search(text):
         if long["tokens"]:
             tokens, most = int(long["tokens"]), int(long["most"])
-            text = tr("{tokens:,} tokens, and a request may have {most:,}", tokens=tokens, most=most)
+            text = tr("{tokens:,} tokens; a request can have at most {most:,}", tokens=tokens, most=most)
         return PromptTooLong(text)
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
@@ -97,7 +97,7 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
     return ServerError(
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),
-        tr("See what happened with `triton-wizard logs`, then ask again."),
+        tr("Check `triton-wizard logs` for the cause, then send the question again."),
     )
 
 
@@ -105,8 +105,8 @@ def unreachable(where: str, cause: object) -> ServerError:
     """Nobody listens at ``where``."""
     return ServerError(
         "TW-C01",
-        tr("no server answers at {where}: {cause}", where=where, cause=plain(str(cause))),
-        tr("If it is of this machine, `triton-wizard status` says how to start it; if not, check the address."),
+        tr("no server responds at {where}: {cause}", where=where, cause=plain(str(cause))),
+        tr("For a local server, run `triton-wizard status`; otherwise, check the address."),
     )
 
 
@@ -115,7 +115,7 @@ def no_model(model: str, detail: str) -> ServerError:
     return ServerError(
         "TW-C02",
         tr("the server does not serve the model {model}: {detail}", model=repr(model), detail=plain(detail)),
-        tr("Check the name; if the model failed to load, `triton-wizard logs` says why."),
+        tr("Check the name; if the model failed to load, run `triton-wizard logs` to see why."),
     )
 
 
@@ -124,9 +124,11 @@ def lost(where: str, cause: object) -> ServerError:
     return ServerError(
         "TW-C03",
         tr(
-            "the server at {where} went away in the middle of the answer: {cause}", where=where, cause=plain(str(cause))
+            "the connection to the server at {where} was lost during the answer: {cause}",
+            where=where,
+            cause=plain(str(cause)),
         ),
-        tr("See why with `triton-wizard logs`; `triton-wizard status` says how to start it again."),
+        tr("Check `triton-wizard logs` for the cause; run `triton-wizard status` to see how to start it again."),
     )
 
 
@@ -148,11 +150,12 @@ def model_ended(model: str) -> ServerError:
     return ServerError(
         "TW-C11",
         tr(
-            "the process of the model {model} has ended (killed, crashed or out of memory): it answers no more",
+            "the process of the model {model} exited (killed, crashed or out of memory); it no longer responds",
             model=repr(model),
         ),
         tr(
-            "Start it again: `triton-wizard up {model}`. If it happens again, give it more memory or a smaller model.",
+            "Restart it: `triton-wizard up {model}`. If this happens again, give it more memory or use a smaller "
+            "model.",
             model=model,
         ),
     )
@@ -162,7 +165,7 @@ def too_long(detail: str) -> UsageError:
     """The last message alone does not fit."""
     return UsageError(
         "TW-C05",
-        tr("this message is too long for the served model: {detail}", detail=plain(detail)),
+        tr("this message is too long for the model: {detail}", detail=plain(detail)),
         tr("Shorten it, or serve the model with a longer context."),
     )
 
@@ -171,8 +174,8 @@ def bad_template(detail: object) -> ModelError:
     """The model's own chat template cannot make a prompt of these messages."""
     return ModelError(
         "TW-C06",
-        tr("the model's chat template does not take this conversation: {detail}", detail=plain(str(detail))),
-        tr("Begin a new conversation without a system prompt; if that fails too, the model's template is broken."),
+        tr("the model's chat template does not support this conversation: {detail}", detail=plain(str(detail))),
+        tr("Start a new conversation without a system prompt; if that fails too, the model's template is broken."),
     )
 
 
@@ -181,11 +184,11 @@ def not_triton(where: str, detail: object) -> ServerError:
     return ServerError(
         "TW-C07",
         tr(
-            "what answers at {where} is not a Triton server with a chat model: {detail}",
+            "the server at {where} is not a Triton server with a chat model: {detail}",
             where=where,
             detail=plain(str(detail)),
         ),
-        tr("Check the address; `triton-wizard status` shows the wizard's own servers."),
+        tr("Check the address; run `triton-wizard status` to list the wizard's own servers."),
     )
 
 
@@ -193,9 +196,9 @@ def key_wanted(where: str, detail: str) -> ServerError:
     """The server lets nobody in without an API key, or not with this one."""
     return ServerError(
         "TW-C12",
-        tr("the server at {where} refuses the API key or wants one: {detail}", where=where, detail=plain(detail)),
+        tr("the server at {where} rejects the API key or requires one: {detail}", where=where, detail=plain(detail)),
         tr(
-            "Put the right key into the environment variable {name}, or start the chat in a terminal and type it.",
+            "Set the environment variable {name} to the right key, or start the chat in a terminal and enter it.",
             name=API_KEY,
         ),
     )
@@ -206,13 +209,13 @@ def key_not_sent(where: str, detail: str) -> ServerError:
     return ServerError(
         "TW-C17",
         tr(
-            "the server at {where} wants an API key, which is not sent unencrypted to another machine: {detail}",
+            "the server at {where} requires an API key, which is not sent unencrypted to another machine: {detail}",
             where=where,
             detail=plain(detail),
         ),
         tr(
-            "Use its https:// address, or a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and "
-            "its end here."
+            "Use its https:// address, or create a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and use "
+            "its local end."
         ),
     )
 
@@ -222,11 +225,11 @@ def no_tokenizer(model: str, detail: object) -> UsageError:
     return UsageError(
         "TW-C13",
         tr(
-            "the model {model} speaks in token ids, and its tokenizer cannot be read: {detail}",
+            "the model {model} expects token IDs, and its tokenizer cannot be read: {detail}",
             model=repr(model),
             detail=plain(str(detail)),
         ),
-        tr("Name the model's folder, the one with tokenizer.json: `triton-wizard chat --tokenizer FOLDER`."),
+        tr("Pass the model's folder, the one with tokenizer.json: `triton-wizard chat --tokenizer FOLDER`."),
     )
 
 
@@ -235,11 +238,11 @@ def not_openai(where: str, detail: object) -> ServerError:
     return ServerError(
         "TW-C14",
         tr(
-            "what answers at {where} does not speak OpenAI's chat completions: {detail}",
+            "the server at {where} does not support OpenAI chat completions: {detail}",
             where=where,
             detail=plain(str(detail)),
         ),
-        tr("Check the address; it mostly ends with /v1."),
+        tr("Check the address; it usually ends with /v1."),
     )
 
 

@@ -129,19 +129,19 @@ class Sampling:
                 raise UsageError(
                     "TW-C08",
                     tr("{name} {value} is out of range", name=name, value=value),
-                    tr("Give {name} as a number {range}.", name=name, range=tr(wanted)),
+                    tr("Set {name} to a number {range}.", name=name, range=tr(wanted)),
                 )
 
 
 _LEAST = 5e-324
 _RANGES = {
     "temperature": (0, 2, mark("from 0 to 2")),
-    "top_p": (_LEAST, 1, mark("over 0 and at most 1")),
+    "top_p": (_LEAST, 1, mark("above 0 and at most 1")),
     "max_tokens": (1, 2**31 - 1, mark("1 or more")),
     "seed": (0, 2**64 - 1, mark("from 0 to 2^64 - 1")),
     "top_k": (0, 2**31 - 1, mark("0 or more")),
     "min_p": (0, 1, mark("from 0 to 1")),
-    "repetition_penalty": (_LEAST, 2, mark("over 0 and at most 2")),
+    "repetition_penalty": (_LEAST, 2, mark("above 0 and at most 2")),
     "presence_penalty": (-2, 2, mark("from -2 to 2")),
     "frequency_penalty": (-2, 2, mark("from -2 to 2")),
     "logprobs": (0, 20, mark("from 0 to 20")),
@@ -216,8 +216,8 @@ class Conversation:
         if not 0 <= index < len(every):
             raise UsageError(
                 "TW-C18",
-                tr("there is no version {number} of the last turn", number=index + 1),
-                tr("Give 1 to {count}.", count=len(every)),
+                tr("the last turn has no version {number}", number=index + 1),
+                tr("Enter a number from 1 to {count}.", count=len(every)),
             )
         version = every[index]
         others = tuple(each for place, each in enumerate(every) if place != index and (each.answer or place != now))
@@ -230,7 +230,7 @@ class Conversation:
         for place in reversed(range(len(self.messages))):
             if self.messages[place].role == "user":
                 return place
-        raise UsageError("TW-C18", tr("nothing was asked yet"), tr("Ask something first."))
+        raise UsageError("TW-C18", tr("no question yet"), tr("Ask a question first."))
 
     def without_open_question(self) -> Conversation:
         """Without a last question that never got an answer; chat templates want turns to alternate.

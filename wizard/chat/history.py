@@ -187,9 +187,7 @@ class History:
         """
         title = one_line(_utf8(title))
         if not title:
-            raise UsageError(
-                "TW-C24", tr("a title cannot be empty"), tr("Give the conversation a title of some words.")
-            )
+            raise UsageError("TW-C24", tr("the title is empty"), tr("Enter a title of one or more words."))
         with self._open(write=True) as store:
             if not store.execute("UPDATE chat SET title = ? WHERE id = ?", (title, number)).rowcount:
                 raise _unknown(number)
@@ -232,8 +230,8 @@ class History:
         if version > VERSION:
             raise WorkspaceError(
                 "TW-C21",
-                tr("the conversations in {path} were kept by a newer triton-wizard", path=self.path),
-                tr("Use that one, or chat with --private, which keeps nothing."),
+                tr("the conversations in {path} were saved by a newer triton-wizard", path=self.path),
+                tr("Use that version, or chat with --private, which keeps no history."),
             )
         if version == 0:
             _make(store, self.path)
@@ -247,7 +245,7 @@ def _make(store: sqlite3.Connection, path: Path) -> None:
     store.execute("BEGIN IMMEDIATE")
     if store.execute("PRAGMA user_version").fetchone() == (0,):  # no other wizard was faster
         if store.execute("SELECT 1 FROM sqlite_master").fetchone():
-            raise _damaged(path, tr("it holds something else"))
+            raise _damaged(path, tr("the file contains something else"))
         for statement in _TABLES:
             store.execute(statement)
         store.execute(f"PRAGMA user_version = {VERSION}")
@@ -306,15 +304,15 @@ def _around(content: str, text: str, *, width: int = 80) -> str:
 
 def _unknown(number: int) -> UsageError:
     return UsageError(
-        "TW-C23", tr("there is no kept conversation {number}", number=number), tr("See the list of conversations.")
+        "TW-C23", tr("no saved conversation {number}", number=number), tr("Check the list of conversations.")
     )
 
 
 def _damaged(path: Path, why: object) -> WorkspaceError:
     return WorkspaceError(
         "TW-C20",
-        tr("the kept conversations in {path} cannot be read: {why}", path=path, why=why),
-        tr("Nothing was changed. Move the file away to begin a new one, or bring it back from a backup."),
+        tr("cannot read the saved conversations in {path}: {why}", path=path, why=why),
+        tr("Nothing was changed. Move the file elsewhere to start a new one, or restore it from a backup."),
     )
 
 
@@ -323,6 +321,6 @@ def _failure(path: Path, error: Exception) -> WorkspaceError:
         return _damaged(path, error)
     return WorkspaceError(
         "TW-C22",
-        tr("the conversation cannot be kept in {path}: {why}", path=path, why=unreadable(error)),
-        tr("Free some space or mend its rights, or chat with --private, which keeps nothing."),
+        tr("cannot save the conversation in {path}: {why}", path=path, why=unreadable(error)),
+        tr("Free some space or fix the permissions, or chat with --private, which keeps no history."),
     )

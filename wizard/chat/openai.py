@@ -67,11 +67,11 @@ def at(url: str, model: str | None = None) -> Endpoint:
                     count=len(names),
                     names=plain(", ".join(names)) or tr("none"),
                 ),
-                tr("Name one of them with --model."),
+                tr("Choose one with --model."),
             )
         model = names[0]
     elif model not in names:
-        raise no_model(model, tr("there are: {names}", names=", ".join(names) or tr("none")))
+        raise no_model(model, tr("available: {names}", names=", ".join(names) or tr("none")))
     ports = Ports(port, port, port)
     return Endpoint(base, model, host, ports, 0, "", "", protocol="openai", url=base)
 
@@ -191,7 +191,7 @@ class _Events:
             ServerError: TW-C03 if neither a reason nor ``[DONE]`` came: the answer was cut short.
         """
         if not (self._done or self._finish):
-            raise lost(self._base, tr("the stream ended early"))
+            raise lost(self._base, tr("the stream ended too early"))
         return Piece("", self._tokens, self._finish or "end")
 
 
@@ -231,7 +231,7 @@ def _checked(url: str) -> tuple[str, str, int]:
     if odd or parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise UsageError(
             "TW-C15",
-            tr("{url} is no URL of a server", url=repr(plain(url))),
+            tr("{url} is not a server URL", url=repr(plain(url))),
             tr("For example: {example}", example="http://127.0.0.1:9000/v1"),
         )
     path = parts.path.rstrip("/") or "/v1"
@@ -280,7 +280,7 @@ def _key(base: str, refusal: str) -> dict[str, str]:
         raise key_not_sent(base, refusal)
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise key_wanted(base, tr("the key holds characters that no key has"))
+        raise key_wanted(base, tr("the key contains invalid characters"))
     if not key:
         raise key_wanted(base, refusal)
     return {"Authorization": f"Bearer {key}"}

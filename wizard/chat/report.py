@@ -12,8 +12,8 @@ STOPPED = mark("stopped")
 COMPARABLE_S = 0.2
 """Seconds of an answer from which its rate means enough to be compared."""
 ENDS = {
-    "length": mark("cut at max_tokens"),
-    "gate": mark("the model was not sure, so it says that it does not know"),
+    "length": mark("cut off at max_tokens"),
+    "gate": mark("the model was not confident, so it said that it does not know"),
 }
 """Ends of an answer that deserve a word (`Stats.finish`)."""
 
@@ -29,11 +29,11 @@ def figures(stats: Stats | None) -> str:
     if stats.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=stats.tokens_per_s))
     if stats.ttft_s is not None:
-        parts.append(tr("first token {time}", time=short(stats.ttft_s)))
+        parts.append(tr("TTFT {time}", time=short(stats.ttft_s)))
     if stats.tokens is not None:
         parts.append(ntr("{count:,} token", "{count:,} tokens", stats.tokens, count=stats.tokens))
     elif not parts:
-        parts.append(tr("{time} in all", time=duration(stats.total_s)))
+        parts.append(tr("{time} in total", time=duration(stats.total_s)))
     if stats.finish in ENDS:
         parts.append(tr(ENDS[stats.finish]))
     return " · ".join(parts)
@@ -55,13 +55,13 @@ def faster(measured: Sequence[tuple[str, Stats]]) -> str:
         if stats.tokens_per_s is not None and stats.total_s - (stats.ttft_s or 0.0) >= COMPARABLE_S
     ]
     if len(rates) < len(measured):
-        every = (tr("{name} takes {time} in all", name=name, time=short(stats.total_s)) for name, stats in measured)
+        every = (tr("{name} takes {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
         return " · ".join(every)
     (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
     if rate < 1.05 * least:
         return tr("Both are about equally fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
     return tr(
-        "{fast} is {times:.1f} times as fast as {slow}: {rate:.1f} against {least:.1f} tokens/s",
+        "{fast} is {times:.1f}× as fast as {slow}: {rate:.1f} vs. {least:.1f} tokens/s",
         fast=fast,
         slow=slow,
         times=rate / least,

@@ -52,7 +52,7 @@ class _About:
 
 def problem(name: str) -> str:
     """What is wrong with a file's name; an empty text if nothing is."""
-    return "" if Path(name).suffix in FORMATS else tr("the file's name must end in .md or .json")
+    return "" if Path(name).suffix in FORMATS else tr("the file name must end in .md or .json")
 
 
 FILE = Question(
@@ -62,7 +62,7 @@ FILE = Question(
     "/save FILE",
     required=True,
     validate=problem,
-    help=mark("NAME.md for people or NAME.json for programs; ~ is your home folder."),
+    help=mark("NAME.md to read it, or NAME.json for programs; ~ is your home folder."),
 )
 """Where to save, for a door that asks with a form."""
 
@@ -107,7 +107,7 @@ def save(path: Path, model: str, conversation: Conversation, *, title: str = "",
             raise
     except (OSError, UnicodeError) as error:
         raise UsageError(
-            "TW-U25", tr("{path} cannot be written: {why}", path=path, why=unreadable(error)), tr("Give another name.")
+            "TW-U25", tr("cannot write {path}: {why}", path=path, why=unreadable(error)), tr("Enter another name.")
         ) from error
 
 
@@ -124,8 +124,8 @@ def load(path: Path) -> Saved:
     except (OSError, UnicodeError) as error:
         raise UsageError(
             "TW-U27",
-            tr("{path} cannot be read: {why}", path=path, why=unreadable(error)),
-            tr("Give a .json file that /save wrote."),
+            tr("cannot read {path}: {why}", path=path, why=unreadable(error)),
+            tr("Use a .json file written by /save."),
         ) from error
     conversation = from_json(Conversation, text, where=str(path))
     about = from_json(_About, text, where=str(path))

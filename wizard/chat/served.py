@@ -80,9 +80,7 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
         engine = _engine(url, config)
         wire = wire_of(config, engine)
         if wire is None:
-            raise ValueError(
-                tr("the inputs of {model} are those of no format that the wizard knows", model=repr(model))
-            )
+            raise ValueError(tr("the wizard does not support the input format of {model}", model=repr(model)))
         folder = folder or _tokenizer_dir(url, config)
         note = None
         if engine and not wire.format.cancels:
@@ -90,8 +88,8 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
                 model, config, wire = str(engine["name"]), engine, direct
             else:
                 note = tr(
-                    "Stopping an answer does not stop the engine behind an ensemble. Name the model's folder with "
-                    "--tokenizer, and the engine is asked directly."
+                    "Stopping an answer does not stop the engine behind an ensemble. Pass the model's folder with "
+                    "--tokenizer to send requests directly to the engine."
                 )
         return _served(model, config, wire, folder, note)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -136,7 +134,7 @@ def _tokenizer_dir(url: str, config: Mapping[str, Any]) -> str | None:
 def _served(name: str, config: Mapping[str, Any], wire: Wire, folder: str | None, note: str | None) -> ServedModel:
     parameters = {key: item["string_value"] for key, item in (config.get("parameters") or {}).items()}
     if wire.format.ids and folder is None:
-        raise ask.no_tokenizer(name, tr("its folder was not named"))
+        raise ask.no_tokenizer(name, tr("no folder was given"))
     chat = None
     if template := parameters.get("chat_template"):
         stop = tuple(json.loads(parameters.get("stop", "[]")))

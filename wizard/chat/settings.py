@@ -42,7 +42,7 @@ MORE = (
         "/set top_k",
         otherwise=mark("the model's own"),
         validate=_between(0, 1_000_000),
-        help=mark("As many of the likeliest are considered; 0 is all."),
+        help=mark("Considers only this many of the most likely tokens; 0 means all."),
     ),
     Question(
         "min_p",
@@ -51,7 +51,7 @@ MORE = (
         "/set min_p",
         otherwise=mark("the model's own"),
         validate=_between(0, 1),
-        help=mark("Least share of the likeliest token's probability."),
+        help=mark("Minimum probability, as a share of the most likely token's."),
     ),
     Question(
         "repetition_penalty",
@@ -60,17 +60,17 @@ MORE = (
         "/set repetition_penalty",
         otherwise=mark("none"),
         validate=_between(0.01, 2),
-        help=mark("Above 1, what was there before becomes less likely."),
+        help=mark("Above 1, earlier tokens become less likely."),
     ),
-    _penalty("presence_penalty", mark("Presence penalty"), mark("Above 0, new tokens are preferred.")),
-    _penalty("frequency_penalty", mark("Frequency penalty"), mark("The same, for each time that a token was there.")),
+    _penalty("presence_penalty", mark("Presence penalty"), mark("Above 0, new tokens become more likely.")),
+    _penalty("frequency_penalty", mark("Frequency penalty"), mark("The same, once per occurrence of the token.")),
     Question(
         "stop",
         "text",
-        mark("Stop texts"),
+        mark("Stop strings"),
         "/set stop",
         otherwise=mark("only the model's own"),
-        help=mark("Texts that end the answer, with | between several."),
+        help=mark("Strings that end the answer; separate several with |."),
     ),
 )
 SETTINGS = (*CHAT, *MORE)
@@ -86,10 +86,10 @@ def setting(name: str) -> Question:
     known = {question.name: question for question in SETTINGS}
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
-        there = tr("There are: {names}.", names=", ".join(known))
+        there = tr("Available: {names}.", names=", ".join(known))
         raise UsageError(
             "TW-U24",
-            tr("there is no setting {name}", name=plain(name)[:40]),
+            tr("unknown setting: {name}", name=plain(name)[:40]),
             join(" ", tr("Did you mean {name}?", name=near[0]), there) if near else there,
         )
     return known[name]
@@ -173,7 +173,7 @@ def started(history: History, *, go_on: bool = False, preset: str | None = None)
     """
     kept = history.newest() if go_on else Kept(Conversation())
     if kept is None:
-        raise UsageError("TW-C19", tr("there is no conversation to go on with"), tr("Begin one: leave --continue out."))
+        raise UsageError("TW-C19", tr("no conversation to continue"), tr("Start a new one: omit --continue."))
     if preset is not None:
         kept = replace(kept, conversation=with_preset(kept.conversation, find(preset)))
     return kept

@@ -64,9 +64,9 @@ async def answer(
     """
     conversation.sampling.check()
     if protocol not in ("grpc", "http"):
-        raise UsageError("TW-C09", tr("there is no protocol {name}", name=repr(protocol)), tr("Use grpc or http."))
+        raise UsageError("TW-C09", tr("unknown protocol: {name}", name=repr(protocol)), tr("Use grpc or http."))
     if not conversation.messages or not conversation.messages[-1].content.strip():
-        raise UsageError("TW-C10", tr("there is no question to answer"), tr("Say something first."))
+        raise UsageError("TW-C10", tr("no question to answer"), tr("Enter a message first."))
     if served is None:
         served = await asyncio.to_thread(described, endpoint)
     process = await asyncio.to_thread(find.model_process, replace(endpoint, model=served.name))
@@ -128,26 +128,28 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
     notes = [served.note] if served.note and first else []
     if not served.takes_turns:
         notes.append(
-            tr("This model has no chat template: it continues your last message and knows nothing of the earlier ones.")
+            tr("This model has no chat template: it continues your last message and does not see earlier ones.")
         )
     elif dropped := len(conversation.messages) - len(kept.messages):
         notes.append(_left_out(dropped, served.max_seq_len))
     if lacks := served.wire.lacks(ask):
-        notes.append(tr("This model takes no {names}; the answer is given without.", names=", ".join(lacks)))
+        notes.append(
+            tr("This model does not support {names}; the answer is generated without them.", names=", ".join(lacks))
+        )
     return "\n".join(notes) or None
 
 
 def _left_out(count: int, context: int | None) -> str:
     if context is None:
         return ntr(
-            "The oldest message was left out: the model's context is full.",
-            "The oldest {count} messages were left out: the model's context is full.",
+            "The oldest message was dropped: the model's context is full.",
+            "The oldest {count} messages were dropped: the model's context is full.",
             count,
             count=count,
         )
     return ntr(
-        "The oldest message was left out: the model's context of {context:,} tokens is full.",
-        "The oldest {count} messages were left out: the model's context of {context:,} tokens is full.",
+        "The oldest message was dropped: the model's context of {context:,} tokens is full.",
+        "The oldest {count} messages were dropped: the model's context of {context:,} tokens is full.",
         count,
         count=count,
         context=context,
@@ -157,7 +159,7 @@ def _left_out(count: int, context: int | None) -> str:
 def _tokenizer(served: ServedModel) -> Tokenizer | None:
     if served.folder is None or not (Path(served.folder) / "tokenizer.json").is_file():
         if served.wire.format.ids:
-            raise no_tokenizer(served.name, tr("there is no tokenizer.json in {folder}", folder=served.folder))
+            raise no_tokenizer(served.name, tr("no tokenizer.json in {folder}", folder=served.folder))
         return None
     return Tokenizer(served.folder, served.name)
 

@@ -34,7 +34,7 @@ class Tokenizer:
 
         path = Path(folder) / "tokenizer.json"
         if not path.is_file():
-            raise no_tokenizer(model, tr("there is no file {path}", path=path))
+            raise no_tokenizer(model, tr("file not found: {path}", path=path))
         try:
             self._library: Any = Library.from_file(str(path))
             ends = (

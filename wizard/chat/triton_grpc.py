@@ -92,7 +92,7 @@ async def stream(
         if piece := exchange.end():
             yield piece
     if not exchange.over:
-        raise lost(address, tr("the stream ended early"))
+        raise lost(address, tr("the stream ended too early"))
 
 
 async def _once(request: Any, sent: Callable[[], object]) -> AsyncGenerator[Any, None]:

@@ -49,7 +49,7 @@ async def stream(
     if piece := exchange.end():
         yield piece
     if not exchange.over:
-        raise lost(url, tr("the stream ended early; gRPC is safer on a busy machine"))
+        raise lost(url, tr("the stream ended too early; gRPC is more reliable on a busy machine"))
 
 
 def _value(values: tuple[Any, ...], single: bool) -> Any:

@@ -44,9 +44,9 @@ def _whole(one: Journey, arguments: argparse.Namespace) -> str:
     settled = ", ".join(f"{name} {value}" for name, value in answers.items())
     model = tr("Model: {facts}", facts=f"{one.model}{_fits(one)}")
     lines = [_plain(tr(one.title)), wrapped(tr(one.about)), wrapped(model, "  ", first="")]
-    lines += [wrapped(tr("Settled: {answers}", answers=settled), "  ", first="")] if settled else []
+    lines += [wrapped(tr("Set by the recipe: {answers}", answers=settled), "  ", first="")] if settled else []
     lines.append(wrapped(tr("From: {source}", source=one.source), "  ", first=""))
-    for title, sentences in ((tr("Repaired:"), one.repaired), (tr("Not done yet:"), one.later)):
+    for title, sentences in ((tr("Fixed:"), one.repaired), (tr("Not supported yet:"), one.later)):
         if sentences:
             lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
     hardware = one.machines[0] if one.machines else ""
@@ -54,7 +54,7 @@ def _whole(one: Journey, arguments: argparse.Namespace) -> str:
         ended = engines.ended(one.name, hardware, *facts(str(stack)).instead[:1])
         lines.append(fit(arguments)(ended, "  ", first=""))
     where = ("--hardware", hardware) if hardware else ()
-    lines.append(tr("See its steps: {command}", command=again(arguments, "plan", one.name, *where)))
+    lines.append(tr("Show its steps: {command}", command=again(arguments, "plan", one.name, *where)))
     return "\n".join(lines)
 
 

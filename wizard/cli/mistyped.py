@@ -42,12 +42,12 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.dest == "command" and value not in (action.choices or ()):
-            self._refuse(tr("there is no command {name}", name=plain(value)[:40]), value, list(action.choices or ()))
+            self._refuse(tr("unknown command: {name}", name=plain(value)[:40]), value, list(action.choices or ()))
         super()._check_value(action, value)
 
     def _refuse(self, what: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
         near = difflib.get_close_matches(typed, known, 1)
-        todo = tr("`{command} --help` shows what can be typed.", command=self.prog)
+        todo = tr("Run `{command} --help` for usage.", command=self.prog)
         raise UsageError("TW-U09", what, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
 
 

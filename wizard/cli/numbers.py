@@ -11,7 +11,7 @@ def whole(text: str) -> int:
     """A whole number, 1 or more."""
     value = int(text) if text.isdecimal() else 0
     if value < 1:
-        raise argparse.ArgumentTypeError(tr("must be a whole number, 1 or more"))
+        raise argparse.ArgumentTypeError(tr("must be an integer, 1 or more"))
     return value
 
 

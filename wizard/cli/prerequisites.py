@@ -36,7 +36,7 @@ def prerequisites(arguments: argparse.Namespace) -> int:
     else:
         print("\n".join(_text(one, here=host.is_here) for one in found))
         if not any(one.needed for one in found):
-            print(tr("Without an NVIDIA GPU the CPU serves: {command}", command=command("up", "demo")))
+            print(tr("Without an NVIDIA GPU, models run on the CPU: {command}", command=command("up", "demo")))
     return 0 if all(one.met or not one.needed for one in found) else HostError.exit_code
 
 
@@ -69,12 +69,12 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
     """
     if not host.is_here:
         what = tr("{host} is not this machine", host=host.source)
-        raise UsageError("TW-U40", what, tr("Leave --hardware away to change this one."))
+        raise UsageError("TW-U40", what, tr("Omit --hardware to change this machine."))
     if one.met or not one.needed:
         print(_text(one, here=True), file=sys.stderr)
         return
     if not one.commands:
-        what = tr("no commands are known for this: {found}", found=one.found)
+        what = tr("no commands are known for this system: {found}", found=one.found)
         raise HostError("TW-U41", what, tr("Follow {source}.", source=one.source))
     mine = [line for line in one.commands if not line.startswith(BY_HAND)]
     print("\n".join([f"{one.title}: {one.found}. {one.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
@@ -84,21 +84,21 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
         print(f"\n$ {line}", file=sys.stderr, flush=True)
         # In the foreground of this terminal, unlike a plan's steps: sudo asks for the password there.
         if status := subprocess.run(("sh", "-c", line), check=False).returncode:
-            todo = tr("Mend what it says above and run this again; what was done stays done.")
-            raise HostError("TW-U39", tr("`{command}` ended with status {status}", command=line, status=status), todo)
+            todo = tr("Fix the problem above and run this again; completed commands are kept.")
+            raise HostError("TW-U39", tr("`{command}` exited with status {status}", command=line, status=status), todo)
     for line in one.commands:
         if line.startswith(BY_HAND):
-            print(f"\n{tr('Left to you: {command}', command=line)}", file=sys.stderr)
+            print(f"\n{tr('Run this yourself: {command}', command=line)}", file=sys.stderr)
 
 
 def _ask() -> None:
     from wizard.kernel.text import is_terminal
 
     if not is_terminal(sys.stdin):
-        what = tr("these commands need your word and there is no terminal")
-        raise UsageError("TW-U38", what, tr("Say --yes to run them."))
+        what = tr("confirmation required, but no terminal is attached")
+        raise UsageError("TW-U38", what, tr("Pass --yes to run them."))
     print(f"\n{tr('Run them?')} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CancelledError(
-            "TW-U42", tr("the commands were not run"), tr("Nothing was changed; run them by hand if you like.")
+            "TW-U42", tr("the commands were not run"), tr("Nothing was changed; you can run them manually.")
         )

@@ -43,8 +43,8 @@ def wizard(arguments: argparse.Namespace) -> int:
     if not in_browser and not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
             "TW-U02",
-            tr("the wizard asks questions and there is no terminal to ask them in"),
-            tr("Give the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`."),
+            tr("the wizard needs to ask questions, but no terminal is attached"),
+            tr("Pass the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`."),
         )
     answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
     answers = pinned_answers(arguments, answers)
@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             "TW-U05",
-            tr("{file} cannot be read: {reason}", file=arguments.plan, reason=unreadable(error)),
-            tr("Give what `plan --json` printed."),
+            tr("cannot read {file}: {reason}", file=arguments.plan, reason=unreadable(error)),
+            tr("Pass a plan file created with `plan --json`."),
         ) from error
     plan = from_json(Plan, text, where=arguments.plan)
     if workspace_of(arguments) != Workspace.at(plan.workspace):
@@ -107,7 +107,7 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
         return
     if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
         print(f"\n{text(measurement)}", file=sys.stderr)
-    print(f"\n{tr('Talk to it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
+    print(f"\n{tr('Chat with it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
     print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
 
 
@@ -127,15 +127,17 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     from wizard.prompts.value_text import plan_text
 
     if not is_terminal():
-        what = tr("the plan has to be accepted and there is no terminal")
-        raise UsageError("TW-U03", what, tr("Say --yes to accept it."))
+        what = tr("the plan requires confirmation, but no terminal is attached")
+        raise UsageError("TW-U03", what, tr("Pass --yes to accept it."))
     print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # whoever was impatient has not read the plan
-    print(f"\n{tr('Go?')} [Y/n] ", end="", file=sys.stderr, flush=True)
+    print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (said := sys.stdin.readline().lower()) and said.strip() not in ("", "y", "yes", "n", "no"):
-        print(f"{tr('Please type y or n:')} ", end="", file=sys.stderr, flush=True)
+        print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
     if not said or said.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
-        raise CancelledError("TW-U06", tr("the plan was not accepted"), tr("Nothing was done; change it with flags."))
+        raise CancelledError(
+            "TW-U06", tr("the plan was not accepted"), tr("Nothing was done; use flags to change the plan.")
+        )
 
 
 def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
@@ -162,8 +164,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
             printer.end()
         raise CancelledError(
             "TW-U07",
-            tr("stopped; what is done stays done"),
-            tr("Go on from here: `{command}`.", command=same(arguments)),
+            tr("stopped; completed steps are kept"),
+            tr("To continue, run `{command}`.", command=same(arguments)),
         )
 
 
@@ -199,7 +201,7 @@ def demo(arguments: argparse.Namespace) -> int:
         if ours and plan.name in workspace.names():
             journey.stop(workspace, plan.name)
     if not ours:
-        print(f"\n{tr('The server ran before and goes on running.')}", file=sys.stderr)
+        print(f"\n{tr('The server was already running and keeps running.')}", file=sys.stderr)
         return status
     if not arguments.json:
         folder = workspace.server(plan.name).logs
@@ -245,7 +247,7 @@ def down(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(stopped)
     else:
-        print(tr("{name} is stopped", name=stopped.name), file=sys.stderr)
+        print(tr("stopped {name}", name=stopped.name), file=sys.stderr)
     return 0
 
 
@@ -287,8 +289,8 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
     if arguments.name:
         raise UsageError(
             "TW-U37",
-            tr("NAME is a server of the workspace, --url is one elsewhere"),
-            tr("Give one of the two; see --model."),
+            tr("NAME and --url cannot be combined: NAME is a server of the workspace, --url is a server elsewhere"),
+            tr("Pass only one of the two; see --model."),
         )
     try:
         return journey.at(arguments.url, arguments.model)
@@ -296,7 +298,7 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
         if error.code != "TW-C12" or not is_terminal(sys.stdin):
             raise
         print(error.what, file=sys.stderr)
-    os.environ[API_KEY] = getpass(f"{tr('API key (not shown):')} ")  # of this process; what it starts does not get it
+    os.environ[API_KEY] = getpass(f"{tr('API key (hidden):')} ")  # of this process; what it starts does not get it
     return journey.at(arguments.url, arguments.model)
 
 
@@ -314,13 +316,15 @@ def clean(arguments: argparse.Namespace) -> int:
         print_json({"removed": arguments.yes, "items": found, "images": images})
         return 0
     rows = [(tr(KINDS[one.kind]), one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
-    print(table(rows) or tr("nothing in {folder}", folder=workspace.root))
+    print(table(rows) or tr("{folder} is empty", folder=workspace.root))
     for image in images:
         words = {"image": image.name, "size": size(image.bytes), "command": shlex.join(image.remove)}
-        said = tr("The image {image} ({size}) stays, for others may use it; remove it with `{command}`", **words)
+        said = tr(
+            "Kept the image {image} ({size}), which may be in use elsewhere; to remove it, run `{command}`", **words
+        )
         print(said, file=sys.stderr)
     if found:
         total = size(sum(one.bytes for one in found))
-        left = tr("{size} in all; remove it with --yes", size=total)
-        print(tr("{size} removed", size=total) if arguments.yes else left, file=sys.stderr)
+        left = tr("{size} in total; pass --yes to remove it", size=total)
+        print(tr("removed {size}", size=total) if arguments.yes else left, file=sys.stderr)
     return 0

@@ -49,7 +49,7 @@ def probe(arguments: argparse.Namespace) -> int:
         from wizard import journey
 
         journey.save_host(host, Path(arguments.save))
-        print(tr("Written to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)
+        print(tr("Saved to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)
     if arguments.json:
         print_json(host)
     else:
@@ -67,8 +67,8 @@ def _watch(arguments: argparse.Namespace) -> int:
     from wizard.prompts.speech import say
 
     if arguments.hardware or arguments.save:
-        what = tr("--watch is about what goes on on this machine")
-        raise UsageError("TW-U10", what, tr("Leave --hardware and --save out."))
+        what = tr("--watch monitors only this machine")
+        raise UsageError("TW-U10", what, tr("Omit --hardware and --save."))
     for reading in readings(journey.monitor(), arguments.watch):
         if arguments.json:
             print_json(reading)
@@ -103,8 +103,8 @@ def advise(arguments: argparse.Namespace) -> int:
     from wizard.kernel.errors import InfeasibleError
 
     if (arguments.cases is None) == (arguments.ref is None):
-        both, neither = tr("both a model and a file of cases are named"), tr("no model and no file of cases is named")
-        todo = tr("Name one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
+        both, neither = tr("both a model and a cases file were given"), tr("no model and no cases file was given")
+        todo = tr("Pass one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
         raise UsageError("TW-U08", both if arguments.ref else neither, todo)
     if arguments.cases:
         return _cases(arguments)

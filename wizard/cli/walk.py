@@ -39,8 +39,8 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
     state = State(given, hardware=arguments.hardware, offline=arguments.offline, at="machine")
     state, following = unattended(journey, workspace_of(arguments), state, until)
     if isinstance(following, Ask) and following.stage == "model":
-        todo = tr("Name one: `triton-wizard up MODEL`.")
-        raise UsageError("TW-U04", tr("no model can be suggested for this machine"), todo)
+        todo = tr("Pass one: `triton-wizard up MODEL`.")
+        raise UsageError("TW-U04", tr("no model can be recommended for this machine"), todo)
     return state
 
 

@@ -27,7 +27,7 @@ def web(arguments: argparse.Namespace) -> int:
             raise
         raise HostError(
             "TW-U60",
-            tr("the wizard in a browser needs a package that is not installed: {package}", package=error.name),
+            tr("the browser interface requires a package that is not installed: {package}", package=error.name),
             tr("Install it: `{command}`.", command=install("web")),
         ) from error
     if arguments.answers:  # what is wrong is told here, not in a page

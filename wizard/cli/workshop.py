@@ -40,8 +40,8 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
         if arguments.seat is not None:
             raise UsageError(
                 "TW-U54",
-                tr("--seat means nothing without a workshop"),
-                tr("Name it with --workshop, or leave --seat out."),
+                tr("--seat requires a workshop"),
+                tr("Choose it with --workshop, or omit --seat."),
             )
         return None
     from wizard.catalog.workshops import workshop
@@ -63,7 +63,7 @@ def _seat(arguments: argparse.Namespace) -> int:
     text = str(os.environ.get(SEAT, "0") if arguments.seat is None else arguments.seat)
     if not text.isdecimal():
         raise UsageError(
-            "TW-U53", tr("{text!r} is no number of a seat", text=text[:40]), tr("Give 0, 1, 2, … as --seat.")
+            "TW-U53", tr("invalid seat number: {text!r}", text=text[:40]), tr("Pass 0, 1, 2, … to --seat.")
         )
     return int(text)
 
@@ -139,7 +139,7 @@ class Pinned:
         found: list[Suggestion] = self._journey.suggestions(*about, offline=offline, **how)
         if "model" not in self._pin:
             return found
-        ref, why = str(self._pin["model"]), tr("Chosen by your facilitator")
+        ref, why = str(self._pin["model"]), tr("Set by your facilitator")
         unknown = Suggestion(ref, ref, why, None, None, needs_network=not offline, usable=True)
         return [next((one for one in found if one.ref == ref), unknown)]
 

@@ -29,7 +29,7 @@ def answers(plan: Plan) -> str:
         "name": plan.name,
         "http_port": starts[0].ports.http if starts else None,
     }
-    head = tr("# Answers to triton-wizard; use them with --answers.\n")
+    head = tr("# Answers for triton-wizard; use them with --answers.\n")
     return head + "".join(f"{name} = {scalar(value)}\n" for name, value in given.items() if _answers(name, value))
 
 

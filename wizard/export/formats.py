@@ -44,7 +44,7 @@ def _json(plan: Plan) -> str:
 FORMATS = (
     Format("shell", mark("A shell script that does the same without the wizard"), ".sh", script, program=True),
     Format("plan", mark("The plan itself, for `triton-wizard run`"), ".plan.json", _json),
-    Format("answers", mark("The answers that lead here, for `--answers`"), ".answers.toml", answers),
+    Format("answers", mark("The answers that lead to this plan, for `--answers`"), ".answers.toml", answers),
 )
 
 
@@ -62,6 +62,6 @@ def save(plan: Plan, form: Format, path: Path, *, overwrite: bool = False) -> No
     except OSError as error:
         raise UsageError(
             "TW-U48",
-            tr("{path} cannot be written: {why}", path=path, why=error.strerror),
-            tr("Choose another name, or a folder that can be written."),
+            tr("cannot write {path}: {why}", path=path, why=error.strerror),
+            tr("Choose another name, or a writable folder."),
         ) from error

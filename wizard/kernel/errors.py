@@ -103,15 +103,15 @@ class CancelledError(WizardError):
 
 EXIT_CODES: dict[int, str] = {
     0: mark("done"),
-    1: mark("a defect in the wizard itself"),
-    UsageError.exit_code: mark("a flag, an answer or an input file cannot be used"),
-    HostError.exit_code: mark("this machine cannot serve the model as asked, or lacks something that is needed"),
+    1: mark("a bug in the wizard"),
+    UsageError.exit_code: mark("invalid flag, answer or input file"),
+    HostError.exit_code: mark("this machine cannot serve the model as requested, or lacks a requirement"),
     ModelError.exit_code: mark("the model is missing or damaged"),
-    NetworkError.exit_code: mark("something could not be fetched"),
-    WorkspaceError.exit_code: mark("the workspace cannot be written or is held by another wizard"),
+    NetworkError.exit_code: mark("a download failed"),
+    WorkspaceError.exit_code: mark("the workspace is not writable or is in use by another wizard"),
     StepError.exit_code: mark("a step failed"),
-    ServerError.exit_code: mark("Triton did not start, died, or answered with an error"),
+    ServerError.exit_code: mark("Triton did not start, crashed, or returned an error"),
     CancelledError.exit_code: mark("stopped by the user"),
-    128 + signal.SIGPIPE: mark("whoever read the output has gone (a closed pipe)"),
+    128 + signal.SIGPIPE: mark("broken pipe (the program that read the output has exited)"),
 }
 """Every exit status of the command line and what it means (printed by ``triton-wizard --help``)."""

@@ -116,7 +116,7 @@ def _client(kind: Callable[..., Client], url: str, timeout: httpx2.Timeout) -> C
     try:
         return kind(timeout=timeout, follow_redirects=True, verify=_certificates(), trust_env=not direct)
     except (ImportError, ValueError, httpx2.InvalidURL) as error:  # ImportError: SOCKS needs one more package
-        raise NoConnectionError(tr("the proxy in the environment cannot be used: {error}", error=error)) from error
+        raise NoConnectionError(tr("cannot use the proxy from the environment: {error}", error=error)) from error
 
 
 @functools.cache

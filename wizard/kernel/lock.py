@@ -28,11 +28,11 @@ def writing(workspace: Workspace) -> Iterator[None]:
         raise WorkspaceError(
             "TW-K03",
             tr(
-                "the workspace {folder} cannot be written or locked: {error}",
+                "cannot write or lock the workspace {folder}: {error}",
                 folder=workspace.root,
                 error=error.strerror,
             ),
-            tr("Mend its rights, or choose another folder (on a local disk) with --workspace DIR."),
+            tr("Fix its permissions, or choose another folder (on a local disk) with --workspace DIR."),
         ) from error
     with handle:
         if not taken:
@@ -40,8 +40,8 @@ def writing(workspace: Workspace) -> Iterator[None]:
             holder = handle.read().strip() or tr("unknown")
             raise WorkspaceError(
                 "TW-K04",
-                tr("another wizard (process {pid}) is working in {folder}", pid=holder, folder=workspace.root),
-                tr("Wait until it is done, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
+                tr("another wizard (process {pid}) is using {folder}", pid=holder, folder=workspace.root),
+                tr("Wait until it finishes, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
             )
         with suppress(OSError):  # a full disk: servers are stopped and things removed there, too
             handle.truncate(0)

@@ -60,7 +60,7 @@ def _elsewhere() -> Path:
         return folder
     if owner != os.getuid():  # what is noted there is run: how a server is stopped
         what = tr(
-            "the workspace {folder} cannot be written: {error}", folder=folder, error=tr("it belongs to another user")
+            "cannot write to the workspace {folder}: {error}", folder=folder, error=tr("it belongs to another user")
         )
         raise WorkspaceError("TW-K03", what, tr("Choose another folder with --workspace DIR."))
     return folder
@@ -75,8 +75,10 @@ def server_name(name: str) -> str:
     if not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
             "TW-U01",
-            tr("{name} is not a usable server name", name=f"{name[:60]!r}{' …' if len(name) > 60 else ''}"),
-            tr("Use lower-case letters, digits, '.', '_' and '-', beginning with a letter or digit, 63 at most."),
+            tr("invalid server name: {name}", name=f"{name[:60]!r}{' …' if len(name) > 60 else ''}"),
+            tr(
+                "Use lowercase letters, digits, '.', '_' and '-', starting with a letter or digit, up to 63 characters."
+            ),
         )
     return name
 
@@ -107,7 +109,7 @@ class Workspace:
         except UnicodeEncodeError as error:
             raise UsageError(
                 "TW-K05",
-                tr("the workspace {folder!r} is not UTF-8", folder=str(path)),
+                tr("the workspace path {folder!r} is not valid UTF-8", folder=str(path)),
                 tr("Choose another folder with --workspace DIR."),
             ) from error
         return cls(path)
@@ -168,10 +170,8 @@ class Workspace:
         except OSError as error:
             raise WorkspaceError(
                 "TW-K03",
-                tr(
-                    "the workspace {folder} cannot be written: {error}", folder=self.root, error=error.strerror or error
-                ),
-                tr("Free some space or mend its rights, or choose another folder with --workspace DIR."),
+                tr("cannot write to the workspace {folder}: {error}", folder=self.root, error=error.strerror or error),
+                tr("Free some space, fix the permissions, or choose another folder with --workspace DIR."),
             ) from error
 
 

@@ -11,17 +11,17 @@ from wizard.kernel.language import mark, tr
 _PLACE = re.compile(r"(?P<what>.*?) ?\(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
 """How the errors of `tomllib` end (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
 _TOML = (
-    (r"Cannot |Duplicate |behind this key", mark("there is such a name or table already")),
-    (r"Unterminated|Unclosed|Expected '\]+' at the end", mark("a quotation mark or a bracket is not closed")),
-    (r"Expected newline", mark("a line should end here")),
-    (r"Expected '='|Invalid statement|initial character", mark("expected is: name = value, or [table]")),
-    (r"[Cc]haracter|Unescaped|hex value", mark("there is a character that cannot stand there")),
-    (r"Invalid|Expected", mark("this is no value; a text stands in quotation marks")),
+    (r"Cannot |Duplicate |behind this key", mark("this name or table already exists")),
+    (r"Unterminated|Unclosed|Expected '\]+' at the end", mark("unclosed quotation mark or bracket")),
+    (r"Expected newline", mark("expected the end of the line")),
+    (r"Expected '='|Invalid statement|initial character", mark("expected: name = value, or [table]")),
+    (r"[Cc]haracter|Unescaped|hex value", mark("invalid character")),
+    (r"Invalid|Expected", mark("invalid value; strings need quotation marks")),
 )
 """What such an error may say, as a pattern → the same for people."""
 _KINDS = {
-    "string": mark("a text"),
-    "int": mark("a whole number"),
+    "string": mark("a string"),
+    "int": mark("an integer"),
     "float": mark("a number"),
     "bool": mark("true or false"),
     "list": mark("a list"),
@@ -71,7 +71,7 @@ def _in_words(error: str) -> str:
 
 
 def _at(place: Mapping[str, Any], problem: str) -> str:
-    where = tr("line {line}, column {column}", **place) if place["line"] else tr("its end")
+    where = tr("line {line}, column {column}", **place) if place["line"] else tr("end of file")
     return f"{where}: {problem}" if problem else where
 
 

@@ -19,7 +19,7 @@ from wizard.kernel.language import LANGUAGES, mark, tr
 
 THEME = "triton-wizard"
 """The theme of someone who has not chosen one."""
-_WORDS = {bool: mark("true or false"), str: mark("a text")}
+_WORDS = {bool: mark("true or false"), str: mark("a string")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
                 Path(temporary).unlink()
         raise WorkspaceError(
             "TW-K07",
-            tr("the settings cannot be written to {path}: {reason}", path=where, reason=error.strerror or error),
-            tr("They hold until the wizard is left. Free some space or mend the folder's rights to keep them."),
+            tr("cannot save the settings to {path}: {reason}", path=where, reason=error.strerror or error),
+            tr("They apply until you exit the wizard. To save them, free some space or fix the folder's permissions."),
         ) from error
     return wanted, aside
 
@@ -108,13 +108,13 @@ def _settings(where: Path, data: Mapping[str, Any]) -> Settings:
     kinds = {each.name: type(each.default) for each in fields(Settings)} | {"language": str, "keys": dict}
     for name, value in data.items():
         if name not in kinds:
-            raise _damaged(where, tr("there is no setting {name!r}", name=name))
+            raise _damaged(where, tr("unknown setting: {name!r}", name=name))
         if name != "keys" and type(value) is not kinds[name]:
             words = tr(_WORDS[kinds[name]])
             raise _damaged(where, tr("{name} must be {kind}, not {value!r}", name=name, kind=words, value=value))
     if (code := data.get("language", "en")) not in LANGUAGES:
         known = ", ".join(LANGUAGES)
-        raise _damaged(where, tr("there is no language {code!r}; there are: {known}", code=code, known=known))
+        raise _damaged(where, tr("unknown language {code!r}; available: {known}", code=code, known=known))
     keys = _flat(where, "", data.get("keys", {}))
     return Settings(**{**data, "keys": keys})
 
@@ -124,7 +124,7 @@ def _flat(where: Path, before: str, table: object) -> dict[str, str]:
     if isinstance(table, str) and before:
         return {before: table}
     if not isinstance(table, dict):
-        name, kind = (f"keys.{before}", tr("a text")) if before else ("keys", tr("a table"))
+        name, kind = (f"keys.{before}", tr("a string")) if before else ("keys", tr("a table"))
         raise _damaged(where, tr("{name} must be {kind}, not {value!r}", name=name, kind=kind, value=table))
     keys: dict[str, str] = {}
     for name, value in table.items():
@@ -135,8 +135,8 @@ def _flat(where: Path, before: str, table: object) -> dict[str, str]:
 def _damaged(where: Path, reason: str) -> UsageError:
     return UsageError(
         "TW-K06",
-        tr("the settings in {path} cannot be used: {reason}", path=where, reason=reason),
-        tr("Until the file is mended or removed, the defaults hold."),
+        tr("cannot use the settings in {path}: {reason}", path=where, reason=reason),
+        tr("Defaults apply until you fix or remove the file."),
     )
 
 

@@ -125,8 +125,8 @@ def unfit(error: Any, where: str) -> UsageError:
     field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
     return UsageError(
         "TW-K01",
-        tr("{where} does not fit: {field}: {problem}", where=where, field=field, problem=misfit(first)),
-        tr("Mend that field. A file that the wizard wrote can be written anew."),
+        tr("{where} is invalid: {field}: {problem}", where=where, field=field, problem=misfit(first)),
+        tr("Fix that field. If the wizard wrote the file, you can regenerate it."),
     )
 
 
@@ -139,8 +139,8 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        what = tr("{where} is not JSON: {error}", where=where, error=unreadable(error))
-        raise UsageError("TW-K02", what, tr("Give a file that the wizard wrote.")) from error
+        what = tr("{where} is not valid JSON: {error}", where=where, error=unreadable(error))
+        raise UsageError("TW-K02", what, tr("Use a file written by the wizard.")) from error
     return from_data(kind, data, where=where)
 
 

@@ -26,7 +26,7 @@ class _DuplicateKeyError(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _DuplicateKeyError(tr("a key is there twice, so it has no one meaning"))
+        raise _DuplicateKeyError(tr("duplicate key, so its value is ambiguous"))
     return found
 
 
@@ -39,17 +39,17 @@ def parse_object(raw: bytes, where: str) -> dict[str, Any]:
     try:
         data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
     except RecursionError as error:
-        raise _not_json(where, tr("it nests too deep")) from error
+        raise _not_json(where, tr("nested too deeply")) from error
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise _not_json(where, str(error)) from error
     if not isinstance(data, dict):
-        raise _not_json(where, tr("it holds {what} where an object is expected", what=_kind(data)))
+        raise _not_json(where, tr("expected an object, found {what}", what=_kind(data)))
     return data
 
 
 def _not_json(where: str, why: str) -> ModelError:
-    text = tr("{where} cannot be read as JSON: {why}", where=where, why=plain(why)[:200])
-    return ModelError("TW-M04", text, tr("Fetch the file again, or mend it."))
+    text = tr("cannot parse {where} as JSON: {why}", where=where, why=plain(why)[:200])
+    return ModelError("TW-M04", text, tr("Download the file again, or fix it."))
 
 
 def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
@@ -67,15 +67,15 @@ def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
         raise ModelError(
             "TW-M04",
             tr("{path} is larger than {size} MB", path=path, size=limit // 1_000_000),
-            tr("No model needs such a file: check where the folder is from."),
+            tr("No model needs a file like this: check where the folder comes from."),
         )
     return raw
 
 
 def unreadable(path: Path, error: OSError) -> ModelError:
     """The error for a file that the system does not let us read."""
-    text = tr("{path} cannot be read: {error}", path=path, error=error.strerror or error)
-    return ModelError("TW-M17", text, tr("Mend its rights, then try again."))
+    text = tr("cannot read {path}: {error}", path=path, error=error.strerror or error)
+    return ModelError("TW-M17", text, tr("Fix its permissions, then try again."))
 
 
 def read_object(path: Path, limit: int = LARGEST_JSON) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int
     numbers = [_integer(item) for item in value] if isinstance(value, (list, tuple)) else [_integer(value)]
     sane = [number for number in numbers if number is not None]
     if not sane or len(sane) < len(numbers):
-        raise _impossible(where, name, tr("{what}, where a whole number is expected", what=_kind(value)))
+        raise _impossible(where, name, tr("{what}; expected an integer", what=_kind(value)))
     largest = max(sane)
     if min(sane) < min(low, 0 if len(sane) > 1 else low) or not low <= largest <= high:
         said = _digits(largest if largest > high else min(sane))
-        raise _impossible(where, name, tr("{number}, not in {low} … {high:,}", number=said, low=low, high=high))
+        raise _impossible(where, name, tr("{number}, outside {low} … {high:,}", number=said, low=low, high=high))
     return largest
 
 
@@ -120,14 +120,14 @@ def _integer(value: object) -> int | None:
 
 def _digits(number: int) -> str:
     """A number that may be absurdly long; Python refuses to print more than 4300 digits."""
-    return str(number) if number.bit_length() <= 128 else tr("a number of {bits} bits", bits=number.bit_length())
+    return str(number) if number.bit_length() <= 128 else tr("a {bits}-bit number", bits=number.bit_length())
 
 
 def _impossible(where: str, name: str, what: str) -> ModelError:
     return ModelError(
         "TW-M05",
-        tr("{where} says that {field} is {what}", where=where, field=name, what=what),
-        tr("The file is damaged or made up: fetch the model again, or correct that value."),
+        tr("in {where}, {field} is {what}", where=where, field=name, what=what),
+        tr("The file is damaged or contains made-up values: download the model again, or correct that value."),
     )
 
 
@@ -136,7 +136,7 @@ def _kind(value: object) -> str:
         dict: mark("an object"),
         list: mark("a list"),
         tuple: mark("a list"),
-        str: mark("text"),
+        str: mark("a string"),
         bool: mark("true or false"),
         float: mark("a fraction"),
     }

@@ -53,19 +53,21 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         family, text = families.completed(name, text, nested=nested)
     numbers, unknown = _numbers(text, where)
     if architecture is None:
-        unknown["architecture"] = tr("config.json names no architecture")
+        unknown["architecture"] = tr("config.json does not name an architecture")
     anatomy = parameters.anatomy(family, numbers, text, where) if family else None
     if anatomy is None:
         unknown["parameters"] = unknown["anatomy"] = (
-            tr("config.json lacks a field that is needed to count them")
+            tr("config.json lacks a field needed to count them")
             if family
             else tr(
-                "the wizard cannot count {architecture} from its config.json alone",
+                "the wizard cannot count the parameters of {architecture} from config.json alone",
                 architecture=architecture or tr("an unnamed architecture"),
             )
         )
     elif nested or isinstance(config.get("vision_config"), dict):
-        unknown["vision"] = tr("config.json does not say how many parameters the vision part has: they are not counted")
+        unknown["vision"] = tr(
+            "config.json does not contain the vision part's parameter count, so those parameters are not counted"
+        )
     return replace(
         facts,
         architecture=architecture,
@@ -143,7 +145,7 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
     if found["head_dim"] is None and heads and hidden and hidden % heads == 0:
         found["head_dim"] = hidden // heads
     unknown = {
-        field: tr("config.json does not say {field}", field=_FIELDS[field][0][0])
+        field: tr("config.json does not contain {field}", field=_FIELDS[field][0][0])
         for field, value in found.items()
         if value is None and field not in _OPTIONAL
     }

@@ -140,7 +140,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
             raise _truncated(where, str(error)) from error
     _refuse_parts(metadata, where)
     if tensors is not None and not tensors.all:
-        raise refused(where, tr("it holds no tensors"))
+        raise refused(where, tr("it contains no tensors"))
     tokens = metadata.pop(_TOKENS, None)
     known = FILE_TYPES.get(file_type) if isinstance(file_type := metadata.get("general.file_type"), int) else None
     return Header(
@@ -188,10 +188,10 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count > self.total - self.position:
-            raise _TooShortError(tr("it has {total} bytes and its header goes on after them", total=self.total))
+            raise _TooShortError(tr("it has {total} bytes, but its header extends beyond them", total=self.total))
         raw = self.file.read(count)
         if len(raw) < count:
-            raise _TooShortError(tr("its header goes on after the bytes that are there"))
+            raise _TooShortError(tr("its header extends beyond the available bytes"))
         self.position += count
         return raw
 
@@ -201,7 +201,7 @@ class _Reader:
     def text(self, limit: int = _LONGEST_TEXT) -> str:
         length = self.number("Q")
         if length > limit:
-            raise refused(self.where, tr("a text in its header claims {length} bytes", length=length))
+            raise refused(self.where, tr("a string in its header claims a length of {length} bytes", length=length))
         return self.take(length).decode("utf-8", "replace")
 
     def value(self, kind: int, *, keep_texts: bool = False) -> Any:
@@ -239,9 +239,9 @@ class _Reader:
     def expect(self, count: int, least_bytes: int) -> None:
         """Refuse a count of things that cannot all be in the rest of the file, or that nobody needs."""
         if count > _MOST_ENTRIES:
-            raise refused(self.where, tr("its header speaks of {count} entries in one list", count=count))
+            raise refused(self.where, tr("its header claims {count} entries in one list", count=count))
         if count * least_bytes > self.total - self.position:
-            raise _TooShortError(tr("its header speaks of {count} entries, more than the file can hold", count=count))
+            raise _TooShortError(tr("its header claims {count} entries, more than the file can hold", count=count))
 
     def skip(self, count: int) -> None:
         while count:
@@ -289,7 +289,7 @@ class _Tensors:
 
 def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: object) -> None:
     if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
-        raise refused(reader.where, tr("its alignment is nonsense"))
+        raise refused(reader.where, tr("its alignment is invalid"))
     start = -(-reader.position // alignment) * alignment
     end = 0
     for begin, stop in sorted(spans):
@@ -297,13 +297,13 @@ def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: objec
             raise refused(reader.where, tr("its tensors overlap"))
         end = stop
     if spans and start + end > reader.total:
-        raise _TooShortError(tr("{size} of weights are missing at its end", size=size(start + end - reader.total)))
+        raise _TooShortError(tr("{size} of weights are missing at the end", size=size(start + end - reader.total)))
 
 
 def _counts(reader: _Reader) -> tuple[int, int]:
     """Check magic and version; return the numbers of tensors and of metadata pairs."""
     if reader.take(4) != b"GGUF":
-        raise refused(reader.where, tr("it does not begin with GGUF"))
+        raise refused(reader.where, tr("it does not start with GGUF"))
     version = reader.number("I")
     if version not in (2, 3):
         if version >> 16:
@@ -318,7 +318,7 @@ def _refuse_parts(metadata: dict[str, Any], where: str) -> None:
     """Adapters, projectors and parts of split files are GGUF too, but no model that can be served alone."""
     kind = metadata.get("general.type", "model")
     if kind != "model":
-        raise refused(where, tr("it holds {kind!r}, not a model", kind=plain(str(kind))[:40]))
+        raise refused(where, tr("it contains {kind!r}, not a model", kind=plain(str(kind))[:40]))
     parts = metadata.get("split.count", 0)
     if isinstance(parts, int) and parts > 1:
         raise refused(where, tr("it is one of {parts} parts; join them with `llama-gguf-split --merge`", parts=parts))
@@ -335,7 +335,7 @@ def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) 
 
 def refused(where: str, why: str) -> ModelError:
     """The error for a file that is not a usable GGUF model."""
-    text = tr("{where} is not a GGUF model that can be used: {why}", where=where, why=plain(why)[:300])
+    text = tr("{where} is not a usable GGUF model: {why}", where=where, why=plain(why)[:300])
     return ModelError("TW-M09", text, tr("Choose another .gguf file."))
 
 
@@ -343,5 +343,5 @@ def _truncated(where: str, why: str) -> ModelError:
     return ModelError(
         "TW-M10",
         tr("{where} is truncated: {why}", where=where, why=why),
-        tr("Delete it and fetch it again; an interrupted download is the usual cause."),
+        tr("Delete it and download it again; the usual cause is an interrupted download."),
     )

@@ -58,13 +58,13 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
         return facts
     variable = _told_to_be_offline()
     if offline or variable:
-        if facts := cache.kept(ref, tr("the hub was not asked, being offline")):
+        if facts := cache.kept(ref, tr("offline mode is on, so the Hub was not contacted")):
             return facts
         raise offline_error(ref, None if offline else variable)
     try:
         facts = _within(DEADLINE, lambda: _ask(ref), ref)
     except NetworkError as error:
-        if facts := cache.kept(ref, tr("the hub does not answer")):
+        if facts := cache.kept(ref, tr("the Hub does not respond")):
             return facts
         raise error
     cache.keep(ref, facts)
@@ -109,8 +109,8 @@ def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
     if offline or _told_to_be_offline():
         raise NetworkError(
             "TW-M13",
-            tr("the hub is not asked, being offline"),
-            tr("Go online to search it: without --offline and HF_HUB_OFFLINE."),
+            tr("offline mode is on, so the Hub is not contacted"),
+            tr("Go online to search the Hub: omit --offline and unset HF_HUB_OFFLINE."),
         )
     return _within(DEADLINE, lambda: _search(text, limit), None)
 
@@ -197,7 +197,7 @@ def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:
     thread.join(seconds)
     if done:
         return done[0]
-    raise failed[0] if failed else silent(tr("it did not answer within {seconds:.0f} s", seconds=seconds))
+    raise failed[0] if failed else silent(tr("no response within {seconds:.0f} s", seconds=seconds))
 
 
 def _ask(ref: HubRef) -> ModelFacts:
@@ -245,14 +245,14 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
     if not files and any(local.weight_format(name) == "pickle" for name in sizes):
         raise local.only_pickle(str(ref))
     if files:
-        raise _nothing(ref, tr("{repo} holds {count} .gguf files", repo=ref.repo, count=len(files)), sizes)
-    raise _nothing(ref, tr("{repo} holds no weights that can be used", repo=ref.repo), sizes)
+        raise _nothing(ref, tr("{repo} contains {count} .gguf files", repo=ref.repo, count=len(files)), sizes)
+    raise _nothing(ref, tr("{repo} contains no usable weights", repo=ref.repo), sizes)
 
 
 def _nothing(ref: HubRef, what: str, sizes: dict[str, int | None]) -> ModelError:
     names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
     refs = ", ".join(f"{ref.repo}:{name}" for name in names)
-    todo = tr("Name one of its files: {names}.", names=refs) if names else tr("Choose another one.")
+    todo = tr("Choose one of its files: {names}.", names=refs) if names else tr("Choose another one.")
     return ModelError("TW-M16", what, todo)
 
 
@@ -276,7 +276,7 @@ def _safetensors_facts(
     tensors = _headers(api, ref, names)
     if tensors is None:
         why = tr(
-            "the headers of the {count} files did not come within {seconds:.0f} s",
+            "the headers of the {count} files did not arrive within {seconds:.0f} s",
             count=len(names),
             seconds=HEADER_SECONDS,
         )

@@ -14,7 +14,7 @@ from wizard.kernel.text import plain
 from wizard.model.cache import endpoint, hub_cache
 from wizard.model.refs import HubRef
 
-_OFFLINE = mark("To work without it, give a folder or .gguf file on this disk (./PATH) or run `triton-wizard up demo`.")
+_OFFLINE = mark("To work offline, pass a folder or .gguf file on this disk (./PATH), or run `triton-wizard up demo`.")
 
 
 def translated(error: BaseException, ref: HubRef | None) -> WizardError:
@@ -33,20 +33,20 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
         return silent(str(error) or type(error).__name__)
     return NetworkError(
         "TW-M14",
-        tr("{address} answers, but not as the hub does: {error}", address=endpoint(), error=_short(error)),
-        _or_offline(tr("Check HF_ENDPOINT and any proxy between.")),
+        tr("{address} responds, but not like the Hub: {error}", address=endpoint(), error=_short(error)),
+        _or_offline(tr("Check HF_ENDPOINT and any proxy.")),
     )
 
 
 def silent(why: str) -> NetworkError:
     """The hub cannot be reached or does not answer."""
-    text = tr("the hub at {address} does not answer: {why}", address=endpoint(), why=_short(why))
+    text = tr("the Hub at {address} does not respond: {why}", address=endpoint(), why=_short(why))
     return NetworkError("TW-M13", text, _or_offline(tr("Check the network.")))
 
 
 def offline_error(ref: HubRef, variable: str | None) -> ModelError:
     """Offline was asked for, by ``variable`` or else by ``--offline``, and the model is not here."""
-    todo = tr("Unset {name} to download it.", name=variable) if variable else tr("Remove --offline to download it.")
+    todo = tr("Unset {name} to download it.", name=variable) if variable else tr("Omit --offline to download it.")
     return ModelError(
         "TW-M15",
         tr("{ref} was not found locally, and offline mode is on ({why})", ref=ref, why=variable or "--offline"),
@@ -62,11 +62,11 @@ def _no_cache(error: OSError) -> WorkspaceError:
     return WorkspaceError(
         "TW-M18",
         tr(
-            "the cache of the hub's files in {folder} cannot be written: {error}",
+            "cannot write to the Hub cache in {folder}: {error}",
             folder=hub_cache(),
             error=_short(error.strerror or error),
         ),
-        tr("Free some space or mend its rights, or name another folder with HF_HOME."),
+        tr("Free some space, fix the permissions, or choose another folder with HF_HOME."),
     )
 
 
@@ -84,43 +84,49 @@ def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, w
             return ModelError(
                 "TW-M12",
                 tr(
-                    "{ref} is gated: its owner lets only people in who accepted its licence, and the token that is set "
-                    "does not belong to one of them",
+                    "{ref} is gated: its owner grants access only after you accept its license, and your token's "
+                    "account has not accepted it",
                     ref=ref,
                 ),
                 tr(
-                    "Accept it at {page} with the account of the token (`hf auth whoami`), or log in with another one.",
+                    "Accept it at {page} with the token's account (`hf auth whoami`), or log in with another one.",
                     page=page,
                 ),
             )
         return ModelError(
             "TW-M12",
-            tr("{ref} is gated: its owner lets only people in who accepted its licence", ref=ref),
+            tr("{ref} is gated: its owner grants access only after you accept its license", ref=ref),
             tr("Accept it at {page}, then log in with `hf auth login` or set HF_TOKEN.", page=page),
         )
     if names & {"RepositoryNotFoundError", "RevisionNotFoundError"}:
         return ModelError(
             "TW-M11",
-            tr("the hub has no {ref}, or it is private", ref=ref),
-            tr("Check the spelling; for a private one log in with `hf auth login`; for a folder on disk write ./PATH."),
+            tr("the Hub has no {ref}, or it is private", ref=ref),
+            tr(
+                "Check the spelling. For a private repository, log in with `hf auth login`; for a local folder, use "
+                "./PATH."
+            ),
         )
     if "EntryNotFoundError" in names:
-        text = tr("{ref} lacks a file that it lists itself", ref=ref)
+        text = tr("{ref} lists a file that it does not contain", ref=ref)
         return ModelError("TW-M16", text, tr("Try again, or choose another one."))
     if status in (401, 403):
         return ModelError(
             "TW-M12",
-            tr("the hub does not let you read {ref} (HTTP {status})", ref=ref, status=status),
-            tr("Your token may be wrong, expired or too narrow: see `hf auth whoami`, then `hf auth login`."),
+            tr("the Hub denies you access to {ref} (HTTP {status})", ref=ref, status=status),
+            tr(
+                "Your token may be wrong, expired or lack permissions: check `hf auth whoami`, then run `hf auth "
+                "login`."
+            ),
         )
     return None
 
 
 def _http(status: int) -> NetworkError:
-    text = tr("the hub at {address} answers with HTTP {status}", address=endpoint(), status=status)
+    text = tr("the Hub at {address} returned HTTP {status}", address=endpoint(), status=status)
     if status >= 429:
-        limited = tr("too many requests; logging in raises the limit")
-        why = limited if status == 429 else tr("its own trouble")
+        limited = tr("too many requests; log in to raise the limit")
+        why = limited if status == 429 else tr("a problem on the Hub's side")
         text += f" ({why})"
     return NetworkError("TW-M14", text, _or_offline(tr("Try again in a minute.")))
 

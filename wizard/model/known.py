@@ -51,7 +51,7 @@ def known(ref: HubRef, why: str) -> ModelFacts | None:
         licence=one.licence,
         gated=one.gated,
     )
-    shipped = tr("{why}; architecture and sizes are from the configuration that is shipped with the wizard", why=why)
+    shipped = tr("{why}; architecture and sizes are from the configuration bundled with the wizard", why=why)
     found = describe(replace(facts, unknown={"hub": shipped}), one.config, str(path))
     return replace(found, weight_bytes=_bytes(found))
 

@@ -20,7 +20,7 @@ _SUFFIXES = {
     ".gguf": "gguf",
 }
 _FRONT_MATTER = 20_000  # bytes of a model card in which its fields are looked for
-_NO_WEIGHTS = mark("there are no weights beside config.json")
+_NO_WEIGHTS = mark("no weights next to config.json")
 _UNQUANTISED = ("F32", "F16", "BF16", "F64")
 _GGUF_FIELDS = {
     "layers": ("block_count", 10_000),
@@ -57,8 +57,8 @@ def of_path(path: Path, ref: str) -> ModelFacts:
     if is_folder:
         return of_folder(path, ref)
     if not is_file:
-        text = tr("there is no file or folder {path}", path=path)
-        raise ModelError("TW-M02", text, tr("Check the path; `ls` shows what is there."))
+        text = tr("file or folder not found: {path}", path=path)
+        raise ModelError("TW-M02", text, tr("Check the path; run `ls` to see what is there."))
     if path.suffix.lower() == ".gguf":
         return of_gguf(path, ref)
     if weight_format(path.name) == "pickle":
@@ -66,7 +66,7 @@ def of_path(path: Path, ref: str) -> ModelFacts:
     raise ModelError(
         "TW-M03",
         tr("{path} is neither a model folder nor a .gguf file", path=path),
-        tr("Name the folder that holds config.json, or a file whose name ends with .gguf."),
+        tr("Pass the folder that contains config.json, or a file whose name ends in .gguf."),
     )
 
 
@@ -95,7 +95,7 @@ def described(facts: ModelFacts, folder: Path) -> ModelFacts:
     """
     facts = config.describe(facts, read_object(folder / "config.json"), str(folder / "config.json"))
     chat = chat_format.of_folder(folder)
-    unknown = {} if chat else {"chat": tr("there is no chat template beside config.json")}
+    unknown = {} if chat else {"chat": tr("no chat template next to config.json")}
     stored_as = facts.quantization or quantization.of_modelopt(optional_object(folder / "hf_quant_config.json"))
     return replace(facts, chat=chat, quantization=stored_as, unknown={**facts.unknown, **unknown})
 
@@ -141,7 +141,7 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         found["head_dim"] = found["hidden_size"] // found["heads"] or None
     found["vocabulary"] = header.vocabulary or found["vocabulary"]
     unknown = {
-        name: tr("the file's header does not say {field}", field=_GGUF_FIELDS[name][0])
+        name: tr("the file's header does not contain {field}", field=_GGUF_FIELDS[name][0])
         for name, value in found.items()
         if value is None and not name.startswith("experts")
     }
@@ -149,10 +149,10 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
     if chat is None:
         unknown["chat"] = tr("the file has no chat template")
     if header.parameters is None:
-        unknown["parameters"] = tr("only the beginning of the file was read")
+        unknown["parameters"] = tr("only the start of the file was read")
     anatomy = gguf_anatomy.anatomy(header, found, where)
     if anatomy is None:
-        unknown["anatomy"] = unknown.get("parameters") or tr("the file's header lacks a size that is needed for it")
+        unknown["anatomy"] = unknown.get("parameters") or tr("the file's header lacks a size needed to compute it")
     return replace(
         facts,
         anatomy=anatomy,
@@ -175,7 +175,7 @@ def only_pickle(where: str) -> ModelError:
     return ModelError(
         "TW-M06",
         tr(
-            "{where} has its weights only as pickle files (.bin, .pt), which can run any code when they are opened",
+            "the only weights of {where} are pickle files (.bin, .pt), which can run arbitrary code when opened",
             where=where,
         ),
         tr("Choose a repository or revision with .safetensors or .gguf files, or convert the weights in a sandbox."),
@@ -196,14 +196,14 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
     if chosen := gguf.preferred(files):
         return of_gguf(folder / chosen, ref)
     if files:
-        text = tr("{folder} holds {count} .gguf files", folder=folder, count=len(files))
-        raise ModelError("TW-M03", text, tr("Name one of them: {file}", file=folder / files[0]))
+        text = tr("{folder} contains {count} .gguf files", folder=folder, count=len(files))
+        raise ModelError("TW-M03", text, tr("Choose one of them: {file}", file=folder / files[0]))
     if any(weight_format(name) == "pickle" for name in names):
         raise only_pickle(str(folder))
     raise ModelError(
         "TW-M03",
-        tr("{folder} holds no model: it has neither config.json nor a .gguf file", folder=folder),
-        tr("Name the folder that `hf download` or `save_pretrained` wrote; config.json lies in it."),
+        tr("{folder} contains no model: it has neither config.json nor a .gguf file", folder=folder),
+        tr("Pass a folder written by `hf download` or `save_pretrained`; it contains config.json."),
     )
 
 
@@ -240,7 +240,7 @@ def _shards(index: Path) -> list[str]:
     values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
     names = sorted(values)
     if not names or any(Path(name).name != name for name in names):
-        raise safetensors.damaged(index, tr("its weight_map does not name files beside it"))
+        raise safetensors.damaged(index, tr("its weight_map does not match the files next to it"))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise ModelError(
@@ -252,7 +252,7 @@ def _shards(index: Path) -> list[str]:
                 folder=index.parent,
                 names=", ".join(missing[:3]) + (" …" if len(missing) > 3 else ""),
             ),
-            tr("Run the download again; `hf download` goes on where it stopped."),
+            tr("Run the download again; `hf download` resumes where it stopped."),
         )
     return names
 

@@ -9,7 +9,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 
 FORMS = mark(
-    "Give a journey (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a hub id such as ORG/NAME."
+    "Use a recipe (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a model ID such as ORG/NAME."
 )
 """What names a model, in one sentence for error messages."""
 
@@ -47,6 +47,6 @@ def parse_ref(ref: str) -> HubRef:
     """
     match = _REF.fullmatch(ref)
     if match is None or ".." in ref or "--" in match["repo"] or match["repo"].endswith((".git", "-", ".")):
-        text = tr("{ref!r} is neither a journey nor a path nor a hub id", ref=ref[:100])
+        text = tr("{ref!r} is not a recipe, a path or a model ID", ref=ref[:100])
         raise UsageError("TW-M01", text, tr(FORMS))
     return HubRef(match["repo"], match["revision"], match["file"])

@@ -19,24 +19,24 @@ def text(facts: ModelFacts) -> str:
         (tr("architecture"), facts.architecture),
         (tr("parameters"), _parameters(facts)),
         (tr("weights"), _weights(facts)),
-        (tr("quantised"), _quantised(facts)),
+        (tr("quantized"), _quantised(facts)),
         (tr("shape"), _shape(facts)),
         (tr("attention"), _attention(facts)),
         (tr("KV cache"), _kv_cache(facts)),
         (tr("vocabulary"), facts.vocabulary and tr("{count:,} tokens", count=facts.vocabulary)),
         (
             tr("context"),
-            facts.max_context and tr("{count:,} tokens of prompt and answer at most", count=facts.max_context),
+            facts.max_context and tr("up to {count:,} tokens of prompt and answer", count=facts.max_context),
         ),
-        (tr("licence"), _licence(facts)),
+        (tr("license"), _licence(facts)),
         (tr("chat"), _chat(facts)),
         (tr("revision"), facts.revision),
     ]
     lines = [_row(label, value) for label, value in rows if value]
     if facts.needs_remote_code:
-        lines.append(_row(tr("note"), tr("ships Python code of its own; a plan says where it may run")))
+        lines.append(_row(tr("note"), tr("contains its own Python code; the plan shows where it can run")))
     if facts.unknown:
-        lines += ["", tr("not known:")]
+        lines += ["", tr("unknown:")]
         lines += [
             _row(f"  {tr(FIELDS.get(field) or field.replace('_', ' '))}", why)
             for field, why in sorted(facts.unknown.items())
@@ -52,7 +52,7 @@ FIELDS = {
     "head_dim": mark("head dim"),
     "heads": mark("heads"),
     "hidden_size": mark("hidden size"),
-    "hub": mark("hub"),
+    "hub": mark("Hub"),
     "intermediate_size": mark("intermediate size"),
     "kv_heads": mark("kv heads"),
     "layers": mark("layers"),
@@ -80,17 +80,17 @@ def _origin(facts: ModelFacts) -> str:
 
 
 SOURCES = {
-    "hub": mark("the hub"),
+    "hub": mark("the Hub"),
     "folder": mark("folder"),
     "gguf": mark("file"),
-    "journey": mark("shipped with the wizard"),
+    "journey": mark("bundled with the wizard"),
 }
 """Where a model is from, by `ModelFacts.source`."""
 
 
 def _licence(facts: ModelFacts) -> str:
     licence = facts.licence or tr("not stated")
-    return licence + " " + tr("(gated: must be accepted on its page)") if facts.gated else licence
+    return licence + " " + tr("(gated: accept it on its page)") if facts.gated else licence
 
 
 def _parameters(facts: ModelFacts) -> str | None:
@@ -98,7 +98,7 @@ def _parameters(facts: ModelFacts) -> str | None:
         return None
     said = f"{count(facts.parameters)} ({facts.parameters:,})"
     if facts.anatomy and facts.anatomy.experts:
-        said += ", " + tr("{count} of them work on one token", count=count(facts.anatomy.active))
+        said += ", " + tr("{count} active per token", count=count(facts.anatomy.active))
     return said
 
 
@@ -108,9 +108,9 @@ def _weights(facts: ModelFacts) -> str | None:
     stored = facts.dtype or tr("unknown type")
     if facts.quantization and facts.quantization.method != "gguf":
         detail = f", {facts.quantization.detail}" if facts.quantization.detail else ""
-        stored = tr("{method}, else {dtype}", method=f"{facts.quantization.method}{detail}", dtype=stored)
+        stored = tr("{method}, the rest {dtype}", method=f"{facts.quantization.method}{detail}", dtype=stored)
     elif facts.quantization and facts.quantization.bits:
-        stored += ", " + tr("{bits:g} bits a weight", bits=facts.quantization.bits)
+        stored += ", " + tr("{bits:g} bits per weight", bits=facts.quantization.bits)
     files, total = len(facts.weights), size(facts.weight_bytes)
     found = ntr("{size} in {count} file", "{size} in {count} files", files, size=total, count=files)
     return f"{found}, {facts.weights[0].format}, {stored}"
@@ -121,7 +121,7 @@ def _quantised(facts: ModelFacts) -> str | None:
     if found is None or found.method == "gguf":
         return None
     if found.format is None:
-        said = [tr("in a way that the wizard has no name for")]
+        said = [tr("with a method unknown to the wizard")]
     else:
         group = found.group_size
         groups = tr("no groups")
@@ -142,7 +142,7 @@ def _attention(facts: ModelFacts) -> str | None:
     if anatomy is None:
         return None
     if latent := _latent(facts):
-        said = [tr("MLA, a latent row of {width} for each token", width=latent)]
+        said = [tr("MLA, a latent row of {width} per token", width=latent)]
     elif not anatomy.kv_heads:
         said = [tr("none")]
     elif anatomy.kv_heads == anatomy.heads:
@@ -151,7 +151,7 @@ def _attention(facts: ModelFacts) -> str | None:
         name = "MQA" if anatomy.kv_heads == 1 else "GQA"
         said = [
             tr(
-                "{name}, {heads} heads share {shared} of keys and values",
+                "{name}, {heads} heads share {shared} key-value heads",
                 name=name,
                 heads=anatomy.heads,
                 shared=anatomy.kv_heads,
@@ -162,7 +162,7 @@ def _attention(facts: ModelFacts) -> str | None:
             layers = {"some": group.layers, "all": anatomy.layers}
             said.append(tr("{some} of {all} layers keep {tokens:,} tokens", **layers, tokens=group.window))
         elif not group.latent and not group.kv_heads:
-            said.append(tr("{some} of {all} layers keep nothing for a token", some=group.layers, all=anatomy.layers))
+            said.append(tr("{some} of {all} layers keep no per-token state", some=group.layers, all=anatomy.layers))
     return "; ".join(said)
 
 
@@ -179,10 +179,10 @@ def _kv_cache(facts: ModelFacts) -> str | None:
     groups = facts.anatomy.attention
     bytes_of = [2 * one.layers * (one.latent or one.kv_heads * (one.key_dim + one.value_dim)) for one in groups]
     windows = sum(each for each, group in zip(bytes_of, groups, strict=True) if group.window)
-    said = tr("{bytes:,} bytes a token in 16 bits", bytes=sum(bytes_of))
+    said = tr("{bytes:,} bytes per token in 16 bits", bytes=sum(bytes_of))
     if not windows:
         return said
-    later = tr("{bytes:,} after the windows are full", bytes=sum(bytes_of) - windows)
+    later = tr("{bytes:,} once the windows are full", bytes=sum(bytes_of) - windows)
     return f"{said}, {later}"
 
 
@@ -194,15 +194,15 @@ def _shape(facts: ModelFacts) -> str | None:
         facts.kv_heads and not _latent(facts) and tr("{count} for keys and values", count=facts.kv_heads),
         facts.head_dim and tr("{width} each", width=facts.head_dim),
         facts.experts and tr("{count} experts", count=facts.experts),
-        facts.experts_per_token and tr("{count} of them for each token", count=facts.experts_per_token),
+        facts.experts_per_token and tr("{count} per token", count=facts.experts_per_token),
     ]
     return ", ".join(part for part in parts if part) or None
 
 
 def _chat(facts: ModelFacts) -> str:
     if facts.chat is None:
-        return tr("no template: the model completes text")
+        return tr("no template: the model continues text")
     ends = " ".join(facts.chat.stop)
     if not ends:
-        return tr("its own template")
-    return tr("its own template, an answer ends at {ends}", ends=ends)
+        return tr("included")
+    return tr("included, answers end at {ends}", ends=ends)

@@ -73,7 +73,7 @@ def read(path: Path) -> tuple[Tensor, ...]:
             if total < 8 or length > min(LARGEST_HEADER, total - 8):
                 raise damaged(
                     path,
-                    tr("its header should have {length} bytes and the file has {total}", length=length, total=total),
+                    tr("its header should have {length} bytes, but the file has {total}", length=length, total=total),
                 )
             raw = file.read(length)
     except OSError as error:
@@ -90,7 +90,7 @@ def damaged(path: Path, why: str) -> ModelError:
     return ModelError(
         "TW-M07",
         tr("{path} is damaged or truncated: {why}", path=path, why=plain(why)[:300]),
-        tr("Delete {file} and fetch it again; an interrupted download is the usual cause.", file=path.name),
+        tr("Delete {file} and download it again; the usual cause is an interrupted download.", file=path.name),
     )
 
 
@@ -110,9 +110,9 @@ def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]
             raise damaged(path, tr("tensors overlap or leave a gap at byte {byte}", byte=min(begin, end)))
         end = stop
     if end > body:
-        raise damaged(path, tr("{size} of weights are missing at its end", size=size(end - body)))
+        raise damaged(path, tr("{size} of weights are missing at the end", size=size(end - body)))
     if end < body:
-        raise damaged(path, tr("{size} at its end belong to no tensor", size=size(body - end)))
+        raise damaged(path, tr("{size} at the end belong to no tensor", size=size(body - end)))
     return tuple(found)
 
 
@@ -121,15 +121,15 @@ def _tensor(path: Path, name: str, tensor: object) -> tuple[str, tuple[int, ...]
     fields = tensor if isinstance(tensor, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets) and len(offsets) == 2):
-        raise damaged(path, tr("tensor {name!r} has no usable dtype, shape and offsets", name=name))
+        raise damaged(path, tr("tensor {name!r} has no valid dtype, shape and offsets", name=name))
     begin, end = offsets
     if begin > end or len(shape) > 32:
-        raise damaged(path, tr("tensor {name!r} ends before it begins", name=name))
+        raise damaged(path, tr("tensor {name!r} ends before it starts", name=name))
     count = math.prod(shape)
     bits = _BITS.get(dtype)
     if bits is not None and (count * bits + 7) // 8 != end - begin:
         raise damaged(
-            path, tr("tensor {name!r} has {bytes} bytes, which do not fit its shape", name=name, bytes=end - begin)
+            path, tr("tensor {name!r} has {bytes} bytes, which does not match its shape", name=name, bytes=end - begin)
         )
     return dtype[:20], tuple(shape), (begin, end)
 

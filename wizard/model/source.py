@@ -33,7 +33,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     """
     if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
-        text = tr("{ref} ({length} characters) names no model", ref=shown, length=len(ref))
+        text = tr("{ref} ({length} characters) is not a model name", ref=shown, length=len(ref))
         raise UsageError("TW-M01", text, tr(FORMS))
     for known in journeys():
         if known.name == ref:

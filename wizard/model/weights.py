@@ -56,8 +56,8 @@ def _with_unnamed(facts: ModelFacts, unnamed: int) -> ModelFacts:
     if unnamed <= UNNAMED * (facts.weight_bytes or 0):
         return facts
     why = tr(
-        "{unnamed} of its {total} of weights have names that the wizard does not know, so it cannot tell what each "
-        "token reads",
+        "{unnamed} of its {total} of weights have names unknown to the wizard, so it cannot determine what each token "
+        "reads",
         unnamed=size(unnamed),
         total=size(facts.weight_bytes or 0),
     )
@@ -73,7 +73,7 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
         unknown.pop("parameters", None)
         if anatomy is not None:
             unknown["anatomy"] = tr(
-                "the wizard does not know {architecture}: its weights are counted from the files' headers, and its KV "
+                "the wizard does not know {architecture}: it counts the weights from the file headers, and the KV "
                 "cache from the fields that most models have",
                 architecture=facts.architecture or tr("this architecture"),
             )
@@ -85,7 +85,8 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
         parts = counted
         if abs(found - promised) > TOLERANCE * promised:
             unknown["config"] = tr(
-                "config.json promises {promised:,} parameters and the files hold {found:,}, which count",
+                "config.json states {promised:,} parameters, but the files contain {found:,}; the files take "
+                "precedence",
                 promised=promised,
                 found=found,
             )

@@ -61,7 +61,7 @@ def host_html(host: Host) -> str:
 
 def model_html(facts: ModelFacts) -> str:
     """A model: its line, and the questions that it is known to answer."""
-    known = _folded(tr("Questions that it knows"), _list(facts.questions)) if facts.questions else ""
+    known = _folded(tr("Questions that the model knows"), _list(facts.questions)) if facts.questions else ""
     unknown = _table([(tr("unknown"), f"{name.replace('_', ' ')}: {why}") for name, why in facts.unknown.items()])
     return f"<div><b>{text(facts.name)}</b><br>{text(model_line(facts))}{unknown}{known}</div>"
 
@@ -75,13 +75,13 @@ def advice_html(advice: Advice) -> str:
     if rest := choices[SHOWN:]:
         more = "".join(_choice(choice, best=False) for choice in rest)
         count = len(rest)
-        parts.append(_folded(ntr("{count} more way", "{count} more ways", count, count=count), more))
+        parts.append(_folded(ntr("{count} more alternative", "{count} more alternatives", count, count=count), more))
     if not advice.feasible:
-        nothing = tr("Nothing that the wizard knows can serve this model here as asked.")
+        nothing = tr("No supported configuration can serve this model on this machine as requested.")
         parts.append(f"<b>{text(nothing)}</b>")
     refused = "".join(_refusal(one) for one in refusals.grouped(advice.rejections))
     if refused and advice.feasible:
-        refused = _folded(tr("What does not work here"), refused)
+        refused = _folded(tr("Not possible on this machine"), refused)
     return f"<div>{''.join(parts)}{refused}</div>"
 
 
@@ -99,7 +99,7 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
         report.reason(choice, BEHIND),
     )
     lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
-    body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Mind:"), choice.warnings)
+    body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Note:"), choice.warnings)
     if best:
         heading = tr("Recommended: {way}", way=title) if recommended else title
         return f"<div><b>{text(heading)}</b>{body}</div>"
@@ -151,7 +151,7 @@ def plan_html(plan: Plan) -> str:
     way = report.choice_title(plan.choice)
     head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=way)
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
-    notes = f"{text(tr('To know beforehand:'))}{_list(plan.notes)}" if plan.notes else ""
+    notes = f"{text(tr('Before you start:'))}{_list(plan.notes)}" if plan.notes else ""
     return f"<div><b>{text(head)}</b><br>{'<br>'.join(map(text, lines))}{_grid(rows)}{notes}</div>"
 
 
@@ -187,7 +187,7 @@ def measured_html(one: Measurement) -> str:
 
 def status_html(status: Status) -> str:
     """A server in a line."""
-    said = tr("{name} is {state}", name=status.name, state=tr(STATES[status.state]))
+    said = tr("{name}: {state}", name=status.name, state=tr(STATES[status.state]))
     return f"<div><b>{text(said)}</b><br>{text(status.detail)}</div>"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 
-NO_WISH, NO_SETTING = mark("there is no wish {name!r}"), mark("there is no setting {name!r}")
+NO_WISH, NO_SETTING = mark("unknown option: {name!r}"), mark("unknown setting: {name!r}")
 
 
 def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> No
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             names = ", ".join(known)
-            todo = tr("There are: {names}.", names=names)
+            todo = tr("Available: {names}.", names=names)
             if near:
-                todo = tr("Did you mean {near}? There are: {names}.", near=near[0], names=names)
+                todo = tr("Did you mean {near}? Available: {names}.", near=near[0], names=names)
             raise UsageError("TW-U36", tr(what, name=name), todo)

@@ -157,7 +157,7 @@ class Journey(Walk):
 
         statuses = self._background.call(lambda: self._journey.statuses(self.workspace))
         mine = (status for status in statuses if status.name == self.name)
-        return next(mine, Status(self.name, "stopped", None, tr("it was never started; up() starts it")))
+        return next(mine, Status(self.name, "stopped", None, tr("it was never started; run up() to start it")))
 
     def logs(self, lines: int = 50) -> Log:
         """The last lines of the server's log."""

@@ -40,12 +40,12 @@ def checked(given: Mapping[str, object], where: str) -> Answers:
             known = ", ".join(one.name for one in QUESTIONS if not one.secret)
             raise UsageError(
                 "TW-U30",
-                tr("{path} answers {name!r}, which is not asked", path=where, name=name[:60]),
-                todo + tr("Known: {known}.", known=known),
+                tr("{path} answers {name!r}, which is not a known question", path=where, name=name[:60]),
+                todo + tr("Valid: {known}.", known=known),
             )
         if question.secret:
             todo = tr("Remove it there and use {flag}.", flag=question.flag)
-            raise UsageError("TW-U34", tr("{path} holds a secret, {name}", path=where, name=name), todo)
+            raise UsageError("TW-U34", tr("{path} contains a secret, {name}", path=where, name=name), todo)
         try:
             answers[name] = question.check(value)
         except UsageError as error:
@@ -73,7 +73,7 @@ def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
     ]
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(
-        tr("# Answers to triton-wizard; use them with --answers.\n") + "".join(lines), encoding="utf-8"
+        tr("# Answers for triton-wizard; use them with --answers.\n") + "".join(lines), encoding="utf-8"
     )
     temporary.replace(path)
     return path

@@ -38,8 +38,8 @@ def check_step(
         id="check",
         title=tr("Check {engine}'s arguments", engine=engine),
         why=tr(
-            "One argument that this {engine} does not know keeps it from loading. It is asked now, before the model is "
-            "fetched.",
+            "A single argument unknown to this {engine} prevents it from loading. The check runs now, before the "
+            "model download.",
             engine=engine,
         ),
         actions=(

@@ -120,7 +120,7 @@ def _gate(facts: ModelFacts) -> tuple[str, ...]:
     page = f"https://huggingface.co/{facts.location}"
     return (
         tr(
-            "The model is gated: accept its licence at {page}, and have a token (HF_TOKEN, or `hf auth login`).",
+            "The model is gated: accept its license at {page}, and set up a token (HF_TOKEN, or `hf auth login`).",
             page=page,
         ),
     )
@@ -134,10 +134,10 @@ def _check_token(plan: Plan) -> None:
     if plan.facts.gated and not plan.facts.local and wanted and not has_token():
         raise ModelError(
             "TW-L06",
-            tr("{location} is gated, and there is no token for the hub here", location=plan.facts.location),
+            tr("{location} is gated, and no Hub token is set on this machine", location=plan.facts.location),
             tr(
-                "Accept its licence at https://huggingface.co/{location}, then log in with `hf "
-                "auth login` or set HF_TOKEN.",
+                "Accept its license at https://huggingface.co/{location}, then log in with `hf auth login` or set "
+                "HF_TOKEN.",
                 location=plan.facts.location,
             ),
         )
@@ -146,7 +146,7 @@ def _check_token(plan: Plan) -> None:
 def _not_built(choice: Choice) -> InfeasibleError:
     return InfeasibleError(
         "TW-L05",
-        tr("this version of the wizard does not set up {stack_title}", stack_title=stack_title(choice.stack)),
+        tr("this version of the wizard cannot set up {stack_title}", stack_title=stack_title(choice.stack)),
         tr("Choose another with --stack: {BUILT}.", BUILT=", ".join(built())),
     )
 
@@ -156,10 +156,10 @@ def _check_weights(facts: ModelFacts) -> None:
     if facts.source == "folder" and not facts.local:
         raise ModelError(
             "TW-L07",
-            tr("{location} holds a config.json and no weights", location=facts.location),
+            tr("{location} contains a config.json but no weights", location=facts.location),
             tr(
-                "Fetch its .safetensors files into the folder (`hf download ORG/NAME --local-dir "
-                ".`), or give its hub id."
+                "Download its .safetensors files into the folder (`hf download ORG/NAME --local-dir .`), or pass its "
+                "model ID."
             ),
         )
 
@@ -169,11 +169,11 @@ def _check_path(workspace: Workspace) -> None:
         raise UsageError(
             "TW-L03",
             tr(
-                "the workspace {root} has {odd} in its path, which Triton cannot be given",
+                "the workspace path {root} contains {odd}, which Triton does not support",
                 root=workspace.root,
                 odd=" ".join(map(repr, odd)),
             ),
-            tr("Choose a folder without spaces, colons and shell characters with --workspace DIR."),
+            tr("Choose a folder without spaces, colons or shell characters with --workspace DIR."),
         )
 
 
@@ -205,7 +205,7 @@ def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
     images = images_folder(runtime.engine) if isinstance(runtime, Docker) and image else None
     if images and images.stat().st_dev != folder.stat().st_dev:
         _check_disk(
-            images, image, tr("for the image in {images}", images=images), tr("move the engine's folder of images.")
+            images, image, tr("for the image in {images}", images=images), tr("move the engine's image folder.")
         )
         needed -= image
     _check_disk(
@@ -219,7 +219,7 @@ def _check_disk(folder: Path, needed: int, where: str, remedy: str) -> None:
         raise WorkspaceError(
             "TW-L02",
             tr(
-                "{needed} are needed {where}, {room} more must stay free, and {free} are free",
+                "{needed} required {where} plus {room} to keep free, but only {free} is free",
                 needed=size(needed),
                 where=where,
                 room=size(HEADROOM_BYTES),

@@ -29,14 +29,14 @@ def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ())
         raise InfeasibleError(
             "TW-L30",
             tr(
-                "{ref} is stored as {format}, and {stack_title} serves it as it is stored, not as {format_2}",
+                "{ref} is stored as {format}; {stack_title} serves it as stored, not as {format_2}",
                 ref=facts.ref,
                 format=_format(stored),
                 stack_title=stack_title(choice.stack),
                 format_2=_format(wanted),
             ),
             tr(
-                "Choose --quantization {stored}, or give a repository of this model in {format}.",
+                "Use --quantization {stored}, or a repository of this model in {format}.",
                 stored=stored,
                 format=_format(wanted),
             ),
@@ -52,8 +52,8 @@ def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ())
                 formats=", ".join(sorted(formats)),
             ),
             tr(
-                "Give a repository with safetensors files; pickle files could run code, so the "
-                "wizard does not fetch them."
+                "Use a repository with safetensors files; pickle files can run code, so the wizard does not download "
+                "them."
             ),
         )
 
@@ -62,13 +62,13 @@ def _check_split(choice: Choice, facts: ModelFacts) -> None:
     if facts.heads and facts.heads % choice.tp:
         raise InfeasibleError(
             "TW-L32",
-            tr("{heads} attention heads cannot be shared out evenly among {tp} GPUs", heads=facts.heads, tp=choice.tp),
-            tr("Choose --tp so that it divides the number of heads."),
+            tr("{heads} attention heads cannot be split evenly across {tp} GPUs", heads=facts.heads, tp=choice.tp),
+            tr("Choose a --tp that divides the number of heads."),
         )
     if facts.layers and choice.pp > facts.layers:
         raise InfeasibleError(
             "TW-L32",
-            tr("{layers} layers cannot be shared out among {pp} GPUs in a row", layers=facts.layers, pp=choice.pp),
+            tr("{layers} layers cannot be split across {pp} pipeline stages", layers=facts.layers, pp=choice.pp),
             tr("Choose a smaller --pp, or use --tp."),
         )
 

@@ -48,16 +48,14 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     # config.json alone is there after a download that was cut off.
     whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
     what = (
-        tr("one GGUF file with tokenizer and chat template inside")
+        tr("one GGUF file that includes tokenizer and chat template")
         if gguf
-        else tr(
-            "safetensors, configuration and tokenizer, without pickle files, which can run code when they are loaded"
-        )
+        else tr("safetensors, configuration and tokenizer, but no pickle files, which can run code when loaded")
     )
     step = Step(
         "model",
         tr("Get the model"),
-        tr("The weights come from the Hugging Face hub, {what}.", what=what),
+        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=what),
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),
@@ -71,9 +69,9 @@ def _link(source: Path, target: Path) -> Fetched:
     step = Step(
         "model",
         tr("Get the model"),
-        tr("The weights are on this machine already; the server gets a link to them.")
+        tr("The weights are already on this machine; the server uses a link to them.")
         if source.is_dir()
-        else tr("The weights are on this machine already; the server gets a link to the file."),
+        else tr("The weights are already on this machine; the server uses a link to the file."),
         (
             Command(("mkdir", "-p", str(target.parent))),
             Command(("ls", "-d", str(source))),  # a link would be made to a file that has gone meanwhile, too

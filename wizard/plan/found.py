@@ -51,7 +51,7 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
         return None
     python, stack = found
     values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
-    new = tr("NVIDIA's image, with its own engine")
+    new = tr("NVIDIA's image with its own engine")
     if no_containers(host):
         download = environment(stack).download_bytes
         new = tr("a new environment ({size} to download)", size=size(download)) if download else tr("a new environment")
@@ -69,7 +69,7 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
     asked = Wishes(stack=stack)
     return tuple(
         tr(
-            "{engine} is in {prefix}: --engine-python {path} serves with it and downloads no engine.",
+            "{engine} is in {prefix}: use --engine-python {path} to serve with it and download no engine.",
             engine=own.title(python, stack),
             prefix=one_line(python.prefix),
             path=python.path,

@@ -67,7 +67,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     from wizard.model import here, hub
 
     online = not offline and (not ask or hub.reachable())
-    silent = tr("the hub is not asked (--offline)") if offline else tr("the Hugging Face hub does not answer")
+    silent = tr("the Hub is not contacted (--offline)") if offline else tr("the Hugging Face Hub does not respond")
 
     def look(one: CuratedModel) -> Suggestion:
         bare = Suggestion(one.ref, one.title, tr(one.about), one.licence, None, needs_network=True, usable=True)
@@ -207,7 +207,7 @@ def known(one: Suggestion) -> list[str]:
         fetched = tr("{size} to download", size=size(one.download_bytes))
     where = tr("on this machine") if one.place == "here" else ""
     if one.place == "hub":
-        where = tr("on the hub")
+        where = tr("on the Hub")
     elif one.place == "offered":
         where = tr("works offline")
         if one.needs_network:  # as everything that is to be downloaded
@@ -218,8 +218,8 @@ def known(one: Suggestion) -> list[str]:
         for part in (
             "" if one.parameters is None else tr("{count} parameters", count=count(one.parameters)),
             fetched,
-            one_line(one.licence) if one.licence else tr("licence unknown"),
-            tr("gated: accept its licence on the hub") if one.gated else "",
+            one_line(one.licence) if one.licence else tr("license unknown"),
+            tr("gated: accept its license on the Hub") if one.gated else "",
             where,
             popular,
         )

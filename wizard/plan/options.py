@@ -51,14 +51,14 @@ def check(options: Options, stack: str, reads: Set[str], context: int | None) ->
         known = ", ".join(sorted(reads)) or "none"
         raise UsageError(
             "TW-L09",
-            tr("the stack {stack} reads no option {unread}", stack=stack, unread=", ".join(unread)),
-            tr("It reads: {known}.", known=known),
+            tr("the stack {stack} does not support the option {unread}", stack=stack, unread=", ".join(unread)),
+            tr("Supported options: {known}.", known=known),
         )
     if options.max_num_seqs is not None and options.max_num_seqs < 1:
         raise UsageError(
             "TW-L09",
             tr("max_num_seqs cannot be {count}", count=options.max_num_seqs),
-            tr("Give a number of sequences from 1 on, or leave it out."),
+            tr("Set an integer of 1 or more, or omit it."),
         )
     length = options.max_input_len
     if length is not None and not 1 <= length <= (context or length):
@@ -66,5 +66,5 @@ def check(options: Options, stack: str, reads: Set[str], context: int | None) ->
         raise UsageError(
             "TW-L09",
             tr("max_input_len cannot be {length}", length=length),
-            tr("Give a number of tokens{most}, or leave it out.", most=most),
+            tr("Set a number of tokens{most}, or omit it.", most=most),
         )

@@ -25,7 +25,7 @@ def free(wanted: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
         chosen[what] = choose(port, host, set(chosen.values()))
         if chosen[what] != port:
             text = tr(
-                "Port {port} is taken; {what} uses {chosen} instead.", port=port, what=tr(what), chosen=chosen[what]
+                "Port {port} is in use; {what} uses {chosen} instead.", port=port, what=tr(what), chosen=chosen[what]
             )
             said.append(text)
     return Ports(chosen["HTTP"], chosen["gRPC"], chosen["metrics"]), said

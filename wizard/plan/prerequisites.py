@@ -67,17 +67,17 @@ def usable_engine(host: Host) -> ContainerEngine | None:
 
 
 def _driver(host: Host, family: DistributionCommands | None) -> Prerequisite:
-    why = tr("The driver belongs to this machine; CUDA and all other libraries are in the image.")
+    why = tr("The driver is installed on this machine; CUDA and all other libraries are in the image.")
     title = tr("NVIDIA driver")
     if host.driver_version:
         return Prerequisite("driver", title, True, f"driver {host.driver_version}", why)
-    said = host.gpu_problem.what if host.gpu_problem else tr("no driver answers")
+    said = host.gpu_problem.what if host.gpu_problem else tr("no driver responds")
     lines, source = (family.driver, family.driver_source) if family else ((), GUIDE)
     return Prerequisite("driver", title, False, said, why, lines, source)
 
 
 def _engine(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
-    why = tr("Triton's images run in containers, so that their versions never meet yours.")
+    why = tr("Triton's images run in containers, so their versions never conflict with yours.")
     title = tr("Container engine")
     if engine is None:
         lines, source = (family.docker, family.docker_source) if family else ((), "docs.docker.com/engine/install")
@@ -85,7 +85,7 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
         return Prerequisite("engine", title, False, found, why, (*lines, *known.common.group[:1]), source)
     if engine.works:
         return Prerequisite("engine", title, True, f"{engine.name} {engine.server_version}", why)
-    problem = engine.problem or tr("{name} does not answer", name=engine.name)
+    problem = engine.problem or tr("{name} does not respond", name=engine.name)
     if engine.obstacle == NO_INIT:
         lines, source = (
             (family.podman_init, family.podman_init_source) if family else ((), "podman-run(1), --init: catatonit")
@@ -97,13 +97,13 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
 
 
 def _toolkit(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
-    why = tr("It lends GPUs and the driver's libraries to containers.")
+    why = tr("It gives containers access to GPUs and the driver's libraries.")
     title = tr("NVIDIA Container Toolkit")
     if engine and engine.nvidia_runtime:
-        return Prerequisite("toolkit", title, True, tr("{name} gives GPUs to containers", name=engine.name), why)
+        return Prerequisite("toolkit", title, True, tr("{name} supports GPUs in containers", name=engine.name), why)
     podman = bool(engine and engine.name == "podman")
     configure = known.common.podman_runtime if podman else known.common.docker_runtime
     lines = (*family.toolkit, *configure) if family else ()
     name = engine.name if engine else tr("the engine")
-    found = tr("{name} knows no NVIDIA runtime", name=name)
+    found = tr("{name} has no NVIDIA runtime", name=name)
     return Prerequisite("toolkit", title, False, found, why, lines, known.common.toolkit_source)

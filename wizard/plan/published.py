@@ -40,7 +40,7 @@ def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str,
     title = FORMATS[wanted].title
     return chosen, (
         tr(
-            "What is served is {ref}: {name} in {title}, quantised and published by others.",
+            "The served model is {ref}: {name} in {title}, quantized and published by a third party.",
             ref=known.ref,
             name=facts.name,
             title=title,

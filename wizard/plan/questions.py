@@ -21,12 +21,12 @@ Answers: TypeAlias = dict[str, object]
 Kind: TypeAlias = Literal["text", "choice", "int", "float", "confirm", "secret"]
 
 KINDS: dict[Kind, tuple[type[Value], str]] = {
-    "text": (str, mark("a text")),
+    "text": (str, mark("a string")),
     "choice": (str, mark("one of the choices")),
-    "int": (int, mark("a whole number")),
+    "int": (int, mark("an integer")),
     "float": (float, mark("a number")),
     "confirm": (bool, mark("yes or no (in TOML: true or false)")),
-    "secret": (str, mark("a text")),
+    "secret": (str, mark("a string")),
 }
 CHOSEN = mark("the wizard chooses")
 """What an empty answer to most wishes means."""
@@ -104,7 +104,7 @@ class Question:
             )
         wrong = self.validate(value)
         if self.options and value not in self.options:
-            wrong = tr("it is none of {choices}", choices=", ".join(self.options))
+            wrong = tr("it must be one of {choices}", choices=", ".join(self.options))
         if wrong:
             raise UsageError(
                 "TW-U32",
@@ -137,7 +137,7 @@ class Question:
 
 def _shown(question: Question, value: object) -> str:
     text = repr(value)
-    return tr("what was given") if question.secret else text if len(text) <= 60 else text[:57] + "…"
+    return tr("the given value") if question.secret else text if len(text) <= 60 else text[:57] + "…"
 
 
 MODEL = Question(
@@ -147,7 +147,7 @@ MODEL = Question(
     "MODEL",
     required=True,
     validate=reference,
-    help=mark("A journey (demo), a hub id (org/name), a folder, or a .gguf file."),
+    help=mark("A recipe (demo), a model ID (org/name), a folder, or a .gguf file."),
 )
 GOAL = Question(
     "goal",
@@ -156,34 +156,38 @@ GOAL = Question(
     "--goal",
     default="chat",
     choices=("chat", "throughput", "quality", "smallest"),
-    help=mark("chat answers each user quickly, throughput serves the most tokens, quality keeps the most precision."),
+    help=mark(
+        "chat answers each user quickly, throughput serves the most tokens, quality preserves the most precision."
+    ),
 )
 USERS = Question(
     "users",
     "int",
-    mark("How many people at the same time?"),
+    mark("Number of concurrent users"),
     "--users",
     default=4,
     validate=between(1, 1_000_000),
-    help=mark("Each gets a share of the KV cache, so more people need more memory."),
+    help=mark("Each user gets a share of the KV cache, so more users need more memory."),
 )
 MAX_LEN = Question(
     "max_len",
     "int",
-    mark("How many tokens of prompt plus answer for each?"),
+    mark("Tokens per user (prompt plus answer)"),
     "--max-len",
     otherwise=CHOSEN,
     validate=between(1, 10_000_000),
-    help=mark("About three quarters of a word are one token; the KV cache grows with it."),
+    help=mark("A token is about three quarters of a word; the KV cache grows with the length."),
 )
 QUANTIZATION = Question(
     "quantization",
     "text",
-    mark("Format of the weights"),
+    mark("Weight format"),
     "--quantization",
     otherwise=CHOSEN,
     validate=known_format,
-    help=mark("none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, and less exact."),
+    help=mark(
+        "none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, but less precise."
+    ),
 )
 TP = Question(
     "tp",
@@ -192,7 +196,7 @@ TP = Question(
     "--tp",
     otherwise=CHOSEN,
     validate=between(1, 1024),
-    help=mark("So many GPUs share each layer; it needs GPUs of one kind."),
+    help=mark("Number of GPUs each layer is split across (must be identical GPUs)."),
 )
 PP = Question(
     "pp",
@@ -201,7 +205,7 @@ PP = Question(
     "--pp",
     otherwise=CHOSEN,
     validate=between(1, 1024),
-    help=mark("So many groups of GPUs take the layers in turn."),
+    help=mark("Number of GPU groups that process the layers in turn."),
 )
 KV_DTYPE = Question(
     "kv_dtype",
@@ -210,7 +214,7 @@ KV_DTYPE = Question(
     "--kv-dtype",
     otherwise=CHOSEN,
     choices=("auto", "fp8", "f16", "float16", "bfloat16"),
-    help=mark("auto is the model's own; fp8 holds twice as many tokens."),
+    help=mark("auto uses the model's own type; fp8 holds twice as many tokens."),
 )
 STACK = Question(
     "stack",
@@ -219,42 +223,42 @@ STACK = Question(
     "--stack",
     otherwise=CHOSEN,
     choices=stacks.names,
-    help=mark("The program that computes behind Triton."),
+    help=mark("The engine that runs the model behind Triton."),
 )
 MAX_GPUS = Question(
     "max_gpus",
     "int",
-    mark("Most GPUs to use"),
+    mark("Maximum number of GPUs"),
     "--max-gpus",
     otherwise=mark("all"),
     validate=between(1, 1024),
-    help=mark("The others stay free."),
+    help=mark("The other GPUs stay free."),
 )
 GPU_MEMORY_UTILIZATION = Question(
     "gpu_memory_utilization",
     "float",
-    mark("Share of each GPU's memory to use"),
+    mark("Share of GPU memory to use"),
     "--gpu-memory-utilization",
     otherwise=CHOSEN,
     validate=share,
-    help=mark("Above 0 and at most 1, of all memory of the GPU, as in vLLM."),
+    help=mark("Above 0 and at most 1, of the GPU's total memory, as in vLLM."),
 )
 AS_PUBLISHED = Question(
     "as_published",
     "confirm",
-    mark("Only these very files"),
+    mark("Only exactly these files"),
     "--as-published",
     default=False,
-    help=mark("No other quantisation of the model is proposed."),
+    help=mark("No other quantization of the model is recommended."),
 )
 RELEASE = Question(
     "release",
     "text",
-    mark("Release of Triton's image"),
+    mark("Release of the Triton image"),
     "--release",
-    otherwise=mark("the newest that runs here"),
+    otherwise=mark("the newest that this machine can run"),
     validate=known_release,
-    help=mark("A tag (24.09), or the version of the engine in it (0.13.0)."),
+    help=mark("A tag (24.09), or the engine version in it (0.13.0)."),
 )
 RUNTIME = Question(
     "runtime",
@@ -263,12 +267,12 @@ RUNTIME = Question(
     "--runtime",
     otherwise=CHOSEN,
     choices=("native", "docker", "podman"),
-    help=mark("native runs the server as a process of this machine; docker and podman run NVIDIA's image."),
+    help=mark("native runs the server as a process on this machine; docker and podman run NVIDIA's image."),
 )
 ENGINE_PYTHON = Question(
     "engine_python",
     "text",
-    mark("Which Python has the engine?"),
+    mark("Engine's Python interpreter"),
     "--engine-python",
     otherwise=mark("a new environment, or the image"),
     validate=python_path,
@@ -281,27 +285,27 @@ HF_TOKEN = Question(
     mark("the environment variable HF_TOKEN"),
     otherwise=mark("choose another model"),
     validate=reference,
-    help=mark("Accept the licence on the model's page, then make a token at https://huggingface.co/settings/tokens."),
+    help=mark("Accept the license on the model's page, then create a token at https://huggingface.co/settings/tokens."),
 )
 NAME = Question(
     "name",
     "text",
-    mark("Name of the server"),
+    mark("Server name"),
     "--name",
-    otherwise=mark("made from the model's name"),
+    otherwise=mark("derived from the model's name"),
     validate=server,
-    help=mark("Lower-case letters, digits, '.', '_' and '-'; it is the model's name in Triton too."),
+    help=mark("Lowercase letters, digits, '.', '_' and '-'; also the model's name in Triton."),
 )
 HTTP_PORT = Question(
     "http_port",
     "int",
-    mark("First port to try (gRPC and metrics follow it)"),
+    mark("First port to try (gRPC and metrics follow)"),
     "--http-port",
     default=8000,
     validate=between(1, 65_533),
-    help=mark("A port that somebody holds is moved upwards, and said."),
+    help=mark("If the port is in use, the wizard picks a higher one and reports it."),
 )
-ACCEPT = Question("accept", "confirm", mark("Go?"), "--yes", required=True, help=mark("Carry the plan out."))
+ACCEPT = Question("accept", "confirm", mark("Start?"), "--yes", required=True, help=mark("Execute the plan."))
 SYSTEM = Question(
     "system",
     "text",
@@ -317,7 +321,7 @@ TEMPERATURE = Question(
     "--temperature",
     otherwise=mark("the model's own"),
     validate=between(0, 2),
-    help=mark("0 always takes the likeliest token; above 1 answers get wild."),
+    help=mark("0 always picks the most likely token; above 1, answers become erratic."),
 )
 TOP_P = Question(
     "top_p",
@@ -327,23 +331,23 @@ TOP_P = Question(
     default=0.95,
     when=samples,
     validate=share,
-    help=mark("Only the likeliest tokens that together have this probability are considered."),
+    help=mark("Only the most likely tokens that together reach this probability are considered."),
 )
 MAX_TOKENS = Question(
     "max_tokens",
     "int",
-    mark("Longest answer, in tokens"),
+    mark("Maximum answer length in tokens"),
     "--max-tokens",
     default=512,
     validate=between(1, 1_000_000),
-    help=mark("An answer that gets this long is cut."),
+    help=mark("Longer answers are cut off."),
 )
 SEED = Question(
     "seed",
     "int",
     mark("Seed"),
     "--seed",
-    otherwise=mark("another answer each time"),
+    otherwise=mark("a different answer each time"),
     when=samples,
     validate=between(0, 2**63 - 1),
     help=mark("The same seed and question give the same answer."),

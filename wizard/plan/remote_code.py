@@ -19,8 +19,8 @@ def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:  # 
         return ()  # the engine's own code loads it
     return (
         tr(
-            "The model brings Python code of its own for {architecture}, which is not run: "
-            "if {stack_title} does not know that architecture itself, the model will not load.",
+            "The model contains its own Python code for {architecture}, which is not run. If {stack_title} does not "
+            "support that architecture itself, the model does not load.",
             architecture=facts.architecture or tr("its architecture"),
             stack_title=stack_title(choice.stack),
         ),

@@ -89,9 +89,7 @@ def plan(
         question=(told and told.first_question) or FIRST_QUESTION,
         options=from_data(Options, same.options, where=f"profiles/journeys/{same.name}.toml") if same else None,
     )
-    again = tr(
-        "The server {name} is running with other settings; it is stopped and started again with these.", name=name
-    )
+    again = tr("The server {name} is running with other settings; it is restarted with these.", name=name)
     restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
     return replace(made, notes=(*restarted, *made.notes, *_said(same)))
 
@@ -102,8 +100,12 @@ def _check_model(before: Plan, facts: ModelFacts) -> None:
         name = before.name
         raise UsageError(
             "TW-L04",
-            tr("the server {name} is running and serves {ref}", name=name, ref=before.facts.ref),
-            tr("Give this one a name of its own: --name {name}-2; or the same on purpose: --name {name}.", name=name),
+            tr("the server {name} is already running and serves {ref}", name=name, ref=before.facts.ref),
+            tr(
+                "Use another name: --name {name}-2. To replace the model of this server on purpose, pass --name "
+                "{name}.",
+                name=name,
+            ),
         )
 
 
@@ -118,6 +120,6 @@ def _said(journey: Journey | None) -> tuple[str, ...]:
     if journey is None:
         return ()
     return (
-        *(tr("Repaired: {one}", one=tr(one)) for one in journey.repaired),
-        *(tr("Not done yet: {one}", one=tr(one)) for one in journey.later),
+        *(tr("Fixed: {one}", one=tr(one)) for one in journey.repaired),
+        *(tr("Not supported yet: {one}", one=tr(one)) for one in journey.later),
     )

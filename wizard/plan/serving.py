@@ -19,12 +19,11 @@ def repository_step(
     files = tuple(Write(str(runtime.server.repository / file.path), file.text) for file in repository.files)
     return Step(
         id="repository",
-        title=tr("Write the model repository"),
+        title=tr("Create the model repository"),
         why=(
             tr(
-                "Triton serves what it finds in a model repository: a folder for each model with "
-                "config.pbtxt (its inputs, outputs and settings) and numbered version folders. "
-                "{why}",
+                "Triton serves a model repository: one folder per model, with config.pbtxt (its inputs, outputs and "
+                "settings) and numbered version folders. {why}",
                 why=why,
             )
         ),
@@ -50,9 +49,9 @@ def serve_steps(
             title=tr("Start Triton"),
             why=(
                 tr(
-                    "tritonserver loads the repository and listens on 127.0.0.1 only: HTTP, gRPC and "
-                    "Prometheus metrics on three ports. It keeps running when you close the wizard; "
-                    "`triton-wizard down` stops it."
+                    "tritonserver loads the repository and listens only on 127.0.0.1: HTTP, gRPC and Prometheus "
+                    "metrics on three ports. It keeps running when you close the wizard; stop it with `triton-wizard "
+                    "down`."
                 )
             ),
             actions=(start,),
@@ -64,7 +63,9 @@ def serve_steps(
         Step(
             id="ready",
             title=tr("Wait until the model is ready"),
-            why=tr("Triton opens its ports when every model is loaded; then /v2/models/NAME/ready answers 200."),
+            why=tr(
+                "Triton opens its ports once every model is loaded; from then on, /v2/models/NAME/ready returns 200."
+            ),
             actions=(Wait(start.model, start.ports, ready_seconds),),
             done=Done(),
             estimate=loading,
@@ -82,8 +83,8 @@ def question_step(runtime: Runtime, question: str) -> Step:
     )
     return Step(
         id="question",
-        title=tr("Ask a first question"),
-        why=tr("Ready means loaded; only an answer proves that prompt, template, engine and streaming work together."),
+        title=tr("Send a first question"),
+        why=tr("Ready means loaded. Only an answer proves that prompt, template, engine and streaming work together."),
         actions=(Command(tuple(argv)),),
         done=Done(),
         estimate=Estimate(2),

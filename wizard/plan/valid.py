@@ -27,11 +27,7 @@ def known_format(value: str) -> str:
     if value in FORMATS or value.startswith("gguf_"):
         return ""
     near = difflib.get_close_matches(value, FORMATS, 2, 0.4)
-    return (
-        tr("there is no such format; did you mean {near}?", near=", ".join(near))
-        if near
-        else tr("there is no such format")
-    )
+    return tr("unknown format; did you mean {near}?", near=", ".join(near)) if near else tr("unknown format")
 
 
 def known_release(value: str) -> str:
@@ -55,7 +51,7 @@ def reference(value: str) -> str:
     """A text in one line."""
     if not value.strip():
         return tr("it is empty")
-    return "" if value.isprintable() else tr("it holds a line break or a control character")
+    return "" if value.isprintable() else tr("it contains a line break or a control character")
 
 
 def server(value: str) -> str:

@@ -16,7 +16,7 @@ def model_line(facts: ModelFacts) -> str:
         size(facts.weight_bytes) if facts.weight_bytes else "",
         one_line(facts.quantization.detail or facts.quantization.method) if facts.quantization else facts.dtype or "",
         tr("{max_context:,} tokens of context", max_context=facts.max_context) if facts.max_context else "",
-        one_line(facts.licence) if facts.licence else tr("licence unknown"),
+        one_line(facts.licence) if facts.licence else tr("license unknown"),
     ]
     return " · ".join(part for part in parts if part)
 
@@ -24,7 +24,7 @@ def model_line(facts: ModelFacts) -> str:
 def time(estimate: Estimate) -> str:
     """How long it takes, as far as that is known."""
     if estimate.unknown:
-        return tr("more than {time}", time=duration(estimate.seconds)) if estimate.seconds else tr("time not known")
+        return tr("more than {time}", time=duration(estimate.seconds)) if estimate.seconds else tr("time unknown")
     return tr("about {time}", time=duration(estimate.seconds))
 
 
@@ -34,7 +34,7 @@ def cost(estimate: Estimate) -> str:
     if estimate.download_bytes:
         parts.append(tr("{size} to download", size=size(estimate.download_bytes)))
     if estimate.disk_bytes:
-        parts.append(tr("{size} of disk", size=size(estimate.disk_bytes)))
+        parts.append(tr("{size} of disk space", size=size(estimate.disk_bytes)))
     return " · ".join(parts)
 
 
@@ -49,7 +49,7 @@ def sums(plan: Plan) -> str:
     )
     return (
         tr(
-            "{steps} · downloads counted at {speed} MB/s",
+            "{steps} · downloads estimated at {speed} MB/s",
             steps=steps,
             speed=LINK_BYTES_PER_S // 10**6,
         )
@@ -63,4 +63,6 @@ def takes(plan: Plan) -> tuple[str, ...]:
     where = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
     if plan.is_for_here:
         return (where,)
-    return where, tr("Made for {host}, not for this machine: it can be shown, not run.", host=one_line(plan.host))
+    return where, tr(
+        "Made for {host}, not for this machine: you can view it, but not run it.", host=one_line(plan.host)
+    )

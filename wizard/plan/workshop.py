@@ -44,8 +44,8 @@ def seated(workshop: Workshop, seat: int = 0) -> Workshop:
         if seat < 0 or port > LAST_PORT:
             raise UsageError(
                 "TW-U51",
-                tr("seat {seat} would have the port {port}", seat=seat, port=port),
-                tr("Ports go up to {last}; give a smaller --seat, or ask your facilitator.", last=LAST_PORT),
+                tr("seat {seat} would need port {port}", seat=seat, port=port),
+                tr("The highest port is {last}; use a smaller --seat, or ask your facilitator.", last=LAST_PORT),
             )
         pins[HTTP_PORT.name] = port
     return replace(workshop, pin=pins)
@@ -62,12 +62,12 @@ def agreed(workshop: Workshop, given: Mapping[str, object]) -> Answers:
             raise UsageError(
                 "TW-U50",
                 tr(
-                    "{name} cannot be {given}: the workshop pins it to {pinned}",
+                    "{name} cannot be {given}: the workshop sets it to {pinned}",
                     name=name,
                     given=given[name],
                     pinned=value,
                 ),
-                tr("Leave {flag} out, or leave the workshop.", flag=BY_NAME[name].flag),
+                tr("Omit {flag}, or leave the workshop.", flag=BY_NAME[name].flag),
             )
     return {**given, **workshop.pin}
 
@@ -85,7 +85,7 @@ def pinned_words(workshop: Workshop, stage: str) -> str:
         for one in ASKED.get(stage, ())
         if one.name in workshop.pin
     ]
-    return tr("Pinned by your facilitator: {answers}", answers=" · ".join(said)) if said else ""
+    return tr("Set by your facilitator: {answers}", answers=" · ".join(said)) if said else ""
 
 
 def _shown(value: object) -> str:

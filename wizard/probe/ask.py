@@ -50,7 +50,7 @@ class Asked:
                 start_new_session=True,
             )
         except OSError as error:
-            self._failure = tr("{program} cannot be started: {error}", program=argv[0], error=error.strerror or error)
+            self._failure = tr("cannot start {program}: {error}", program=argv[0], error=error.strerror or error)
 
     def answer(self) -> Answer:
         """Wait for the answer, at most until the time limit that began when the program was started.
@@ -63,7 +63,7 @@ class Asked:
             out, err = self._process.communicate(timeout=max(_HEARD_S, self._until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.stop()
-            return Answer(None, "", tr("no answer within {seconds:g} s", seconds=self._seconds))
+            return Answer(None, "", tr("no response within {seconds:g} s", seconds=self._seconds))
         return Answer(self._process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
     def stop(self) -> None:

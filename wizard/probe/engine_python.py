@@ -115,11 +115,11 @@ def inspect(path: str) -> EnginePython:
     found = _read(whole, answer)
     if found is None:
         inside, why = Path(whole, "bin", "python"), _why(answer).replace(whole, whole[:200])
-        todo = tr("Give the interpreter of the environment that has the engine, such as /opt/venv/bin/python.")
+        todo = tr("Pass the interpreter of the environment that has the engine, such as /opt/venv/bin/python.")
         if os.path.exists(inside):  # noqa: PTH110  # which raises nothing where nobody may look, or the name is too long
-            todo = tr("It is a folder; give its interpreter: --engine-python {path}.", path=inside)
+            todo = tr("This is a folder; pass its interpreter: --engine-python {path}.", path=inside)
         elif os.path.isdir(whole):  # noqa: PTH112
-            why = tr("This is a folder without bin/python")
+            why = tr("this is a folder without bin/python")
         raise UsageError(
             "TW-P15",
             tr("--engine-python {path} is not a Python interpreter: {why}", path=path[:200], why=why),

@@ -144,12 +144,12 @@ def _docker_problem(said: str) -> str:
     where = f" (DOCKER_HOST={redact(os.environ['DOCKER_HOST'])})" if os.environ.get("DOCKER_HOST") else ""
     if "permission denied" in said.lower():
         return tr(
-            "permission denied on Docker's socket{where}: "
-            "run `sudo usermod -aG docker $USER` and log in again, or use podman",
+            "no permission for Docker's socket{where}: run `sudo usermod -aG docker $USER` and log in again, or use "
+            "podman",
             where=where,
         )
     if "cannot connect" in said.lower() or "is the docker daemon running" in said.lower():
-        return tr("the Docker daemon does not answer{where}: start it with `sudo systemctl start docker`", where=where)
+        return tr("the Docker daemon does not respond{where}: start it with `sudo systemctl start docker`", where=where)
     return _last_line(said) + where
 
 
@@ -203,4 +203,4 @@ def _json(text: str) -> dict[str, Any]:
 
 def _last_line(said: str) -> str:
     lines = [line.strip() for line in plain(redact(said)).splitlines() if line.strip()]
-    return lines[-1][:200] if lines else tr("it gave no answer that can be read")
+    return lines[-1][:200] if lines else tr("it returned no readable response")

@@ -58,8 +58,8 @@ def save(host: Host, path: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
-        what = tr("{path} cannot be written: {error}", path=path, error=error.strerror or error)
-        raise WorkspaceError("TW-P08", what, tr("Choose another place for --save.")) from error
+        what = tr("cannot write {path}: {error}", path=path, error=error.strerror or error)
+        raise WorkspaceError("TW-P08", what, tr("Choose another path for --save.")) from error
 
 
 def _recorded(name: str) -> Host:
@@ -70,17 +70,17 @@ def _recorded(name: str) -> Host:
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise UsageError(
             "TW-P06",
-            tr("the recorded host {name!r} cannot be read: {reason}", name=name, reason=unreadable(error)),
+            tr("cannot read the recorded host {name!r}: {reason}", name=name, reason=unreadable(error)),
             tr("Record one with `triton-wizard probe --save`."),
         ) from error
     if len(data) > _LARGEST_FILE:
-        what = tr("{name!r} is too large to be a recorded host", name=name)
-        raise UsageError("TW-P06", what, tr("Give a file that --save wrote."))
+        what = tr("{name!r} is too large for a recorded host", name=name)
+        raise UsageError("TW-P06", what, tr("Use a file written by --save."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
     fault = _impossible(to_data(host), "host") or _inconsistent(host)
     if fault:
-        what = tr("{name} does not describe a machine: {fault}", name=name, fault=fault)
-        raise UsageError("TW-P07", what, tr("Mend that field, or record again."))
+        what = tr("{name} is not a valid machine description: {fault}", name=name, fault=fault)
+        raise UsageError("TW-P07", what, tr("Fix that field, or record the machine again."))
     return host
 
 
@@ -97,10 +97,10 @@ def _inconsistent(host: Host) -> str | None:
         return tr("{field} is {value}", field="host.cpu.cores", value=0)
     indices = [gpu.index for gpu in host.gpus]
     if len(set(indices)) != len(indices):
-        return tr("host.gpus has an index twice")
+        return tr("host.gpus contains a duplicate index")
     for position, link in enumerate(host.gpu_links):
         if link.a >= link.b or not {link.a, link.b} <= set(indices):
-            return tr("{field} joins {a} and {b}", field=f"host.gpu_links.{position}", a=link.a, b=link.b)
+            return tr("{field} connects {a} and {b}", field=f"host.gpu_links.{position}", a=link.a, b=link.b)
         if not _LINK.fullmatch(link.kind):
             return tr("{field} is {value}", field=f"host.gpu_links.{position}.kind", value=repr(link.kind[:20]))
     return None

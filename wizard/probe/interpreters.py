@@ -92,11 +92,11 @@ def _interpreter(path: str, version: str, prefix: str, libdir: str, multiarch: s
 def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str | None) -> str | None:
     """Why Triton's stub cannot use an interpreter and the way out, or None if it can."""
     if short < OLDEST:
-        return tr("too old: Python 3.10, 3.11 or 3.12 is needed (`uv python install 3.12` brings one)")
+        return tr("too old: Python 3.10, 3.11 or 3.12 is required (`uv python install 3.12` installs one)")
     if short > NEWEST:
         return tr(
-            "Triton's Python stub needs numpy < 2, which Python {version} cannot have: "
-            "take 3.10, 3.11 or 3.12 (`uv python install 3.12` brings one)",
+            "Triton's Python stub needs numpy < 2, which does not support Python {version}: use 3.10, 3.11 or 3.12 "
+            "(`uv python install 3.12` installs one)",
             version=f"{short[0]}.{short[1]}",
         )
     if libpython is not None:
@@ -106,9 +106,9 @@ def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str |
     elif "pyenv" in prefix:
         remedy = f"`PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force {version}`"
     else:
-        remedy = tr("{command} brings one that has it", command=f"`uv python install {short[0]}.{short[1]}`")
+        remedy = tr("{command} installs one that has it", command=f"`uv python install {short[0]}.{short[1]}`")
     library = f"libpython{short[0]}.{short[1]}.so.1.0"
-    return tr("it has no {library}, which Triton's Python stub loads: {remedy}", library=library, remedy=remedy)
+    return tr("it lacks {library}, which Triton's Python stub loads: {remedy}", library=library, remedy=remedy)
 
 
 def usable_interpreter(host: Host, only: tuple[str, ...] = ()) -> Interpreter | None:

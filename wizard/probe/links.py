@@ -100,7 +100,9 @@ def _partners(
     met = Counter(device for pair in joined for device in pair)
     alone = {(a, b): min(ends[a].untold, ends[b].untold) for a, b in joined if met[a] == met[b] == 1}
     if len(alone) < len(joined):
-        unknown["gpu_links"] = tr("the GPUs are joined by NVLink, but NVML does not say how many links join which")
+        unknown["gpu_links"] = tr(
+            "the GPUs are connected by NVLink, but NVML does not report how many links connect each pair"
+        )
     return alone
 
 

@@ -210,7 +210,7 @@ class Monitor:
             if now > then and counter >= before:
                 rates[name] = (counter - before) * unit / (now - then)
             else:
-                unknown.setdefault(path, tr("it takes two readings"))
+                unknown.setdefault(path, tr("it requires two readings"))
         return {
             path: Traffic(rates[f"{path}_sent"], rates[f"{path}_received"])
             for path in ("nvlink", "pcie")

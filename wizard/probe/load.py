@@ -68,17 +68,17 @@ def reading(before: CpuTime | None, after: CpuTime | None, root: Path = Path("/"
     unknown: dict[str, str] = {}
     total, available = processor.memory(root)
     if total is None or available is None:
-        unknown["memory"] = tr("/proc/meminfo cannot be read")
+        unknown["memory"] = tr("cannot read /proc/meminfo")
     share = None
     if after is None:
-        unknown["utilisation"] = tr("/proc/stat cannot be read")
+        unknown["utilisation"] = tr("cannot read /proc/stat")
     elif before is None or after.possible <= before.possible:
-        unknown["utilisation"] = tr("it takes two readings")
+        unknown["utilisation"] = tr("it requires two readings")
     else:
         share = max(0.0, min(1.0, (after.busy - before.busy) / (after.possible - before.possible)))
     temperature = _temperature(root)
     if temperature is None:
-        unknown["temperature_c"] = tr("the kernel shows no sensor of the processor")
+        unknown["temperature_c"] = tr("the kernel exposes no processor sensor")
     load = (read(root / "proc/loadavg") or "").partition(" ")[0]
     return CpuReading(share, _number(load), total, available, temperature, unknown)
 

@@ -32,7 +32,7 @@ def describe(workspace: Path) -> Host:
     if cpu.model is None:
         unknown["cpu.model"] = tr("/proc/cpuinfo does not name it")
     if None in memory:
-        unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = tr("/proc/meminfo cannot be read")
+        unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = tr("cannot read /proc/meminfo")
     if silent:
         unknown["interpreters"] = silent
     if mute:

@@ -100,8 +100,8 @@ class Nvml:
         if not isinstance(count, Unknown) and count > MOST_DEVICES:
             count = Unknown(tr("it reports {count} GPUs", count=count))
         if isinstance(count, Unknown):
-            what = tr("NVIDIA's driver library does not say which GPUs there are: {error}", error=count.because)
-            raise HostError("TW-P04", what, tr("`nvidia-smi` should say the same."))
+            what = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
+            raise HostError("TW-P04", what, tr("`nvidia-smi` should report the same."))
         found = (self._found("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
         return list(found)
 
@@ -130,7 +130,7 @@ class Nvml:
         """
         device = next((each for each in arguments if isinstance(each, Device)), None)
         if self._closed or self._given_up(function, device):
-            return Unknown(tr("NVIDIA's driver library failed before ({function})", function=function))
+            return Unknown(tr("NVIDIA's driver library failed earlier ({function})", function=function))
         try:
             self._start()
             patience = ANSWERS_S if device is None or device in self._awake else STARTS_S
@@ -150,14 +150,14 @@ class Nvml:
                 raise ValueError(repr(answer["value"]))
             return value if read is None else read(value)
         except Exception as error:  # nobody knows what a broken library may say
-            return Unknown(tr("impossible answer: {error} ({function})", error=str(error)[:80], function=function))
+            return Unknown(tr("invalid response: {error} ({function})", error=str(error)[:80], function=function))
 
     def fields(self, device: Device, *wanted: tuple[int, int]) -> list[int | Unknown]:
         """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
         function = "nvmlDeviceGetFieldValues"
 
         def counter(value: Any, code: int, said: str) -> int | Unknown:
-            said = said or tr("impossible number")
+            said = said or tr("invalid number")
             return Unknown(f"{said} ({function})", code) if value is None else int(value)
 
         answers = self.query(function, device, list(wanted), read=lambda each: [counter(*one) for one in each])
@@ -191,8 +191,8 @@ class Nvml:
         why = {
             "AttributeError": tr("this version of nvidia-ml-py has no {function}", function=function),
             # Not an NVMLError, and not in old bindings: the driver is older than the function's version.
-            "NVMLLibraryMismatchError": tr("the driver is too old for it ({function})", function=function),
-            "UnicodeDecodeError": tr("not readable text ({function})", function=function),
+            "NVMLLibraryMismatchError": tr("the driver is too old to support it ({function})", function=function),
+            "UnicodeDecodeError": tr("unreadable text ({function})", function=function),
         }
         return Unknown(why.get(answer["raised"]) or f"{answer['raised']}: {answer['said']} ({function})")
 

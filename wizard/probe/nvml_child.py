@@ -47,14 +47,14 @@ class Process:
                 ours.sendall(json.dumps([function, arguments, options]).encode() + b"\n")
             answer: dict[str, Any] = json.loads(_heard(ours, patience))
         except TimeoutError:
-            failure = FailedError(tr("no answer within {seconds:g} s", seconds=patience), crashed=False)
+            failure = FailedError(tr("no response within {seconds:g} s", seconds=patience), crashed=False)
         except OSError as error:
-            what = tr("{program} cannot be started: {error}", program=_PROGRAM, error=error)
+            what = tr("cannot start {program}: {error}", program=_PROGRAM, error=error)
             failure = FailedError(what, crashed=True)
         except EOFError:
             failure = FailedError(self._last_words(), crashed=True)
         except ValueError:
-            failure = FailedError(tr("its answer is not JSON"), crashed=True)
+            failure = FailedError(tr("its response is not JSON"), crashed=True)
         else:
             return answer
         self.end()

@@ -36,7 +36,8 @@ def unusable(code: int | None, said: str) -> HostError:
             "TW-P02",
             tr("NVIDIA's driver is installed but not loaded"),
             tr(
-                "Run `sudo modprobe nvidia`; if that fails, `dmesg` says why (Secure Boot, a new kernel); reinstall it."
+                "Run `sudo modprobe nvidia`. If that fails, check `dmesg` for the cause (Secure Boot, a new kernel) "
+                "and reinstall the driver."
             ),
         )
     if code == VERSION_MISMATCH:
@@ -48,7 +49,7 @@ def unusable(code: int | None, said: str) -> HostError:
     return HostError(
         "TW-P04",
         tr("NVIDIA's driver library does not start: {error}", error=said),
-        tr("`nvidia-smi` should say the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
+        tr("`nvidia-smi` should report the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
     )
 
 
@@ -59,7 +60,9 @@ def failed(said: str, *, crashed: bool) -> HostError:
     return HostError(
         "TW-P11",
         tr("NVIDIA's driver library hangs: {error}", error=said),
-        tr("Does `nvidia-smi` hang as well? `dmesg` names the GPU that stopped (Xid); reboot, or reset that GPU."),
+        tr(
+            "Check whether `nvidia-smi` hangs too. `dmesg` names the GPU that stopped (Xid); reboot, or reset that GPU."
+        ),
     )
 
 
@@ -75,13 +78,13 @@ def not_loaded(said: str, root: Path = Path("/")) -> HostError:
     if nvidia_on_pci(root):
         return HostError(
             "TW-P01",
-            tr("there is an NVIDIA GPU on the PCI bus, but no driver library (libnvidia-ml.so.1)"),
+            tr("an NVIDIA GPU is on the PCI bus, but there is no driver library (libnvidia-ml.so.1)"),
             tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
         )
     return HostError(
         "TW-P14",
         tr("no NVIDIA driver library (libnvidia-ml.so.1), and no NVIDIA GPU on the PCI bus"),
-        tr("No action needed: models can be served on the CPU."),
+        tr("No action needed: models run on the CPU."),
     )
 
 
@@ -89,7 +92,7 @@ def _damaged(said: str) -> HostError:
     return HostError(
         "TW-P12",
         tr("NVIDIA's driver library (libnvidia-ml.so.1) cannot be loaded: {error}", error=said),
-        tr("Reinstall NVIDIA's driver; if LD_LIBRARY_PATH names a folder with another copy, take that folder out."),
+        tr("Reinstall NVIDIA's driver; if LD_LIBRARY_PATH contains a folder with another copy, remove that folder."),
     )
 
 

@@ -38,6 +38,6 @@ def choose(wanted: int, host: str, taken: set[int]) -> int:
             return port
     raise HostError(
         "TW-P09",
-        tr("no port from {wanted} to {last} is free on {host}", wanted=wanted, last=_LAST, host=host),
-        tr("Ask for a lower port with --http-port, or stop what holds them."),
+        tr("no free port from {wanted} to {last} on {host}", wanted=wanted, last=_LAST, host=host),
+        tr("Choose a lower port with --http-port, or stop the programs that use these ports."),
     )

@@ -82,7 +82,7 @@ def parts(host: Host) -> Iterator[tuple[str, list[str]]]:
     model = host.cpu.model or tr("unnamed")
     yield tr("processor"), [f"{model}, {host.cpu.architecture}, {cores}", " ".join(host.cpu.flags)]
     memory = tr(
-        "{total}, {free} of it available", total=size(host.memory_total_bytes), free=size(host.memory_available_bytes)
+        "{total}, {free} available", total=size(host.memory_total_bytes), free=size(host.memory_available_bytes)
     )
     yield tr("memory"), [memory]
     disk = tr(
@@ -119,7 +119,7 @@ def _gpus(host: Host) -> Iterator[str]:
     for link in host.gpu_links:
         kinds.setdefault(link.kind, []).append(f"{link.a}-{link.b}")
     for kind, pairs in sorted(kinds.items()):
-        which = tr("every pair") if len(kinds) == 1 else " ".join(pairs)
+        which = tr("all pairs") if len(kinds) == 1 else " ".join(pairs)
         yield tr("links {kind}: {pairs}", kind=kind, pairs=which)
 
 
@@ -134,10 +134,10 @@ def _gpu(gpu: Gpu) -> Iterator[str]:
     for part in gpu.mig_slices:
         yield f"   MIG {part.profile}: {size(part.memory_total_bytes)}"
     if gpu.mig_enabled and not gpu.mig_slices:
-        yield "   " + tr("MIG is on, but no slice has been made")
+        yield "   " + tr("MIG is on, but no slices exist")
     for process in gpu.processes:
         name, held = process.name or tr("name hidden"), size(process.used_bytes)
-        yield "   " + tr("held by process {pid} ({name}): {size}", pid=process.pid, name=name, size=held)
+        yield "   " + tr("used by process {pid} ({name}): {size}", pid=process.pid, name=name, size=held)
     reasons: dict[str, list[str]] = {}
     for name, why in gpu.unknown.items():
         reasons.setdefault(why, []).append(name)
@@ -149,9 +149,9 @@ def _engine(engine: ContainerEngine) -> str:
     name = " ".join((engine.name, engine.client_version or tr("(version unknown)")))
     if engine.problem:
         return f"{name}: {engine.problem}"
-    answers = tr("answers")
+    answers = tr("responds")
     if engine.server_version != engine.client_version:
-        answers = tr("answers (server {version})", version=engine.server_version)
+        answers = tr("responds (server {version})", version=engine.server_version)
     return f"{name}: {answers}, {tr(RUNTIMES[engine.nvidia_runtime])}"
 
 
@@ -166,7 +166,7 @@ RUNTIMES = {
 def _interpreter(each: Interpreter) -> str:
     version = ".".join(map(str, each.version))
     said = tr("usable by Triton") if each.usable else each.why_not
-    venv = "" if each.has_venv else " " + tr("(cannot make virtual environments by itself)")
+    venv = "" if each.has_venv else " " + tr("(cannot create virtual environments)")
     return f"{version} {each.path}: {said}{venv}"
 
 
@@ -181,6 +181,6 @@ def _ports(host: Host) -> str:
     busy = [str(port) for port in host.busy_ports]
     said = [
         tr("{ports} free", ports=", ".join(free)) if free else "",
-        tr("{ports} in use (the wizard takes others)", ports=", ".join(busy)) if busy else "",
+        tr("{ports} in use (the wizard picks other ports)", ports=", ".join(busy)) if busy else "",
     ]
     return "; ".join(filter(None, said))

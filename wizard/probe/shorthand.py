@@ -31,8 +31,8 @@ def host(text: str) -> Host:
         return _around((), (), cores=8, memory=32 * GIB, architecture="x86_64", source=text)
     count, profile = _parse(text)
     if not 1 <= count <= MOST_GPUS:
-        what = tr("{text!r} asks for {count} GPUs in one machine", text=text[:60], count=count)
-        raise UsageError("TW-P10", what, tr("Ask for 1 to {most}.", most=MOST_GPUS))
+        what = tr("{text!r} requests {count} GPUs in one machine", text=text[:60], count=count)
+        raise UsageError("TW-P10", what, tr("Use 1 to {most}.", most=MOST_GPUS))
     devices = tuple(_gpu(index, profile) for index in range(count))
     links = tuple(GpuLink(a, b, _kind(profile, a, b)) for a, b in combinations(range(count), 2))
     shared = profile.memory.shared_with_host
@@ -49,10 +49,10 @@ def _parse(text: str) -> tuple[int, GpuProfile]:
         return int((count or "1")[:9]), profile
     shown = {plain_name(alias): alias for each in gpus().values() for alias in each.aliases}
     near = [shown[key] for key in difflib.get_close_matches(plain_name(name), shown, n=4, cutoff=0.4)]
-    todo = tr("Write a number, an x and a GPU (4xA6000), `cpu`, or the path of a recorded host (host.json).")
+    todo = tr("Use a number, an x and a GPU (4xA6000), `cpu`, or the path of a recorded host (host.json).")
     if near:
         todo = join(" ", tr("Did you mean {names}?", names=", ".join(near)), todo)
-    raise UsageError("TW-P05", tr("no GPU is known as {name!r}", name=name[:60]), todo)
+    raise UsageError("TW-P05", tr("unknown GPU: {name!r}", name=name[:60]), todo)
 
 
 def _gpu(index: int, profile: GpuProfile) -> Gpu:
@@ -96,8 +96,8 @@ def _around(
         interpreters=(Interpreter("/usr/bin/python3.10", (3, 10, 12), folder, has_venv=True, usable=True),),
         source=source,
         unknown={
-            mark("all but the GPUs"): tr(
-                "assumed: an ordinary server, because the machine was given as {name!r}", name=source
+            mark("everything except the GPUs"): tr(
+                "assumed: a typical server, because the machine was given as {name!r}", name=source
             )
         },
     )

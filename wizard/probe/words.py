@@ -28,5 +28,5 @@ def power(gpu: GpuReading) -> str:
 
 def silence(gpu: GpuReading) -> str:
     """That a GPU does not even say how much memory it has, and why."""
-    why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason is given")
-    return tr("It does not answer: {why}", why=why)
+    why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason given")
+    return tr("It does not respond: {why}", why=why)

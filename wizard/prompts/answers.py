@@ -24,8 +24,8 @@ def changed(ask: Ask, state: State) -> Answers:
     ]
     given = {**(state.offered or {}), **state.given}
     if wishes({name: value for name, value in given.items() if value is not None}) != Wishes():
-        options.append((tr("Let the wizard choose everything again"), "nothing"))
-    picked = ask.choose(tr("What should be different?"), [*options, (tr("Nothing"), "back")])
+        options.append((tr("Reset all constraints"), "nothing"))
+    picked = ask.choose(tr("What do you want to change?"), [*options, (tr("Change nothing"), "back")])
     if picked == "nothing":
         return dict.fromkeys(question.name for question in (*WISHES, *SETUP))
     return {} if picked == "back" else {picked.name: ask_question(ask, picked, as_value(answers.get(picked.name)))}

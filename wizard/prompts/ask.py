@@ -122,7 +122,7 @@ def _menu(text: str, titles: list[str], first: int) -> int | str:
         default=choices[first],
         qmark="",
         pointer=">",
-        instruction="\n" + fitted(tr("(arrow keys and Enter, or type a number; Enter takes the marked one)")),
+        instruction="\n" + fitted(tr("(arrow keys and Enter, or type a number; Enter selects the marked one)")),
         use_jk_keys=False,
         use_emacs_keys=False,
         output=_output(),
@@ -198,8 +198,8 @@ def _how(question: Question, default: Value | None) -> str:
     if question.kind == "confirm":
         return tr("{question} (y or n; Enter: {default}):", question=text, default=tr("yes") if default else tr("no"))
     if default is None and not question.otherwise:
-        return tr("{question} (type it, then Enter):", question=text)
+        return tr("{question} (type it, then press Enter):", question=text)
     empty = tr(question.otherwise) if default is None else default
     if question.secret:
-        return tr("{question} (it is not shown; Enter: {default}):", question=text, default=empty)
+        return tr("{question} (hidden; Enter: {default}):", question=text, default=empty)
     return tr("{question} (Enter: {default}):", question=text, default=empty)

@@ -28,11 +28,11 @@ from wizard.prompts.question_input import line_reader, read_question, tolerate_o
 from wizard.prompts.speech import heard, tell
 from wizard.serve.endpoint import Endpoint
 
-WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D ends.")
-KEPT = mark("Conversations are kept on this machine; /private keeps nothing.")
+WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
+KEPT = mark("Conversations are saved on this machine; /private turns this off.")
 NOBODY = "TW-C01"
 """What the chat says where no server answers (any more)."""
-ONCE_MORE = mark("Ctrl-C again, /bye or Ctrl-D ends")
+ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def run_chat(
         ask.must(message)
         return 0
     if sys.stdin is None or sys.stdin.closed:
-        raise UsageError("TW-U20", tr("standard input is closed"), tr('Give the question with --message "...".'))
+        raise UsageError("TW-U20", tr("standard input is closed"), tr('Pass the question with --message "...".'))
     if message == "-":
         return _all_of_input(ask)
     return _in_terminal(talk, ask, workspace) if is_terminal(sys.stdin) else _from_pipe(talk, ask)
@@ -139,7 +139,7 @@ def _all_of_input(ask: _Asker) -> int:
 
 
 def _no_question() -> UsageError:
-    return UsageError("TW-U21", tr("no question came on standard input"), tr('Give one with --message "...".'))
+    return UsageError("TW-U21", tr("no question on standard input"), tr('Pass one with --message "...".'))
 
 
 def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
@@ -169,7 +169,7 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
         if error.code != NOBODY or not talk.moved():
             raise
     name, address = one_line(talk.endpoint.name), talk.endpoint.http
-    tell(tr("{name} was started again elsewhere: it answers on {address}.", name=name, address=address))
+    tell(tr("{name} was restarted elsewhere; its address is now {address}.", name=name, address=address))
     return _once(talk, ask, question, must=must)
 
 
@@ -204,7 +204,9 @@ class _Asker:
     def must(self, question: str, *, again: bool = False) -> None:
         """Ask; TW-U22 if the answer is stopped."""
         if self(question, again=again).stats is None:
-            raise CancelledError("TW-U22", tr("the answer was stopped"), tr("Ask again; the server goes on running."))
+            raise CancelledError(
+                "TW-U22", tr("the answer was stopped"), tr("Send your question again; the server keeps running.")
+            )
 
     def __call__(self, question: str, *, again: bool = False) -> Reply:
         """Ask; a second model is asked the same afterwards, so that neither makes the other slower.
@@ -220,7 +222,7 @@ class _Asker:
         self._say_who(talk)
         reply = self._answer(talk, question, again=again)
         if reply.stats is None:  # stopped: whoever does that has no more patience for the other
-            _tell(tr("{name} was not asked.", name=one_line(rival.endpoint.name)))
+            _tell(tr("{name} was not queried.", name=one_line(rival.endpoint.name)))
             return reply
         self._say_who(rival)
         second = self._answer(rival, question, again=brought_along(talk, rival, question, again=again))

@@ -30,10 +30,10 @@ def command(talk: ChatSession, line: str) -> Outcome:
     name = OTHER_NAMES.get(name, name)
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, [*COMMANDS, *OTHER_NAMES], 1)
-        todo = tr("/help lists them; put a blank before a question that begins with '/'.")
+        todo = tr("Type /help to list them; to start a question with '/', put a space before it.")
         raise UsageError(
             "TW-U23",
-            tr("there is no command {name}", name=plain(name)[:40]),
+            tr("unknown command: {name}", name=plain(name)[:40]),
             join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo,
         )
     return COMMANDS[name][1](talk, argument.strip())
@@ -48,14 +48,14 @@ def is_command(text: str) -> bool:
 def _help(talk: ChatSession, argument: str) -> Outcome:
     del talk, argument
     rows = [(usage, tr(text)) for usage, _, text in COMMANDS.values()]
-    rows.append(("/multi", tr("write several lines, up to one with a single .")))
-    more = tr("A line that ends with \\ goes on in the next one; what is pasted is one question with all its lines.")
+    rows.append(("/multi", tr("write several lines; a line with only . ends the input")))
+    more = tr("End a line with \\ to continue on the next one; pasted text is one question, line breaks included.")
     return Outcome(f"{listed(rows)}\n{more}")
 
 
 def _system(talk: ChatSession, argument: str) -> Outcome:
     talk.conversation = talk.conversation.with_system(argument)
-    return Outcome(tr("The system prompt is set.") if argument else tr("There is no system prompt any more."))
+    return Outcome(tr("The system prompt is set.") if argument else tr("The system prompt was removed."))
 
 
 def _set(talk: ChatSession, argument: str) -> Outcome:
@@ -80,7 +80,7 @@ def _again(talk: ChatSession, argument: str) -> Outcome:
 def _edit(talk: ChatSession, argument: str) -> Outcome:
     question = talk.conversation.asked_again().messages[-1].content
     if not argument:
-        return Outcome(tr("Type the question anew, or change it:"), edit=question)
+        return Outcome(tr("Retype or edit the question:"), edit=question)
     talk.conversation = talk.conversation.asked_again(argument)
     return Outcome(ask=argument, open=True)
 
@@ -88,11 +88,11 @@ def _edit(talk: ChatSession, argument: str) -> Outcome:
 def _questions(talk: ChatSession, argument: str) -> Outcome:
     questions = talk.served().questions
     if not questions:
-        return Outcome(tr("Nothing is known about what this model answers best; ask it anything."))
+        return Outcome(tr("No suggested questions are known for this model; ask it anything."))
     if not argument:
         rows = [(str(number), question) for number, question in enumerate(questions, 1)]
         return Outcome(f"{listed(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
-    wrong = tr("there is no question {text}", text=argument[:20])
+    wrong = tr("unknown question: {text}", text=argument[:20])
     chosen = questions[history_commands.number(argument, len(questions), wrong) - 1]
     return Outcome(f"> {plain(chosen)}", ask=chosen)
 
@@ -117,53 +117,53 @@ def _bye(talk: ChatSession, argument: str) -> Outcome:
 
 
 COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
-    "/help": ("/help", _help, mark("this list")),
-    "/new": ("/new", history_commands.new, mark("begin a new conversation; the system prompt stays")),
-    "/again": ("/again", _again, mark("another answer to the last question; see /versions")),
-    "/edit": ("/edit [TEXT]", _edit, mark("ask the last question anew in other words")),
+    "/help": ("/help", _help, mark("show this list")),
+    "/new": ("/new", history_commands.new, mark("start a new conversation; the system prompt stays")),
+    "/again": ("/again", _again, mark("get another answer to the last question; see /versions")),
+    "/edit": ("/edit [TEXT]", _edit, mark("rephrase the last question and send it again")),
     "/versions": (
         "/versions [N]",
         history_commands.versions,
-        mark("the answers that the last turn had; go on with number N"),
+        mark("list the answers of the last turn; continue with number N"),
     ),
-    "/system": ("/system TEXT", _system, mark("set the system prompt; without a text remove it")),
-    "/set": ("/set NAME VALUE", _set, mark("set how the model answers; alone show all settings")),
+    "/system": ("/system TEXT", _system, mark("set the system prompt; without text, remove it")),
+    "/set": ("/set NAME VALUE", _set, mark("set how the model answers; without arguments, show all settings")),
     "/preset": (
         "/preset [NAME]",
         inspect_commands.preset,
-        mark("take a system prompt with settings; or: save NAME, remove NAME"),
+        mark("use a system prompt with settings; or: save NAME, remove NAME"),
     ),
-    "/questions": ("/questions [N]", _questions, mark("questions that the model was trained on; ask number N")),
+    "/questions": ("/questions [N]", _questions, mark("list questions that the model was trained on; ask number N")),
     "/history": (
         "/history [N]",
         history_commands.history,
-        mark("the last conversations that are kept here, N of them"),
+        mark("list the last N saved conversations"),
     ),
-    "/search": ("/search TEXT", history_commands.search, mark("conversations with this text")),
-    "/open": ("/open N", history_commands.open_one, mark("go on with conversation N")),
-    "/rename": ("/rename TITLE", history_commands.rename, mark("give this conversation another title")),
-    "/delete": ("/delete [N]", history_commands.delete, mark("remove conversation N, or this one, for good")),
-    "/private": ("/private", history_commands.private, mark("keep nothing more of this conversation")),
+    "/search": ("/search TEXT", history_commands.search, mark("search the conversation history")),
+    "/open": ("/open N", history_commands.open_one, mark("continue conversation N")),
+    "/rename": ("/rename TITLE", history_commands.rename, mark("rename this conversation")),
+    "/delete": ("/delete [N]", history_commands.delete, mark("permanently delete conversation N, or this one")),
+    "/private": ("/private", history_commands.private, mark("stop saving this conversation")),
     "/compare": (
         "/compare [NAME]",
         compare,
-        mark("let a second server answer too: NAME, or URL and MODEL; without a name it stops"),
+        mark("have a second server answer too: NAME, or URL and MODEL; without a name it stops"),
     ),
-    "/context": ("/context", inspect_commands.context, mark("how much of the model's context is taken")),
+    "/context": ("/context", inspect_commands.context, mark("show how much of the model's context is used")),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,
-        mark("how sure the model was of each token, with N others; off"),
+        mark("show how confident the model was of each token, with N alternatives; off"),
     ),
     "/snippet": (
         "/snippet [KIND]",
         inspect_commands.snippet,
-        mark("the last request to run elsewhere: curl, python or urllib"),
+        mark("show the last request for use elsewhere: curl, python or urllib"),
     ),
-    "/copy": ("/copy [code]", inspect_commands.copy, mark("the last answer, or its last code, into the clipboard")),
-    "/save": ("/save FILE", _save, mark("write the conversation to FILE.md or FILE.json")),
-    "/load": ("/load FILE", _load, mark("go on with a conversation that was saved to FILE.json")),
-    "/bye": ("/bye", _bye, mark("end")),
+    "/copy": ("/copy [code]", inspect_commands.copy, mark("copy the last answer, or its last code, to the clipboard")),
+    "/save": ("/save FILE", _save, mark("save the conversation to FILE.md or FILE.json")),
+    "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),
+    "/bye": ("/bye", _bye, mark("exit")),
 }
 """Command → how it is typed, what it does, what it is for."""
 OTHER_NAMES = {"/clear": "/new", "/regenerate": "/again", "/quit": "/bye", "/exit": "/bye"}

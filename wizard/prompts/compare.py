@@ -15,18 +15,18 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
     name, _, model = argument.partition(" ")
     if not name:
         if talk.rival is None:
-            todo = tr("`triton-wizard status` lists them; for example: {example}", example="/compare demo")
-            raise UsageError("TW-U24", tr("no other server is named"), todo)
+            todo = tr("Run `triton-wizard status` to list them; for example: {example}", example="/compare demo")
+            raise UsageError("TW-U24", tr("no other server was given"), todo)
         talk.rival = None
         return Outcome(tr("Only {name} answers from now on.", name=one_line(talk.endpoint.name)))
     rival = talk.other(name, model.strip() or None)
     if rival.endpoint.answers_as(talk.endpoint):
-        todo = tr("Name another server; `triton-wizard status` lists them.")
-        raise UsageError("TW-U24", tr("{name} answers already", name=one_line(name)), todo)
+        todo = tr("Choose another server; run `triton-wizard status` to list them.")
+        raise UsageError("TW-U24", tr("{name} is already answering", name=one_line(name)), todo)
     talk.rival = rival
-    said = [tr("Both get the same questions from now on."), tr("/compare alone ends that.")]
+    said = [tr("Both get the same questions from now on."), tr("Type /compare without a name to end the comparison.")]
     if talk.keeps:
-        own = tr("What {name} answers is kept as a conversation of its own.", name=one_line(rival.endpoint.name))
+        own = tr("The answers of {name} are saved as a separate conversation.", name=one_line(rival.endpoint.name))
         said.insert(1, own)
     return Outcome(" ".join(said))
 

@@ -142,16 +142,16 @@ class Flow:
             say("\n" + tr("Looking for models that fit ..."))
         outcome = perform(self.journey, self.workspace, do.effect)
         if isinstance(do.effect, Probe) and not isinstance(outcome.value, WizardError):
-            say(tr("Ctrl-C leaves at any time; your answers are kept.") + "\n")
+            say(tr("Press Ctrl-C to exit at any time; your answers are saved.") + "\n")
         return outcome
 
     def left(self, again: str) -> int:
         """The user leaves: keep the answers and say how to go on, with the command ``again`` if there is one."""
-        lines, given = ["", tr("Stopped; what is done stays done.")], {**self.state.given, **self._typed}
+        lines, given = ["", tr("Stopped; completed steps are kept.")], {**self.state.given, **self._typed}
         if any(value is not None for value in given.values()):
             with suppress(WizardError, OSError):  # a workspace that cannot be written is told when it is needed
-                lines.append(tr("Your answers are kept in {file}.", file=save_answers(self.workspace, given)))
-        lines += [tr("Go on with:"), f"  $ {again or self._again('--plain')}"]
+                lines.append(tr("Your answers are saved in {file}.", file=save_answers(self.workspace, given)))
+        lines += [tr("Continue with:"), f"  $ {again or self._again('--plain')}"]
         print(fitted("\n".join(lines)), file=sys.stderr)
         return CancelledError.exit_code
 
@@ -172,10 +172,10 @@ class Flow:
     def _welcome(self, ask: Ask) -> Answer:
         """The running server that the user wants to talk to, or another that is set up."""
         options: list[tuple[str, Talk | Serve]] = [
-            (tr("Talk to {name}, which runs at {where}", name=server.name, where=server.http), Talk(server))
+            (tr("Chat with {name}, running at {where}", name=server.name, where=server.http), Talk(server))
             for server in ask.options
         ]
-        options.append((tr("Set up another model; what runs goes on running"), Serve()))
+        options.append((tr("Set up another model; running servers keep running"), Serve()))
         return Answer(self.ask.choose(tr("What do you want to do?"), options))
 
     def _model(self, ask: Ask) -> Answer:
@@ -200,7 +200,7 @@ class Flow:
         while True:
             self._say(value_text.advice_text(advice, facts, top=self._top, fit=value_text.aloud))
             options = ways(advice, self._top, pinned="model" in self.state.workshop.pin)
-            picked = self.ask.choose(tr("How should {model} run here?", model=one_line(facts.name)), options)
+            picked = self.ask.choose(tr("How should {model} run on this machine?", model=one_line(facts.name)), options)
             if picked == "model":
                 return Back("model")
             if picked == "why":
@@ -231,14 +231,14 @@ class Flow:
             return Answer(plan)
         here = plan.is_for_here
         options: list[tuple[str, Reviewed]] = [
-            (tr("Go") if here else tr("Done: it cannot be run here"), "go"),
+            (tr("Start") if here else tr("Done: this plan cannot run on this machine"), "go"),
             (tr("Show every command"), "show"),
             (tr("Change the name or the port"), "change"),
-            (tr("Back to the advice"), "back"),
+            (tr("Back to the recommendations"), "back"),
             (tr("Save the plan to a file"), "save"),
-            (tr("Settings of the chat: system prompt, temperature ..."), "settings"),
+            (tr("Chat settings: system prompt, temperature ..."), "settings"),
         ]
-        question = tr("This is what will be done. Shall it begin?") if here else tr("This is the plan.")
+        question = tr("This is what will run. Start?") if here else tr("This is the plan.")
         while (picked := self.ask.choose(question, options)) in ("show", "save", "settings"):
             if picked == "show":  # its commands must stay whole
                 print(f"\n{pasteable(value_text.plan_text(plan, fit=value_text.aloud), self.workspace)}\n")
@@ -261,7 +261,7 @@ class Flow:
         stop = self._again("down", endpoint.name)
         if measured := self.journey.calibration(self.workspace).latest_of(endpoint.name):
             say(f"\n{value_text.measured_text(measured)}\n")
-        say_command(tr("Talk to it again:"), self._again("chat", endpoint.name))
+        say_command(tr("Chat with it again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)
         self._explain("chat")
         run_chat(
@@ -274,5 +274,5 @@ class Flow:
         )
         with suppress(WizardError):  # stopped elsewhere; one that was started again is found
             self.journey.endpoint(self.workspace, endpoint.name)
-            say_command(tr("The server goes on running. Stop it with:"), stop)
+            say_command(tr("The server keeps running. Stop it with:"), stop)
         return Answer()

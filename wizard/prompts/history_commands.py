@@ -24,25 +24,25 @@ def new(talk: ChatSession, argument: str) -> Outcome:
     """Begin anew; the system prompt and the settings stay."""
     del argument
     talk.go_on_with(Kept(Conversation(sampling=talk.conversation.sampling).with_system(talk.conversation.system)))
-    return Outcome(tr("The conversation begins anew."))
+    return Outcome(tr("New conversation started."))
 
 
 def history(talk: ChatSession, argument: str) -> Outcome:
     """List the last conversations."""
-    limit = number(argument, 10_000, tr("{text} cannot be used here", text=argument[:20])) if argument else LISTED
+    limit = number(argument, 10_000, tr("invalid value: {text}", text=argument[:20])) if argument else LISTED
     entries = _history(talk).entries(limit=limit)
     if not entries:
-        return Outcome(tr("No conversation is kept yet."))
-    return Outcome(f"{_listed(talk, entries)}\n{tr('Go on with one: /open NUMBER')}")
+        return Outcome(tr("No saved conversations yet."))
+    return Outcome(f"{_listed(talk, entries)}\n{tr('To continue one: /open NUMBER')}")
 
 
 def search(talk: ChatSession, argument: str) -> Outcome:
     """List conversations that have a text."""
     if not argument:
-        raise UsageError("TW-U24", tr("there is nothing to search for"), tr("For example: /search Triton"))
+        raise UsageError("TW-U24", tr("no search text"), tr("For example: /search Triton"))
     entries = _history(talk).search(argument)
     if not entries:
-        return Outcome(tr("No conversation has this text."))
+        return Outcome(tr("No conversation contains this text."))
     count = ntr("{count} conversation", "{count} conversations", len(entries), count=len(entries))
     return Outcome(f"{_listed(talk, entries)}\n{count}")
 
@@ -61,7 +61,7 @@ def rename(talk: ChatSession, argument: str) -> Outcome:
         raise _not_kept(talk)
     _history(talk).rename(kept.id, argument)
     talk.kept = replace(kept, title=" ".join(argument.split()))
-    return Outcome(tr("The title is: {title}", title=one_line(argument)))
+    return Outcome(tr("Title: {title}", title=one_line(argument)))
 
 
 def delete(talk: ChatSession, argument: str) -> Outcome:
@@ -72,7 +72,7 @@ def delete(talk: ChatSession, argument: str) -> Outcome:
     _history(talk).delete(wanted)
     if wanted == talk.kept.id:
         new(talk, "")
-    return Outcome(tr("Conversation {number} is removed, and its text is overwritten in the file.", number=wanted))
+    return Outcome(tr("Conversation {number} was deleted, and its text was overwritten in the file.", number=wanted))
 
 
 def private(talk: ChatSession, argument: str) -> Outcome:
@@ -80,11 +80,12 @@ def private(talk: ChatSession, argument: str) -> Outcome:
     del argument
     kept, talk.keeps = talk.kept.id, False
     if kept is None:
-        return Outcome(tr("Nothing of this chat is kept."))
+        return Outcome(tr("This chat is not being saved."))
     talk.kept = Kept(talk.conversation)
     return Outcome(
         tr(
-            "From here on nothing is kept. What was kept before is conversation {number}; /delete {number} removes it.",
+            "From now on, nothing is saved. Earlier messages are in conversation {number}; /delete {number} removes "
+            "them.",
             number=kept,
         )
     )
@@ -94,14 +95,14 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
     """Show the ways in which the last turn went, or go on with another one."""
     every, now = talk.conversation.versions()
     if argument:
-        chosen = number(argument, len(every), tr("there is no version {text}", text=argument[:20]))
+        chosen = number(argument, len(every), tr("unknown version: {text}", text=argument[:20]))
         talk.conversation = talk.conversation.chosen(chosen - 1)
         talk.keep()
-        return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('You go on with version {number}.', number=chosen)}")
+        return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
     parts = []
     for place, one in enumerate(every):
         head = tr("Version {number} of {count}", number=place + 1, count=len(every))
-        here = f" ({tr('the present one')})" if place == now else ""
+        here = f" ({tr('current')})" if place == now else ""
         measured = f"\n{heard(figures(one.stats))}" if one.stats else ""
         parts.append(f"{head}{here}: {one_line(one.question)}\n{plain(one.answer)}{measured}")
     return Outcome("\n\n".join(parts))
@@ -109,7 +110,7 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
 
 def going_on(kept: Kept) -> str:
     """The end of a conversation that is gone on with, and its title."""
-    return f"{shown(kept.conversation)}\n{tr('You go on with: {title}', title=one_line(kept.title))}".lstrip("\n")
+    return f"{shown(kept.conversation)}\n{tr('Continuing: {title}', title=one_line(kept.title))}".lstrip("\n")
 
 
 def shown(conversation: Conversation) -> str:
@@ -117,7 +118,9 @@ def shown(conversation: Conversation) -> str:
     messages = [each for each in conversation.messages if each.role != "system"]
     left_out = len(messages) - SHOWN_MESSAGES
     lines = (
-        [ntr("({count} message before)", "({count} messages before)", left_out, count=left_out)] if left_out > 0 else []
+        [ntr("({count} earlier message)", "({count} earlier messages)", left_out, count=left_out)]
+        if left_out > 0
+        else []
     )
     for each in messages[-SHOWN_MESSAGES:]:
         lines.append(f"> {plain(each.content)}" if each.role == "user" else plain(each.content))
@@ -132,21 +135,21 @@ def number(text: str, greatest: int, wrong: str, least: int = 1) -> int:
     """
     if text.isascii() and text.isdecimal() and least <= int(text[:9]) <= greatest:
         return int(text[:9])
-    raise UsageError("TW-U24", plain(wrong), tr("Give {least} to {count}.", least=least, count=greatest))
+    raise UsageError("TW-U24", plain(wrong), tr("Enter a number from {least} to {count}.", least=least, count=greatest))
 
 
 def _id(text: str) -> int:
     if not text:
-        todo = tr("/history lists them; for example: {example}", example="/open 1")
-        raise UsageError("TW-U24", tr("no conversation is named"), todo)
-    return number(text.removeprefix("#"), 10**9 - 1, tr("there is no kept conversation {number}", number=text[:20]))
+        todo = tr("Run /history to list them; for example: {example}", example="/open 1")
+        raise UsageError("TW-U24", tr("no conversation was given"), todo)
+    return number(text.removeprefix("#"), 10**9 - 1, tr("no saved conversation {number}", number=text[:20]))
 
 
 def _history(talk: ChatSession) -> History:
     if talk.history is None:
         raise UsageError(
             "TW-U26",
-            tr("conversations are not kept in this chat"),
+            tr("conversations are not saved in this chat"),
             tr("Start one with `triton-wizard chat`."),
         )
     return talk.history
@@ -154,14 +157,14 @@ def _history(talk: ChatSession) -> History:
 
 def _not_kept(talk: ChatSession) -> UsageError:
     if talk.keeps:
-        return UsageError("TW-U24", tr("nothing is kept of this conversation yet"), tr("Ask something first."))
-    return UsageError("TW-U24", tr("nothing is kept of this conversation"), tr("/history lists those that are kept."))
+        return UsageError("TW-U24", tr("nothing in this conversation is saved yet"), tr("Ask a question first."))
+    return UsageError("TW-U24", tr("this conversation is not being saved"), tr("/history lists the saved ones."))
 
 
 def _listed(talk: ChatSession, entries: Iterable[Entry]) -> str:
     rows = []
     for one in entries:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))
-        here = f" ({tr('the present one')})" if one.id == talk.kept.id else ""
+        here = f" ({tr('current')})" if one.id == talk.kept.id else ""
         rows.append((str(one.id), day, one_line(one.model), one_line(one.title) + here, one_line(one.found)))
     return listed(rows)

@@ -34,13 +34,13 @@ def preset(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(tr("Saved to {path}", path=path))
     if word == "remove" and name:
         presets.remove(name)
-        return Outcome(tr("The preset is removed."))
+        return Outcome(tr("The preset was removed."))
     if argument:
         talk.conversation = with_preset(talk.conversation, presets.preset(argument))
-        return Outcome(tr("The preset is taken; /set and /system show and change it."))
+        return Outcome(tr("The preset is active; view and change it with /set and /system."))
     rows = [(one.name, tr(one.about) if one.about else tr("your own")) for one in presets.presets()]
     return Outcome(
-        f"{listed(rows)}\n{tr('Take one with /preset NAME; keep the present settings with /preset save NAME.')}"
+        f"{listed(rows)}\n{tr('Use one with /preset NAME; save the current settings with /preset save NAME.')}"
     )
 
 
@@ -55,7 +55,7 @@ def context(talk: ChatSession, argument: str) -> Outcome:
         text = ntr("{count:,} token", "{count:,} tokens", usage.tokens, count=usage.tokens)
     else:
         text = tr("{tokens:,} of {context:,} tokens{share}", tokens=usage.tokens, context=usage.context, share=share)
-    how = tr("counted by the model's tokenizer") if usage.counted else tr("an estimate; the tokenizer is not here")
+    how = tr("counted by the model's tokenizer") if usage.counted else tr("an estimate; no tokenizer on this machine")
     return Outcome(f"{text}: {how}")
 
 
@@ -63,19 +63,21 @@ def logprobs(talk: ChatSession, argument: str) -> Outcome:
     """Ask for log-probabilities from here on, no more, or show those of the last answer."""
     if argument == "off":
         talk.conversation = with_answers(talk.conversation, {"logprobs": None})
-        return Outcome(tr("Log-probabilities are not asked for any more."))
+        return Outcome(tr("Log probabilities are no longer requested."))
     if argument or talk.conversation.sampling.logprobs is None:
         most = talk.served().logprobs
         if most is None:
             raise UsageError(
-                "TW-U24", tr("this model gives no log-probabilities"), tr("vLLM, llama.cpp and OpenAI's interface do.")
+                "TW-U24",
+                tr("this model does not provide log probabilities"),
+                tr("vLLM, llama.cpp and OpenAI's interface do."),
             )
-        wrong = tr("{text} cannot be used here", text=argument[:20])
+        wrong = tr("invalid value: {text}", text=argument[:20])
         wanted = number(argument or "3", MOST_ALTERNATIVES, wrong, least=0)
         talk.conversation = with_answers(talk.conversation, {"logprobs": min(wanted, most)})
-        return Outcome(tr("From the next answer on each token comes with its probability; /logprobs shows them."))
+        return Outcome(tr("From the next answer on, each token comes with its probability; /logprobs shows them."))
     if not talk.logprobs:
-        return Outcome(tr("No answer with log-probabilities yet; ask something, or /again."))
+        return Outcome(tr("No answer with log probabilities yet; ask something, or type /again."))
     rows = [
         (
             _percent(one.logprob),
@@ -95,29 +97,27 @@ def snippet(talk: ChatSession, argument: str) -> Outcome:
     if kind is None:
         raise UsageError(
             "TW-U24",
-            tr("there is no snippet {text}", text=argument[:20]),
-            tr("Give {kinds}.", kinds=", ".join(snippets.KINDS)),
+            tr("unknown snippet: {text}", text=argument[:20]),
+            tr("Use {kinds}.", kinds=", ".join(snippets.KINDS)),
         )
     if talk.request is None:
-        raise UsageError("TW-U24", tr("nothing was asked yet"), tr("Ask something first."))
+        raise UsageError("TW-U24", tr("no question yet"), tr("Ask a question first."))
     return Outcome(data=snippets.snippet(talk.request, kind))
 
 
 def copy(talk: ChatSession, argument: str) -> Outcome:
     """The last answer, or its last block of code, into the terminal's clipboard (xterm's control sequence OSC 52)."""
     if argument not in ("", "code"):
-        raise UsageError(
-            "TW-U24", tr("{text} cannot be copied", text=plain(argument)[:20]), tr("Type /copy or /copy code.")
-        )
+        raise UsageError("TW-U24", tr("cannot copy {text}", text=plain(argument)[:20]), tr("Type /copy or /copy code."))
     answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
     blocks = _FENCE.findall(answers[-1]) if answers else []
     if argument == "code" and not blocks:
-        raise UsageError("TW-U24", tr("the last answer has no block of code"), tr("/copy takes the whole answer."))
+        raise UsageError("TW-U24", tr("the last answer has no code block"), tr("/copy copies the whole answer."))
     if not answers:
-        raise UsageError("TW-U24", tr("there is no answer yet"), tr("Ask something first."))
+        raise UsageError("TW-U24", tr("no answer yet"), tr("Ask a question first."))
     if clipboard.missing() or not is_terminal(sys.stderr):
         raise UsageError(
-            "TW-U24", tr("this terminal has no clipboard"), tr("Write the chat to a file with /save FILE.")
+            "TW-U24", tr("this terminal has no clipboard support"), tr("Save the chat to a file with /save FILE.")
         )
     text = str(blocks[-1]) if argument == "code" else answers[-1]
     if clipboard.in_tmux() and clipboard.tmux_takes(text):
@@ -125,8 +125,8 @@ def copy(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(taken)
     raw = f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode()}\x07"
     sent = ntr(
-        "{count:,} character sent; a terminal that does not take OSC 52 ignores it.",
-        "{count:,} characters sent; a terminal that does not take OSC 52 ignores them.",
+        "{count:,} character sent; terminals without OSC 52 support ignore it.",
+        "{count:,} characters sent; terminals without OSC 52 support ignore them.",
         len(text),
         count=len(text),
     )

@@ -27,8 +27,11 @@ def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Va
     for line in not_here(model for model in models if not model.usable):
         say(line)
     options: list[tuple[str, str | None]] = [(suggestion(model), model.ref) for model in usable]
-    another = tr("Another: a hub id, a path, or a word to search the hub for; it can be typed here too")
-    options += [(another, None), (tr("A ready journey: one of the tutorials, or a shorter way of today"), READY)]
+    another = tr("Another: a model ID, a path, or a search term for the Hub; you can type it here too")
+    options += [
+        (another, None),
+        (tr("A ready-made recipe: one of the tutorials, or a shorter modern equivalent"), READY),
+    ]
     refs: list[Value] = [model.ref for model in usable]
     typed = None if kept in refs else kept
     first = refs.index(kept) if kept in refs else len(refs) if typed else 0
@@ -54,23 +57,23 @@ def is_word(text: str, names: Iterable[str]) -> bool:
 
 def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
     """The model that is chosen of those that the hub finds under ``text``; None to go back to the list."""
-    say(tr("Searching the hub for {text} ...", text=one_line(text)))
+    say(tr("Searching the Hub for {text} ...", text=one_line(text)))
     try:
         found = journey.search(text)
     except WizardError as error:
         say(f"\n{error}\n")
         return None
     if not found:
-        say(tr("The hub has no model for text whose name holds {text}.", text=one_line(text)))
+        say(tr("The Hub has no text model whose name contains {text}.", text=one_line(text)))
         return None
     options: list[tuple[str, str | None]] = [(suggestion(one), one.ref) for one in found]
-    return ask.choose(tr("Which of these?"), [*options, (tr("Back to the list"), None)])
+    return ask.choose(tr("Which one of these?"), [*options, (tr("Back to the list"), None)])
 
 
 def ready(ask: Ask, journeys: Iterable[Journey]) -> str | None:
     """The name of the journey that is chosen; None to go back to the list."""
     options: list[tuple[str, str | None]] = [(_title(one), one.name) for one in journeys]
-    return ask.choose(tr("Which journey do you want to take?"), [*options, (tr("Back to the list"), None)])
+    return ask.choose(tr("Which recipe do you want to use?"), [*options, (tr("Back to the list"), None)])
 
 
 def _title(one: Journey) -> str:

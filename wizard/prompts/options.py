@@ -28,15 +28,15 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
     if choices:
         options[0] = (tr("{way} (recommended)", way=options[0][0]), options[0][1])
     if (count := len(choices)) > top:
-        options.append((ntr("Show {count} way", "Show all {count} ways", count, count=count), "all"))
+        options.append((ntr("Show {count} alternative", "Show all {count} alternatives", count, count=count), "all"))
     nearest = advice.rejections[0].remedies if not choices and advice.rejections else ()
     if refusals.changes(nearest):
         way = remedies.text(nearest, flags=False)
-        options.append((tr("Take the nearest that works: {way}", way=way), "nearest"))
-    options.append((tr("Change what you wish for: people, length, format, GPUs ..."), "change"))
+        options.append((tr("Use the closest possible setup: {way}", way=way), "nearest"))
+    options.append((tr("Change constraints: users, context length, format, GPUs ..."), "change"))
     if not pinned:
         options.append((tr("Another model"), "model"))
-    return [*options, (tr("Why these numbers"), "why")] if choices else options
+    return [*options, (tr("Explain figures"), "why")] if choices else options
 
 
 def now(question: Question, known: Mapping[str, object]) -> str:
@@ -58,9 +58,9 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
     for one in suggestions:
         titles[one_line(reasons.text(one.why_not or ""))].append(one_line(one.title))
     return [
-        tr("Not here: {model}: {why}", model=whose[0], why=why)
+        tr("Not possible with {model}: {why}", model=whose[0], why=why)
         if len(whose) == 1
-        else tr("Not here: {count} more models: {why}", count=len(whose), why=why)
+        else tr("Not possible with {count} more models: {why}", count=len(whose), why=why)
         for why, whose in titles.items()
     ]
 

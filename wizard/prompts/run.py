@@ -99,14 +99,14 @@ class Run:
 
     def _remedies(self) -> list[tuple[str, Remedy]]:
         options: list[tuple[str, Remedy]] = [
-            (tr("Try again; it goes on from here"), "again"),
-            (tr("Back to the advice"), "back"),
+            (tr("Try again; the run resumes here"), "again"),
+            (tr("Back to the recommendations"), "back"),
         ]
         if self._failed:
             options += [
                 (tr("Show the end of the step's log"), "log"),
-                (tr("Do a step again that is done already, and what depends on it"), "redo"),
-                (tr("Leave this step out and go on; what needs it may fail"), "skip"),
+                (tr("Rerun a completed step and those that depend on it"), "redo"),
+                (tr("Skip this step and continue; steps that need it may fail"), "skip"),
             ]
         return options
 
@@ -130,7 +130,7 @@ def _tell_failure(error: CommandError) -> None:
     """What failed and what helps; the command in a line of its own. How to go on is asked next."""
     failure = error.failure
     say(f"\n{error.code}: {error.what}\n  → {failure.todo}.")
-    say(tr("The whole output is in {log}", log=failure.log))
+    say(tr("Full output: {log}", log=failure.log))
     say_command(tr("The command was:"), failure.command)
     say()
 
@@ -140,7 +140,7 @@ def save(ask: Ask, plan: Plan) -> None:
     from wizard.export import formats
 
     options: list[tuple[str, formats.Format | None]] = [(tr(one.title), one) for one in formats.FORMATS]
-    form = ask.choose(tr("Save it as what?"), [*options, (tr("None of these"), None)])
+    form = ask.choose(tr("Which format?"), [*options, (tr("None of these"), None)])
     if form is None:
         return
     usual = form.file(plan)

@@ -96,7 +96,7 @@ def advice_text(
         flag = f"--top {len(advice.choices)}"
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
-        parts += ["", fit(tr("Nothing that the wizard knows can serve this model here as asked."))]
+        parts += ["", fit(tr("No supported configuration can serve this model on this machine as requested."))]
     for one in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
         parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(one)), "  ", first="")]
         remedy = remedies.text(one.remedies, flags=not asked)
@@ -120,7 +120,7 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
     if why := report.whys(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
-        parts.append(f"{tr('Mind:')}\n{_notes(choice.warnings, fit)}")
+        parts.append(f"{tr('Note:')}\n{_notes(choice.warnings, fit)}")
     return "\n".join(parts)
 
 
@@ -133,7 +133,7 @@ def figures_text(figures: Iterable[Figure], fit: Fit = wrapped) -> str:
             fit(f"= {one.formula}", "      ", first="    "),
         ]
         lines.append(fit(tr("Source: {source}", source=one.source), "      ", first="    "))
-    return "\n".join([tr("Why these numbers:"), *lines])
+    return "\n".join([tr("Explanation of these figures:"), *lines])
 
 
 def _notes(notes: Iterable[Note], fit: Fit) -> str:
@@ -213,7 +213,7 @@ def plan_text(
         lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ", fit) if workshop else ""
         parts.append(_step_text(number, step, lesson, fit, commands=commands, files=files))
     if plan.notes:
-        parts += ["", tr("To know beforehand:"), *(fit(note, "    ", first="  - ") for note in plan.notes)]
+        parts += ["", tr("Before you start:"), *(fit(note, "    ", first="  - ") for note in plan.notes)]
     return "\n".join(parts)
 
 
@@ -239,7 +239,7 @@ def _step_text(number: int, step: Step, lesson: str, fit: Fit, *, commands: bool
 def statuses_text(statuses: list[Status], start: str) -> str:
     """All servers, one line each; if there are none, ``start`` is the command that starts one."""
     if not statuses:
-        return tr("There are no servers yet. Start one: {command}", command=start)
+        return tr("No servers yet. Start one: {command}", command=start)
     return table(
         [
             (tr("SERVER"), tr("STATE"), tr("WHERE")),

@@ -48,11 +48,11 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
         raise UsageError(
             "TW-L62",
             tr(
-                "the model repository {repository} cannot be read: {strerror}",
+                "cannot read the model repository {repository}: {strerror}",
                 repository=repository,
                 strerror=error.strerror or error,
             ),
-            tr("Name a folder that holds one folder for each model."),
+            tr("Pass a folder that contains one folder per model."),
         ) from error
     findings = [each for model in models.values() for each in _model(model, models, server)]
     broken = {each.model for each in findings if each.severity == "error"}
@@ -61,11 +61,13 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
-        what = tr("the repository's path holds a space; the Python backend never comes up with it")
+        what = tr("the repository's path contains a space; the Python backend cannot start with it")
         findings.append(Finding("R209", "error", "", "", what, tr("Move the repository.")))
     if not models:
-        what = tr("there is no model in the repository; a server starts on it and serves nothing")
-        findings.append(Finding("R207", "warning", "", "", what, tr("Name the folder that holds the models' folders.")))
+        what = tr("the repository contains no model; a server starts on it but serves nothing")
+        findings.append(
+            Finding("R207", "warning", "", "", what, tr("Pass the folder that contains the models' folders."))
+        )
     findings = list(dict.fromkeys(findings))  # two steps may have the same mistake
     findings.sort(key=lambda each: (each.model, each.severity, each.code, each.file, each.line or 0, each.column or 0))
     return Report(str(repository), tuple(findings))
@@ -112,7 +114,9 @@ def server(
     for mount in mounts:
         local, _, seen = mount.partition(":")
         if not local or not seen.startswith("/"):
-            raise UsageError("TW-L64", tr("--mount {mount} is no mount", mount=mount), tr("Write it as HERE:/THERE."))
+            raise UsageError(
+                "TW-L64", tr("--mount {mount} is not a valid mount", mount=mount), tr("Write it as HERE:/THERE.")
+            )
         pairs.append((local, seen))
     names = frozenset(backends.split(",")) if backends else None
     if version is None:
@@ -124,14 +128,14 @@ def server(
         newest = ", ".join(sorted(tags, reverse=True)[:4])
         raise UsageError(
             "TW-L63",
-            tr("there is no Triton image {version!r}", version=version),
-            tr("Name its tag, such as {newest} …", newest=newest),
+            tr("unknown Triton image: {version!r}", version=version),
+            tr("Use its tag, such as {newest} …", newest=newest),
         )
     backends_of = values.backends()
     if suffix and suffix not in backends_of:
         raise UsageError(
             "TW-L63",
-            tr("there is no Triton image {version!r}", version=version),
+            tr("unknown Triton image: {version!r}", version=version),
             tr("It ends in {endings}.", endings=", ".join(backends_of)),
         )
     return Server(

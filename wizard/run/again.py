@@ -27,12 +27,12 @@ def check(plan: Plan, redo: Collection[str], skip: Collection[str]) -> None:
             raise UsageError(
                 "TW-R07",
                 tr("the plan has no step {name!r}", name=name[:60]),
-                tr("Its steps are {steps}.", steps=", ".join(known)),
+                tr("Available steps: {steps}.", steps=", ".join(known)),
             )
     for name in skip:
         if needed(known[name]):
             raise UsageError(
                 "TW-R08",
-                tr("the step '{title}' cannot be left out: there is no server without it", title=known[name].title),
-                tr("Mend what makes it fail, or change the plan."),
+                tr("the step '{title}' cannot be skipped: the server requires it", title=known[name].title),
+                tr("Fix the cause of the failure, or change the plan."),
             )

@@ -148,8 +148,8 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
             except OSError as error:
                 raise WorkspaceError(
                     "TW-R06",
-                    tr("{path} cannot be removed: {why}", path=path, why=error.strerror),
-                    tr("Mend its rights and clean again."),
+                    tr("cannot remove {path}: {why}", path=path, why=error.strerror),
+                    tr("Fix its permissions and clean again."),
                 ) from error
 
 
@@ -160,7 +160,7 @@ def _remove(item: Item) -> None:
         raise WorkspaceError(
             "TW-R06",
             tr(
-                "the {kind} {name} cannot be removed: {why}",
+                "cannot remove the {kind} {name}: {why}",
                 kind=item.kind,
                 name=item.name,
                 why=redact(plain(answer.err)).strip(),

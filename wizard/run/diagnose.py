@@ -14,7 +14,7 @@ from wizard.kernel.errors import StepError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 
-MEND = mark("Mend the cause")
+MEND = mark("Fix the cause")
 """What to do about a cause that is not known here."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
@@ -24,41 +24,40 @@ _SYSTEM = re.compile(r"[\w ]+: \[Errno -?\d+\] [^']+")
 """What the system said, within such a warning."""
 _NOT_FOUND = "no matching distribution found"
 _LOGIN = mark(
-    "The registry lets nobody read this without logging in, or there is no such image: look for its tag in the "
-    "catalogue (https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login "
-    "nvcr.io` as $oauthtoken"
+    "The registry requires a login for this image, or the image does not exist: look up its tag in the catalog "
+    "(https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login nvcr.io` as "
+    "$oauthtoken"
 )
-_UNREACHED = mark("Check this machine's network: name service, proxy (the engine's own, too), firewall")
+_UNREACHED = mark("Check this machine's network: DNS, proxy (including the container engine's), firewall")
 _INDEX = mark(
-    "Check that the package index can be reached from here: name service, proxy, firewall, and which index pip or uv "
-    "is set to use"
+    "Check that this machine can reach the package index: DNS, proxy, firewall, and the index configured for pip or uv"
 )
 _REMEDIES = {
-    **dict.fromkeys(_FULL, mark("Free some space on the disk that is full; what was half made is made anew")),
+    **dict.fromkeys(_FULL, mark("Free some space on the full disk; partial results are created again")),
     _GPU_FULL: mark(
-        "Free the GPU's memory (nvidia-smi says who has it), or choose a smaller model, fewer users at once "
+        "Free GPU memory (run nvidia-smi to see what uses it), or choose a smaller model, fewer concurrent users "
         "(--users), or a shorter context (--max-len)"
     ),
     "manifest unknown": mark(
-        "The registry has no image with this tag: name another with --release, such as the one before"
+        "The registry has no image with this tag: choose another with --release, such as the previous one"
     ),
     "no matching manifest for": mark(
-        "The registry has this image for other processors only: name another with --release, or use an x86_64 machine"
+        "The registry has this image only for other processors: choose another with --release, or use an x86_64 machine"
     ),
-    "toomanyrequests": mark("The registry wants a pause: wait, or log in to it, which raises the limit"),
+    "toomanyrequests": mark("The registry's rate limit was reached: wait, or log in to raise the limit"),
     "unauthorized": _LOGIN,
     "pull access denied": _LOGIN,
     "response from daemon: denied": _LOGIN,
     "access to the resource is denied": _LOGIN,
-    "unexpected http status: 5": mark("The registry has trouble of its own: try again in a few minutes"),
+    "unexpected http status: 5": mark("The registry has a problem: try again in a few minutes"),
     _BROKEN: _INDEX,
     r"(?:no matching distribution found for|no version of) torch==[\d.]+\+cu": mark(
-        "PyTorch has the build for this CUDA on its own package index: set PIP_EXTRA_INDEX_URL (for uv: UV_INDEX) to "
-        "the address that https://pytorch.org/get-started/previous-versions gives for this version"
+        "PyTorch's own package index has the build for this CUDA: set PIP_EXTRA_INDEX_URL (for uv: UV_INDEX) to the "
+        "address listed for this version at https://pytorch.org/get-started/previous-versions"
     ),
     _NOT_FOUND: mark(
-        "The package index has no such file for this machine: look which index pip is set to use (`pip config list`), "
-        "and whether it holds everything that the public one does"
+        "The package index has no such file for this machine: check which index pip uses (`pip config list`), and "
+        "whether it has everything that the public index has"
     ),
     "error: failed to fetch: ": _INDEX,
     "no such host": _UNREACHED,
@@ -69,13 +68,13 @@ _REMEDIES = {
     "network is unreachable": _UNREACHED,
     "connection refused": _UNREACHED,
     "cannot connect to the docker daemon": mark("Start the container engine (`sudo systemctl start docker`)"),
-    "requires approval": mark("Accept the model's licence on its page with the account whose token is used"),
-    "invalid user token": mark("Log in with a token that is still valid: `hf auth login`, or HF_TOKEN"),
+    "requires approval": mark("Accept the model's license on its page with the account that the token belongs to"),
+    "invalid user token": mark("Log in with a valid token: `hf auth login`, or HF_TOKEN"),
 }
 """Pattern in a line in lower case → what to do; the first that is found counts."""
 _KILLED = mark(
-    "Something killed it; mostly that is the system, out of main memory (`sudo dmesg` says so): close other programs, "
-    "or choose a smaller model"
+    "The process was killed, usually by the system because main memory ran out (check `sudo dmesg`): close other "
+    "programs, or choose a smaller model"
 )
 _SIGKILL = (-9, 137)
 """As the system says it; and as a shell or a container's client does, 128 more than the signal's number."""
@@ -142,7 +141,7 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     errors = [line for line in said if line.lower().startswith(_ERRORS)]
     full = [line for line in said if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
     broken = [line for line in said if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
-    line = (full or broken or errors or said or [tr("it printed nothing")])[-1]  # of the first two other errors come
+    line = (full or broken or errors or said or [tr("no output")])[-1]  # of the first two other errors come
     other = _KILLED if status in _SIGKILL else MEND
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
     if _BROKEN in line.lower() and (within := _SYSTEM.search(line)):

@@ -62,7 +62,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
         raise UsageError(
             "TW-R02",
             tr("this plan was made for {host}, not for this machine", host=plan.host),
-            tr("Show it with `plan`, or run it there."),
+            tr("View it with `plan`, or run it on that machine."),
         )
     check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
@@ -106,11 +106,11 @@ class _Run:
             self.journal.add(self.plan.name, started)
             yield started
             if step.id in self.skip:
-                yield self._end(step, "omitted", time.monotonic(), tr("left out by the user"))
+                yield self._end(step, "omitted", time.monotonic(), tr("skipped by the user"))
                 continue
             mark = self.fingerprints[step.id]
             if still_done(step, finished.get(mark)) or await self._is_served(step):
-                yield self._end(step, "skipped", time.monotonic(), tr("done before and unchanged"))
+                yield self._end(step, "skipped", time.monotonic(), tr("already done and unchanged"))
                 continue
             if step.done.files:  # what promises nothing is done every time, and changes nothing that is there
                 users = dependants(self.plan.steps, {step.id})
@@ -210,7 +210,7 @@ class _Run:
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
-            cause = Cause(tr("it cannot be started"), str(error.strerror), tr(MEND))
+            cause = Cause(tr("it cannot start"), str(error.strerror), tr(MEND))
             raise self._failed(step, command, cause) from error
         kept: list[str] = []
         status: int | None = None
@@ -236,8 +236,7 @@ class _Run:
         return CommandError(
             tr("step '{title}' failed: {why}", title=step.title, why=why),
             tr(
-                "{todo}. Then run `up` again: it goes on from here. The whole output is in {log}; the command was: "
-                "{command}",
+                "{todo}. Then run `up` again to resume from here. Full output: {log}; command: {command}",
                 todo=cause.todo,
                 log=log,
                 command=shell,
@@ -247,12 +246,12 @@ class _Run:
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
-            yield Output(step.id, (tr("Stopped the server that ran with older settings."),), time.time())
+            yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await _clean_up(start.command())
         self.started, said = launch.launch(start, self.server)
         endpoint = self.started
         what = tr(
-            "tritonserver runs as process {pid}; HTTP {http}, gRPC {grpc}",
+            "tritonserver is running as process {pid}; HTTP {http}, gRPC {grpc}",
             pid=endpoint.pid,
             http=endpoint.http,
             grpc=endpoint.grpc,
@@ -282,9 +281,7 @@ class _Run:
         try:
             calibration.keep(self.workspace, one)
         except OSError as error:  # the server runs and answers; only later advice is less exact
-            said.append(
-                tr("This could not be kept in {path}: {why}", path=self.workspace.calibration, why=error.strerror)
-            )
+            said.append(tr("Could not save this to {path}: {why}", path=self.workspace.calibration, why=error.strerror))
         return said
 
     def _write(self, path: Path, text: str) -> None:
@@ -301,8 +298,8 @@ class _Run:
 def _unwritable(path: object, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         "TW-R04",
-        tr("{path} cannot be written: {why}", path=path, why=error.strerror),
-        tr("Free some space or mend its rights, then run `up` again."),
+        tr("cannot write {path}: {why}", path=path, why=error.strerror),
+        tr("Free some space or fix the permissions, then run `up` again."),
     )
 
 

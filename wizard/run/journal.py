@@ -43,8 +43,8 @@ class Journal:
         except OSError as error:
             raise WorkspaceError(
                 "TW-R01",
-                tr("the journal {path} cannot be written: {why}", path=self._path, why=error.strerror),
-                tr("Free some space or mend its rights; what is done stays done, and `up` goes on from there."),
+                tr("cannot write the journal {path}: {why}", path=self._path, why=error.strerror),
+                tr("Free some space or fix the permissions; completed steps are kept, and `up` resumes from there."),
             ) from error
 
     def events(self) -> list[Event]:

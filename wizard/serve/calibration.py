@@ -51,7 +51,7 @@ def kept(workspace: Workspace) -> Calibration:
     except OSError as error:
         return Calibration(
             damage=tr(
-                "{path} cannot be read ({strerror}): what was measured here is not used.",
+                "Cannot read {path} ({strerror}): measurements from this machine are not used.",
                 path=path,
                 strerror=error.strerror,
             )
@@ -65,7 +65,7 @@ def kept(workspace: Workspace) -> Calibration:
     bad = len(lines) - len(found)
     damage = (
         tr(
-            "{bad} of the {count} lines of {path} cannot be read and are left out.",
+            "Skipped {bad} of the {count} lines of {path}: they cannot be read.",
             bad=bad,
             count=len(lines),
             path=path,

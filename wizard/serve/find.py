@@ -77,7 +77,7 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     found = [one for one in (running(workspace.server(each)) for each in names) if one is not None]
     if len(found) > 1:
         which = ", ".join(one.name for one in found)
-        raise UsageError("TW-S01", tr("several servers are running: {which}", which=which), tr("Name one of them."))
+        raise UsageError("TW-S01", tr("several servers are running: {which}", which=which), tr("Choose one of them."))
     if not found:
         what = (
             tr("the server {name} is not running in {folder}", name=name, folder=workspace.root)
@@ -98,6 +98,6 @@ def known(workspace: Workspace, name: str | None) -> None:
         there = ", ".join(workspace.names()) or tr("none")
         raise UsageError(
             "TW-S09",
-            tr("there is no server {name} in {root}", name=name, root=workspace.root),
-            tr("There are: {there}.", there=there),
+            tr("no server {name} in {root}", name=name, root=workspace.root),
+            tr("Available: {there}.", there=there),
         )

@@ -41,8 +41,8 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
         except OSError as error:
             raise ServerError(
                 "TW-S03",
-                tr("{argv} cannot be started: {strerror}", argv=command.argv[0], strerror=error.strerror),
-                tr("Make the server environment again: remove its folder under environments/ and run `up` once more."),
+                tr("cannot start {argv}: {strerror}", argv=command.argv[0], strerror=error.strerror),
+                tr("Create the server environment again: remove its folder under environments/ and rerun `up`."),
             ) from error
     row = proctable.read(process.pid)
     endpoint = Endpoint(

@@ -71,11 +71,11 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
     names = [name] if name else workspace.names()
     if len(names) != 1:
         what = (
-            tr("there are several servers: {names}", names=", ".join(names))
+            tr("several servers exist: {names}", names=", ".join(names))
             if names
-            else tr("there is no server in {root}", root=workspace.root)
+            else tr("no server in {root}", root=workspace.root)
         )
-        raise UsageError("TW-S08", what, tr("Name one that `triton-wizard status` shows."))
+        raise UsageError("TW-S08", what, tr("Use a name that `triton-wizard status` lists."))
     folder = workspace.server(names[0]).logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:

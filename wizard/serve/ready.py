@@ -58,20 +58,20 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
     if not living:
         raise ServerError(
             "TW-S04",
-            tr("Triton ended before the model was ready: {why}", why=why),
-            tr("Look at the whole log, {log}, mend the cause and run `up` again.", log=endpoint.log),
+            tr("Triton exited before the model was ready: {why}", why=why),
+            tr("Check the full log, {log}, fix the cause and rerun `up`.", log=endpoint.log),
         )
     if stuck:
         raise ServerError(
             "TW-S05",
-            tr("the model's process cannot start: {why}", why=why),
-            tr("A library is missing: install Python's shared library (libpython3.X) and run `up` again."),
+            tr("the model process cannot start: {why}", why=why),
+            tr("A library is missing: install Python's shared library (libpython3.X) and rerun `up`."),
         )
     raise ServerError(
         "TW-S06",
         tr("the model was not ready within {seconds}", seconds=duration(seconds)),
         tr(
-            "Look at {log}; a large model on a slow disk may need another try, now that it is in the cache.",
+            "Check {log}; a large model on a slow disk may need another try, now that it is in the cache.",
             log=endpoint.log,
         ),
     )
@@ -80,4 +80,4 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
 def _last(seen: list[str]) -> str:
     """What a log that names no cause says at least."""
     line = next((line for line in reversed(seen) if line.strip()), None)
-    return tr("its log names no cause and ends with: {line}", line=line) if line else tr("its log is empty")
+    return tr("its log contains no cause and ends with: {line}", line=line) if line else tr("its log is empty")

@@ -43,14 +43,14 @@ def status(server: ServerFolder) -> Status:
     if endpoint is None:
         return Status(server.name, "stopped", None, tr("start it: {command}", command=_up(server)))
     if not find.alive(endpoint):
-        return _dead(server, endpoint, tr("its process {pid} is gone", pid=endpoint.pid))
+        return _dead(server, endpoint, tr("its process {pid} exited", pid=endpoint.pid))
     if not health.is_ready(endpoint):
         return Status(
-            server.name, "starting", endpoint, tr("process {pid} runs, the model is not ready", pid=endpoint.pid)
+            server.name, "starting", endpoint, tr("process {pid} is running, the model is not ready", pid=endpoint.pid)
         )
     contained = bool(endpoint.remove)  # a container's processes cannot be told apart from here
     if not contained and find.model_process(endpoint) is None:
-        return _dead(server, endpoint, tr("its model's process is gone, so it answers no more"))
+        return _dead(server, endpoint, tr("the model process exited; the server is not responding"))
     return Status(
         server.name,
         "ready",
@@ -60,9 +60,9 @@ def status(server: ServerFolder) -> Status:
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
-    again = tr("start it again: {command}", command=_up(server))
+    again = tr("restart it: {command}", command=_up(server))
     return Status(
-        server.name, "dead", endpoint, tr("{why}; {again}; the log: {log}", why=why, again=again, log=endpoint.log)
+        server.name, "dead", endpoint, tr("{why}; {again}; log: {log}", why=why, again=again, log=endpoint.log)
     )
 
 

@@ -56,8 +56,8 @@ async def _stopped(server: ServerFolder, groups: Sequence[int]) -> bool:
         if not await stop_group(group, FORCE):
             raise ServerError(
                 "TW-S07",
-                tr("process group {group} of server {name} cannot be stopped", group=group, name=server.name),
-                tr("It may belong to another user; stop it by hand and run `down` again."),
+                tr("cannot stop process group {group} of server {name}", group=group, name=server.name),
+                tr("It may belong to another user; stop it manually and run `down` again."),
             )
     if noted and noted.remove:  # its client is gone; a container that was killed with it, or hangs, is not
         await finish(noted.remove, environment_for())

@@ -29,7 +29,7 @@ def source(one: Note) -> str | None:
 
 def verdict(one: Verdict) -> tuple[str, str]:
     """Whether a model fits, in a word, and why."""
-    words = {"fits": tr("fits"), "tight": tr("tight"), "no": tr("not here")}
+    words = {"fits": tr("fits"), "tight": tr("tight"), "no": tr("not possible")}
     return words[one.word], reasons.brief(one.why) if one.why else ""
 
 

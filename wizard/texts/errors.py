@@ -12,8 +12,8 @@ from wizard.texts import reasons, remedies
 
 TODO = {
     **dict.fromkeys(("TW-A01", "TW-A10", "TW-L01"), "{remedy}"),
-    "TW-A11": mark("What would help: {remedy}."),
-    "TW-L47": mark("Choose {remedy}."),
+    "TW-A11": mark("Try: {remedy}."),
+    "TW-L47": mark("Use {remedy}."),
 }
 """What to do, by the error's code; for others the remedy as a sentence."""
 

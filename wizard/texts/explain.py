@@ -30,7 +30,7 @@ __all__ = ["Figure", "figures"]
 CONFIG = mark("the model's config.json, by the formulas of its architecture")
 HEADERS = mark("the headers of the safetensors files")
 MEASURED = mark("measured with vLLM 0.26.0 on an H200: wizard/advise/memory.py")
-ALIKE = mark("as measured with vLLM 0.26.0, with what is known of this stack: wizard/advise/memory.py")
+ALIKE = mark("measured with vLLM 0.26.0 and adjusted for this stack: wizard/advise/memory.py")
 
 
 PARTS = {
@@ -96,14 +96,14 @@ def _weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup, choice: Choice) 
         scales = tr("{bits:g} bits", bits=found.bits)
         if found.group:
             scales = tr(
-                "{bits:g} bits and {scales} bits of scales for {group} weights",
+                "{bits:g} bits plus {scales} bits of scales per {group} weights",
                 bits=found.bits,
                 scales=found.scale_bits,
                 group=found.group,
             )
         source = f"{title}: {scales}; wizard/advise/formats.py"
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", formula, source)
-    source = tr("what is split and what is whole on every GPU: wizard/advise/memory.py (vLLM's layers)")
+    source = tr("what is split, and what every GPU holds in full: wizard/advise/memory.py (vLLM's layers)")
     formula = _rank(facts, anatomy, setup, stored)
     yield Figure(tr("Weights on the fullest GPU"), choice.memory.weights_bytes, "bytes", formula, source)
 
@@ -124,14 +124,14 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         layers, ends = f"({layers}){_stage(anatomy, setup)}", f"max({ends}; {head})"
     elif parts.head:
         ends += f" + {head}"
-    more = [tr("{amount} beside the language model", amount=f"{parts.other:,}")] if parts.other else []
+    more = [tr("{amount} outside the language model", amount=f"{parts.other:,}")] if parts.other else []
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
         scales = f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)}"
-        more.append(tr("{amount} scales once more", amount=scales))
+        more.append(tr("{amount} duplicated scales", amount=scales))
         if rest := memory.block_ends(anatomy, setup):
-            more.append(tr("{amount} to the ends of blocks", amount=f"{rest:,}"))
+            more.append(tr("{amount} block rounding", amount=f"{rest:,}"))
     if engine.rotary_table:
         rotary = max((one.key_dim for one in anatomy.attention), default=0)
         if rotary and facts.max_context:
@@ -166,35 +166,35 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     formula = f"({formula}){stage}" if stage else formula
     blocks = tr("KV cache {dtype}, blocks of {tokens} tokens", dtype=choice.kv_cache_dtype, tokens=engine.block)
     source = f"{tr(CONFIG)}; {blocks}"
-    yield Figure(tr("KV cache for one person"), sequence, "bytes", formula, source)
+    yield Figure(tr("KV cache per user"), sequence, "bytes", formula, source)
     if all(tokens == length for _, tokens in groups):
         rows = " + ".join(row for row, _ in groups)
         formula = f"⌈({rows}){stage}⌉" if stage else rows
     else:
         formula = tr("⌈{bytes:,} ÷ {tokens:,} tokens⌉", bytes=sequence, tokens=length)
-    yield Figure(tr("KV cache for one token"), bill.kv_bytes_per_token, "bytes", formula, source)
+    yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, source)
     needed = users * length * bill.kv_bytes_per_token
     formula = tr(
-        "{users:,} people × {tokens:,} tokens × {bytes:,} bytes",
+        "{users:,} users × {tokens:,} tokens × {bytes:,} bytes",
         users=users,
         tokens=length,
         bytes=bill.kv_bytes_per_token,
     )
     yield Figure(
-        tr("KV cache that is needed"), needed, "bytes", formula, tr("the wished people and context, or the wizard's")
+        tr("KV cache needed"), needed, "bytes", formula, tr("requested users and context, or the wizard's defaults")
     )
     taken = f"{bill.weights_bytes:,} − {bill.activation_bytes:,} − {bill.overhead_bytes:,}"
     room = f"({bill.budget_bytes:,} − {taken})"
-    source = tr("what nothing else of the budget takes")
+    source = tr("the rest of the budget")
     if engine.cache_of_free is not None:
         free = tr("{bytes:,} free", bytes=device.free_bytes)
         room = f"min({room}; ⌊{engine.cache_of_free} × ({free} − {taken})⌋)"
         source = tr(
-            "what nothing else of the budget takes, and at most {share} of what is free after loading",
+            "the rest of the budget, at most {share} of the memory free after loading",
             share=engine.cache_of_free,
         )
     formula = f"⌊{room} ÷ {bill.kv_bytes_per_token:,} ÷ {engine.block}⌋ × {engine.block}"
-    yield Figure(tr("KV cache that there is room for"), bill.kv_capacity_tokens, "tokens", formula, source)
+    yield Figure(tr("KV cache available"), bill.kv_capacity_tokens, "tokens", formula, source)
 
 
 def _group(one: Attention, setup: Setup, length: int, step: int, block: int) -> tuple[str, int]:
@@ -245,23 +245,23 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     formula = " + ".join(tr(name, amount=f"{amount:,}") for name, amount in named if amount)
     yield Figure(tr("Overhead"), bill.overhead_bytes, "bytes", formula, source)
     formula = _total(bill)
-    yield Figure(tr("Total on each GPU"), bill.total_bytes, "bytes", formula, tr("the rows above"))
+    yield Figure(tr("Total per GPU"), bill.total_bytes, "bytes", formula, tr("the rows above"))
     share = choice.gpu_memory_utilization or 0.0
     outside = bill.budget_bytes - int(share * device.total_bytes)
     formula = tr(
-        "⌊{share:g} × {total:,}⌋ + {outside:,} that it does not count",
+        "⌊{share:g} × {total:,}⌋ + {outside:,} not counted in it",
         share=share,
         total=device.total_bytes,
         outside=outside,
     )
     name = known.cache.knob if known.cache.counts_of == "total" else tr("share")
     source = tr(
-        "{share} of what CUDA can use of a {gpu}; {free} are free",
+        "{share} of what CUDA can use on the {gpu}; {free} free",
         share=name,
         gpu=device.name,
         free=size(device.free_bytes),
     )
-    yield Figure(tr("Memory that may be used"), bill.budget_bytes, "bytes", formula, source)
+    yield Figure(tr("Usable memory"), bill.budget_bytes, "bytes", formula, source)
 
 
 def _total(bill: Memory) -> str:
@@ -273,7 +273,7 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     """`memory.activations`, written out."""
     step, hidden, vocabulary, tp = memory.step_tokens(device), anatomy.hidden, anatomy.vocabulary, setup.tp
     wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token, 1)
-    half = tr("{bytes} bytes × {tokens:,} tokens of a step", bytes=SIXTEEN, tokens=step)
+    half = tr("{bytes} bytes × {tokens:,} tokens per step", bytes=SIXTEEN, tokens=step)
     if on_gpu(setup.stack).memory.activations == "logits":
         return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
     layer = f"{half} × (⌊2 × {wide:,} ÷ {tp}⌋ + 7 × {hidden:,})"
@@ -290,20 +290,24 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     engine = cpu.on_cpu(choice.stack)
     if sizes := [one.bytes for one in facts.weights if one.bytes]:
         formula = " + ".join(f"{count:,}" for count in sizes)
-        yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("the size of the files, which are mapped"))
+        yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("size of the memory-mapped files"))
     element = cpu.KV_BYTES[engine.cache]
     row = "2 × " + tr(
         "{layers} layers × {heads} kv heads × {width}", layers=facts.layers, heads=facts.kv_heads, width=facts.head_dim
     )
     formula = tr("{row} × {bytes} bytes", row=row, bytes=element)
-    yield Figure(tr("KV cache for one token"), bill.kv_bytes_per_token, "bytes", formula, tr("the file's header"))
-    formula = tr("{users:,} people × {tokens:,} tokens", users=users, tokens=length)
+    yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, tr("the file's header"))
+    formula = tr("{users:,} users × {tokens:,} tokens", users=users, tokens=length)
     yield Figure(
-        tr("KV cache"), bill.kv_capacity_tokens, "tokens", formula, tr("the wished people and context, or the wizard's")
+        tr("KV cache"),
+        bill.kv_capacity_tokens,
+        "tokens",
+        formula,
+        tr("requested users and context, or the wizard's defaults"),
     )
     row = f"(3 × {cpu.feed_forward(facts):,} + 5 × {facts.hidden_size or 0:,})"
     formula = tr(
-        "{piece} tokens × {row} × 4 bytes + {piece} tokens × {tokens:,} × 2 bytes + {users:,} people × {vocabulary:,} "
+        "{piece} tokens × {row} × 4 bytes + {piece} tokens × {tokens:,} × 2 bytes + {users:,} users × {vocabulary:,} "
         "× 4 bytes",
         piece=engine.piece_tokens,
         row=row,
@@ -312,18 +316,18 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
         vocabulary=facts.vocabulary or 0,
     )
     source = tr(
-        "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: as its log says, measured"
+        "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: from its log, measured"
     )
     yield Figure(tr("Activations"), bill.activation_bytes, "bytes", formula, source)
     server = environment_of(choice.stack).server_bytes
     formula = f"{server:,} + {facts.vocabulary or 0:,} × {engine.tokenizer_bytes}"
     if choice.correction_bytes:
         formula += f" + {choice.correction_bytes:,}"  # a calibration of this machine
-    source = tr("the server without a model, and its tokenizer, measured")
+    source = tr("the server without a model, plus its tokenizer, measured")
     yield Figure(tr("Overhead"), bill.overhead_bytes, "bytes", formula, source)
     formula = _total(bill)
     yield Figure(tr("Total"), bill.total_bytes, "bytes", formula, tr("the rows above"))
     if host.memory_available_bytes is not None:
         formula = f"⌊{host.memory_available_bytes:,} × (1 − {cpu.RESERVE})⌋"
-        source = tr("nine tenths of the memory that is free")
-        yield Figure(tr("Memory that may be used"), bill.budget_bytes, "bytes", formula, source)
+        source = tr("90% of free memory")
+        yield Figure(tr("Usable memory"), bill.budget_bytes, "bytes", formula, source)

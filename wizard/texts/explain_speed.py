@@ -24,7 +24,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
     load = speed.load_of(choice.max_batch_size, choice.max_seq_len)
     users = said.served or load.users
-    fitted = tr("coefficients of profiles/speed.toml: {source}", source=known.source)
+    fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 
     def step(context: float) -> speed.Step:
         return speed.step(todo, k, device, rates, setup.tp, users=users / setup.pp, context=context)
@@ -34,34 +34,34 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     dense = todo.dense_bytes / share / rates.bandwidth
     formula = f"{todo.dense_bytes / 1e9:.4f} GB ÷ ({share:g} × {rates.bandwidth / 1e9:,.1f} GB/s) × 1,000"
     if todo.expert_bytes:
-        formula += " + " + tr("{ms:.3f} ms for the experts that are needed", ms=(empty.memory - dense) * 1e3)
+        formula += " + " + tr("{ms:.3f} ms for the required experts", ms=(empty.memory - dense) * 1e3)
     yield Figure(tr("Reading the weights"), empty.memory * 1e3, "ms", formula, f"{rates.source}; {fitted}")
     fitted = tr("the same coefficients")
     yield Figure(tr("One step"), plain.seconds * 1e3, "ms", _step(empty, plain), fitted)
     meanwhile = said.tpot_ms / setup.pp - plain.seconds * 1e3
-    others = tr("{ms:.3f} ms for prompts of others that begin", ms=meanwhile)
+    others = tr("{ms:.3f} ms for new prompts of other users", ms=meanwhile)
     formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {others})"
     source = tr(
-        "{users:,} people, {isl:,} tokens in and {osl:,} out: one step of each pipeline stage",
+        "{users:,} users, {isl:,} tokens in and {osl:,} out: one step of each pipeline stage",
         users=users,
         isl=load.isl,
         osl=load.osl,
     )
-    yield Figure(tr("Time between two tokens"), said.tpot_ms, "ms", formula, source)
+    yield Figure(tr("Inter-token latency"), said.tpot_ms, "ms", formula, source)
     yield from _rates(choice, users, speed.certainty(known, anatomy, device, setup)[1], fitted)
     if said.ttft_low_ms and said.ttft_high_ms:
         start = k.first_us / 1e3
         work = said.ttft_low_ms - start
         formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompt", ms=work)
-        source = tr("a prompt of {tokens:,} tokens", tokens=load.isl)
-        yield Figure(tr("First token, asked alone"), said.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
-        formula = tr("{start:.3f} ms + {users:,} people × {work:.3f} ms", start=start, users=users, work=work)
-        yield Figure(tr("First token, all at once"), said.ttft_high_ms, "ms", formula, fitted)
+        source = tr("a {tokens:,}-token prompt", tokens=load.isl)
+        yield Figure(tr("TTFT, one user"), said.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
+        formula = tr("{start:.3f} ms + {users:,} users × {work:.3f} ms", start=start, users=users, work=work)
+        yield Figure(tr("TTFT, all users at once"), said.ttft_high_ms, "ms", formula, fitted)
 
 
 def _step(empty: speed.Step, plain: speed.Step) -> str:
     if plain.seconds == plain.launch:
-        return tr("{ms:.3f} ms of launching each kernel by itself", ms=plain.launch * 1e3)
+        return tr("{ms:.3f} ms to launch each kernel separately", ms=plain.launch * 1e3)
     weights, linear = empty.memory * 1e3, plain.compute * 1e3
     parts = [
         tr("max({weights:.3f} weights; {linear:.3f} multiplications)", weights=weights, linear=linear),
@@ -79,10 +79,10 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         return
     tpot = f"{said.tpot_ms:.3f} ms"
     if said.low and said.high:
-        between = tr("nine in ten lie between") + f"; {source}"
+        between = tr("90% fall in this range") + f"; {source}"
         yield Figure(tr("… at best"), said.low, "ms", f"{tpot} ÷ (1 + {spread:g})", between)
         yield Figure(tr("… at worst"), said.high, "ms", f"{tpot} × (1 + {spread:g})", between)
-    yield Figure(tr("Tokens for each person"), 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
+    yield Figure(tr("Tokens per user"), 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
     if said.throughput_tokens_per_s:
-        formula = tr("{users:,} people × 1,000 ÷ {time}", users=users, time=tpot)
-        yield Figure(tr("Tokens in all"), said.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))
+        formula = tr("{users:,} users × 1,000 ÷ {time}", users=users, time=tpot)
+        yield Figure(tr("Tokens in total"), said.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))

@@ -19,20 +19,20 @@ LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pc
 def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     values = {**fields, "flag": f"--quantization {params['format']}", "parameters": count(_whole(params["parameters"]))}
     stored = mark(
-        "{format} ({flag}), as the checkpoint is stored: {size} of weights on each GPU for {parameters} parameters."
+        "{format} ({flag}), as stored in the checkpoint: {size} of weights per GPU for {parameters} parameters."
     )
-    other = mark("{format} ({flag}), another checkpoint: {size} of weights on each GPU for {parameters} parameters.")
+    other = mark("{format} ({flag}), another checkpoint: {size} of weights per GPU for {parameters} parameters.")
     return (tr(stored if params["stored"] else other, **values),)
 
 
 def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if "needed_bytes" in params:  # on the CPU
-        return (tr("{needed} needed; {allowed} allowed (nine tenths of the free).", **fields),)
-    said = tr("{used} of the {budget} that may be used of {total}", **fields)
+        return (tr("{needed} required, {allowed} available (90% of free memory).", **fields),)
+    said = tr("{used} of {budget} usable, {total} in total", **fields)
     if params["counts_of"] == "free":
-        how = tr("{fraction} {share:.2f}, of what is free after loading", **fields)
+        how = tr("{fraction} {share:.2f} of the memory free after loading", **fields)
     elif params["counts_of"] == "total":
-        how = tr("gpu_memory_utilization {share:.2f}, which counts of the total", **fields)
+        how = tr("gpu_memory_utilization {share:.2f} of total memory", **fields)
     else:
         return (f"{said}.",)
     return (f"{said}: {how}.",)
@@ -40,8 +40,8 @@ def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 def _few_users(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     said = ntr(
-        "Only one person is served at a time with {tokens:,} tokens each: no more KV cache fits.",
-        "Only {count:,} people are served at a time with {tokens:,} tokens each: no more KV cache fits.",
+        "Only one user at a time, with {tokens:,} tokens each: no more KV cache fits.",
+        "Only {count:,} users at a time, with {tokens:,} tokens each: no more KV cache fits.",
         _whole(params["users"]),
         count=params["users"],
         **fields,
@@ -51,14 +51,14 @@ def _few_users(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 def _requantize(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["ref"]:
-        return (tr("This is another checkpoint of the model, in {format}: take {ref}.", **fields),)
+        return (tr("This requires another checkpoint of the model, in {format}: use {ref}.", **fields),)
     word = FORMATS[str(params["format"])].label.split()[-1]
     return (tr(_SEARCH, word=word, **fields),)
 
 
 _SEARCH = mark(
-    "This is another checkpoint of the model, in {format}: search the hub for the model's name and {word}, or quantise "
-    "it here first."
+    "This requires another checkpoint of the model, in {format}: search the Hub for the model's name and {word}, or "
+    "quantize it here first."
 )
 
 
@@ -70,16 +70,16 @@ def _calibrated(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 _CALIBRATED = {
     1: mark(
-        "Measured on this machine when {server} was started on {date}: working memory and server took {size} more "
-        "than the formulas say, and the bill counts that."
+        "Measured on this machine when {server} was started on {date}: working memory and server used {size} more "
+        "than the formulas predict. The memory breakdown includes this."
     ),
     -1: mark(
-        "Measured on this machine when {server} was started on {date}: working memory and server took {size} less "
-        "than the formulas say, and the bill counts that."
+        "Measured on this machine when {server} was started on {date}: working memory and server used {size} less "
+        "than the formulas predict. The memory breakdown includes this."
     ),
     0: mark(
-        "Measured on this machine when {server} was started on {date}: working memory and server took just what "
-        "the formulas say, and the bill counts them."
+        "Measured on this machine when {server} was started on {date}: working memory and server match the formulas. "
+        "The memory breakdown includes this."
     ),
 }
 
@@ -91,12 +91,12 @@ def _untried(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 
 _EMULATED = mark(
-    "All packages of the environment exist for {machine}, but it was only tried there under emulation: the figures for "
-    "memory and speed are from {tried}."
+    "All packages of the environment exist for {machine}, but they were tested there only under emulation: memory and "
+    "speed figures are from {tried}."
 )
 _NO_IMAGE = mark(
-    "Not every image of Triton exists for {machine}, and nothing was tried there. `{command}` lists the processors of "
-    "this one."
+    "Not every Triton image is available for {machine}, and none was tested there. Run `{command}` to list the "
+    "processors that this image supports."
 )
 
 
@@ -112,18 +112,19 @@ def _pcie(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 
 _PCIE = mark(
-    "tp {tp} without NVLink: every layer waits for PCIe twice, most of all in long prompts. Many people at once are "
-    "served better by pipeline stages ({flags}) or copies."
+    "tp {tp} without NVLink: every layer waits for PCIe twice, most noticeably with long prompts. For many concurrent "
+    "users, pipeline stages ({flags}) or replicas are better."
 )
 
 
 def _cpu(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     only = mark(
-        "llama.cpp is what loads GGUF files, so the CPU serves: {cores} cores for llama.cpp behind Triton's Python "
+        "llama.cpp loads GGUF files, so the model runs on the CPU: {cores} cores for llama.cpp behind Triton's Python "
         "backend."
     )
     none = mark(
-        "No NVIDIA GPU was found, so the CPU serves: {cores} cores for llama.cpp behind Triton's Python backend."
+        "No NVIDIA GPU was detected, so the model runs on the CPU: {cores} cores for llama.cpp behind Triton's Python "
+        "backend."
     )
     return (tr(only if params["gpus"] else none, cores=params["cores"]),)
 
@@ -139,8 +140,8 @@ def _whole(value: Param) -> int:
 
 
 NOTES: dict[str, Text] = {
-    "gated": mark("The model is gated: accept its licence on its page and log in with `hf auth login`."),
-    "no-template": mark("The model has no chat template: it continues text rather than answers."),
+    "gated": mark("The model is gated: accept its license on its page, then log in with `hf auth login`."),
+    "no-template": mark("The model has no chat template: it continues text instead of answering."),
     "limit": lambda _, fields: (str(fields["why"]),),
     "behind": _behind,
     "release": lambda _, fields: (str(fields["why"]),),
@@ -148,68 +149,64 @@ NOTES: dict[str, Text] = {
     "memory": _memory,
     "split": lambda params, fields: (
         tr(
-            "tp {tp} × pp {pp}: {gpus} GPUs share the weights, joined by {link}.",
+            "tp {tp} × pp {pp}: {gpus} GPUs share the weights, connected by {link}.",
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
     "context": mark(
-        "{users:,} × {length:,} tokens need {need} of KV cache and there are {cache}: {tokens:,} tokens, {longest:,} "
-        "for each."
+        "{users:,} × {length:,} tokens need {need} of KV cache and {cache} is available: {tokens:,} tokens, "
+        "{longest:,} per user."
     ),
     "cpu": _cpu,
     "format": lambda params, _: (
         tr(
-            "The file is GGUF ({stored}, {parameters} parameters): it is loaded as it is.",
+            "The file is GGUF ({stored}, {parameters} parameters) and is loaded directly.",
             stored=params["stored"],
             parameters=count(params["parameters"] if isinstance(params["parameters"], int) else None),
         ),
     ),
-    "users": mark(
-        "{users:,} requests are worked on at the same time, {context:,} tokens of prompt plus answer for each."
-    ),
-    "context-cut": mark("The context was cut from {wanted:,} to {context:,} tokens so that it fits."),
-    "gpu-unused": mark("A GGUF file is served on the CPU here; the {gpu} of this machine is not used."),
-    "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization change nothing."),
+    "users": mark("{users:,} concurrent requests, {context:,} tokens of prompt plus answer each."),
+    "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
+    "gpu-unused": mark("GGUF files are served on the CPU; this machine's {gpu} is not used."),
+    "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
     "few-users": _few_users,
     "one-machine": mark(
-        "{count} × {gpu} are more than one machine holds: this is the advice for one with {here} of them. On the "
-        "others the same can be served again."
+        "{count} × {gpu} exceed one machine: this recommendation is for a machine with {here} of them. The others can "
+        "serve the same."
     ),
-    "busy": mark("Others hold memory: {holders}. Only what is free is planned with."),
+    "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
     "requantize": _requantize,
     "calibrated": _calibrated,
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,
     "untried": mark(
-        "Without containers TensorRT-LLM was tested with a stand-in only, made from the sources of 1.0.0 and 1.2.1; "
-        "the real package was not run on a GPU. Its environment needs OpenMPI, CUDA's toolkit and PyTorch's own "
+        "Without containers, TensorRT-LLM was tested only with a stand-in made from the sources of 1.0.0 and 1.2.1; "
+        "the real package was not run on a GPU. Its environment needs OpenMPI, the CUDA toolkit and PyTorch's own "
         "package index."
     ),
     "attention": mark(
         "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."
     ),
     "forward-compatibility": mark(
-        "Release {release} goes with driver {wanted}; {driver} runs it only by the forward-compatibility package in "
-        "the image, which NVIDIA documents for data-centre GPUs."
+        "Release {release} targets driver {wanted}. Driver {driver} runs it only with the forward-compatibility "
+        "package in the image, which NVIDIA documents for data center GPUs."
     ),
     "engine-end": _ended,
     rules.PCIE: _pcie,
     rules.WEIGHT_ONLY: mark(
-        "Weight-only: the {gpu} does not multiply {format}, so vLLM unpacks the weights to 16 bits. That saves memory "
-        "and reads less for each token; long prompts are no faster than with 16 bits."
+        "Weight-only: the {gpu} cannot multiply {format}, so vLLM unpacks the weights to 16 bits. This saves memory "
+        "and reads less per token, but long prompts are no faster than with 16 bits."
     ),
-    "desc-act": mark(
-        "GPTQ with desc_act: split over GPUs, each of them keeps all scales, which takes a little more memory."
-    ),
-    "float16": mark("The weights are bfloat16 and this GPU is not: they run as float16 (dtype half)."),
+    "desc-act": mark("GPTQ with desc_act: when split, every GPU keeps all scales, which takes slightly more memory."),
+    "float16": mark("The weights are bfloat16, which this GPU does not support: they run as float16 (dtype half)."),
 }
 """Reasons and warnings by code."""
 
 SOURCES = {
     "behind": mark("order for --goal {goal}"),
     "weights": mark("parameters × bits ÷ 8 ÷ ranks"),
-    "context": mark("2 × layers × kv heads × head dimension × bytes for each token"),
+    "context": mark("2 × layers × kv heads × head dimension × bytes, per token"),
     "format": "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md",
     rules.PCIE: mark(
         "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; vLLM "
@@ -231,45 +228,43 @@ def source(code: str, params: Mapping[str, Param]) -> str | None:
 def _in_image(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     serving = tr("release {release}", **fields)
     if params["cuda"]:
-        serving = tr("CUDA {cuda} of {release}", **fields)
+        serving = tr("release {release} (CUDA {cuda})", **fields)
     if params["driver"]:
         runs = tr("Driver {driver} runs {what}", what=serving, **fields)
         if params["minor"]:
-            runs = tr("{runs} through CUDA minor-version compatibility", runs=runs)
+            runs = tr("{runs} (CUDA minor-version compatibility)", runs=runs)
     else:
-        runs = tr("The driver is unknown and taken to run {what}", what=serving)
-    has = tr("has {engine}", engine=f"{fields['engine']} {fields['version']}")
+        runs = tr("The driver is unknown; assuming it runs {what}", what=serving)
+    has = tr("includes {engine}", engine=f"{fields['engine']} {fields['version']}")
     if params["environment"]:
         has = tr("gets {engine}", engine=params["environment"])
-    return (tr("{runs}, which {has}, which {serves}.", runs=runs, has=has, serves=fields["serves"]),)
+    return (tr("{runs}, which {has} and {serves}.", runs=runs, has=has, serves=fields["serves"]),)
 
 
 def _driver(params: Mapping[str, Param]) -> str:
     if params["driver"]:
-        return tr("driver {driver} runs its CUDA", driver=params["driver"])
+        return tr("driver {driver} supports its CUDA", driver=params["driver"])
     return tr("the driver is unknown")
 
 
 def _in_environment(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     why = str(fields["why"])
     values = {**fields, "why": f"{why[0].upper()}{why[1:]}", "driver": _driver(params)}
-    text = mark(
-        "{why}, so {engine} runs in an environment of its own behind Triton {version}: {driver}, and it {serves}."
-    )
+    text = mark("{why}, so {engine} runs in its own environment behind Triton {version}: {driver}, and it {serves}.")
     return (tr(text, **values),)
 
 
 def _in_own(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    text = mark("You asked for the engine of {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.")
+    text = mark("You chose the engine in {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.")
     return (tr(text, **{**fields, "driver": _driver(params)}),)
 
 
 def _paces(params: Mapping[str, Param]) -> str:
     mine, theirs = (
-        rate(1000 / ms) if isinstance(ms := params[name], (int, float)) and ms else tr("an unknown number of")
+        rate(1000 / ms) if isinstance(ms := params[name], (int, float)) and ms else tr("an unknown rate of")
         for name in ("mine_ms", "theirs_ms")
     )
-    return tr("{mine} instead of {theirs} tokens/s for each person", mine=mine, theirs=theirs)
+    return tr("{mine} instead of {theirs} tokens/s per user", mine=mine, theirs=theirs)
 
 
 def _tokens(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
@@ -277,7 +272,7 @@ def _tokens(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     if not isinstance(per_s, (int, float)) or not per_s:
         return (tr("an unknown number"),)
     if copies > 1:
-        return (tr("{rate} tokens/s with {copies} copies", rate=rate(per_s), copies=copies),)
+        return (tr("{rate} tokens/s with {copies} replicas", rate=rate(per_s), copies=copies),)
     return (tr("{rate} tokens/s", rate=rate(per_s)),)
 
 
@@ -293,7 +288,7 @@ def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
 
 
 def _people(params: Mapping[str, Param]) -> str:
-    return ntr("{count} person", "{count} people", _whole(params["users"]), count=params["users"])
+    return ntr("{count} user", "{count} users", _whole(params["users"]), count=params["users"])
 
 
 REASONS: dict[str, Text] = {
@@ -301,55 +296,55 @@ REASONS: dict[str, Text] = {
     "in-image": _in_image,
     "in-environment": _in_environment,
     "in-own": _in_own,
-    "in-wheel": mark("Triton {version} comes in a wheel, so neither Docker nor a GPU is needed."),
+    "in-wheel": mark("Triton {version} is available as a wheel, so neither Docker nor a GPU is needed."),
     "serves": mark("serves {model} on compute capability {capability}"),
     "runs-unknown": lambda params, fields: (
         tr(
-            "runs on compute capability {capability}; whether it serves {model} is not in the wizard's tables",
-            **{**fields, "model": params["model"] or tr("a model without an architecture's name")},
+            "runs on compute capability {capability} (whether it serves {model} is not in the wizard's tables)",
+            **{**fields, "model": params["model"] or tr("a model with no architecture name")},
         ),
     ),
     # -- what limits it
     "limit-room": mark(
-        "Memory is the limit: beside {weights} of weights there is room for {tokens:,} tokens of conversation, "
-        "{each:,} for each of {users:,}."
+        "Memory is the limit: next to {weights} of weights, there is room for {tokens:,} tokens of conversation, "
+        "{each:,} for each of {users:,} users."
     ),
     "limit-memory": mark(
-        "Memory bandwidth is the limit: for every token the GPU reads all weights that work on it, and the KV cache."
+        "Bottleneck: memory bandwidth. For every token, the GPU reads all active weights and the KV cache."
     ),
-    "limit-compute": mark("The tensor cores are the limit: they multiply longer than the weights take to be read."),
-    "limit-launch": mark("Kernel launches are the limit: each layer does so little that starting it takes longest."),
+    "limit-compute": mark("Bottleneck: tensor cores. Multiplying takes longer than reading the weights."),
+    "limit-launch": mark(
+        "Bottleneck: kernel launches. Each layer does so little work that launching its kernels takes the longest."
+    ),
     "limit-interconnect": mark(
-        "The links between the GPUs are the limit: twice in every layer they add up their results."
+        "Bottleneck: the links between the GPUs. They combine their results twice in every layer."
     ),
     "limit-model": mark("The model is the limit: it was trained for {tokens:,} tokens of context."),
-    "no-limit": mark("Memory is no limit here: there is room for {each:,} tokens for each of {users:,}."),
+    "no-limit": mark("Memory is not a limit here: there is room for {each:,} tokens for each of {users:,} users."),
     # -- why it comes after the first
-    "equal": mark("It is as good in all that is compared"),
+    "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
     "less-room": lambda _, fields: (
-        tr("It has room for {room} only", room=tr("{users:,} at a time, {tokens:,} tokens each", **fields)),
+        tr("It has room for only {room}", room=tr("{users:,} at a time, {tokens:,} tokens each", **fields)),
     ),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
-    "less-simple": mark("It is less simple to set up than {stack}"),
-    "less-precise": mark("It keeps less of the model's precision than {format}"),
+    "less-simple": mark("It is harder to set up than {stack}"),
+    "less-precise": mark("It is less precise than {format}"),
     "larger": mark("Its weights take {mine} instead of {theirs} for little more precision than {format}"),
     "more-gpus": lambda params, _: (
-        tr("It takes {mine} instead of {theirs}", mine=gpus(params["mine"]), theirs=gpus(params["theirs"])),
+        tr("It uses {mine} instead of {theirs}", mine=gpus(params["mine"]), theirs=gpus(params["theirs"])),
     ),
-    "over-pcie": mark("Its GPUs wait for one another over PCIe"),
-    "fewer-tokens": mark("It serves fewer tokens: {mine} instead of {theirs}"),
+    "over-pcie": mark("Its GPUs wait for each other over PCIe"),
+    "fewer-tokens": mark("It has lower throughput: {mine} instead of {theirs}"),
     "tokens": _tokens,
     "more-bytes": mark("Its weights take {mine} instead of {theirs}"),
     "faster": lambda params, _: (tr("it is faster: {paces}", paces=_paces(params)),),
-    "fewer-gpus": lambda params, _: (tr("it takes only {gpus}", gpus=gpus(params["count"])),),
+    "fewer-gpus": lambda params, _: (tr("it uses only {gpus}", gpus=gpus(params["count"])),),
     "more-room": mark("it has room for {tokens:,} tokens each"),
     # -- whether a model fits
     "served": _served,
-    "only-as": mark("only as {format}: another checkpoint, less precise"),
-    "at-most": lambda params, fields: (
-        tr("{people} with {tokens:,} tokens at most", people=_people(params), **fields),
-    ),
+    "only-as": mark("only as {format}: another, less precise checkpoint"),
+    "at-most": lambda params, fields: (tr("{people} with up to {tokens:,} tokens", people=_people(params), **fields),),
     "weights-and-free": mark("{weights} of weights, {free} free"),
 }
 """What notes and verdicts are made of, by code."""

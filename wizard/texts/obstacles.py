@@ -11,11 +11,11 @@ from wizard.texts.table import Fields, Text
 
 def _stage(params: Mapping[str, Param], fields: Fields) -> str:
     where = tr("{gpu} in one machine", gpu=params["gpu"]) if params["one_machine"] else params["gpu"]
-    return tr("tp {tp} × pp {pp} needs {gpus} like GPUs; here: {there} × {where}.", **fields, where=where)
+    return tr("tp {tp} × pp {pp} needs {gpus} identical GPUs; found {there} × {where}.", **fields, where=where)
 
 
 def _held(_: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    held = tr("Held by others: {holders}.", holders=fields["holders"]) if fields["holders"] else ""
+    held = tr("In use by other processes: {holders}.", holders=fields["holders"]) if fields["holders"] else ""
     return tr(_GPU_MEMORY, **fields), held
 
 
@@ -35,18 +35,18 @@ def _on_gpu(who: str, params: Mapping[str, Param], fields: Fields) -> tuple[str,
 
 
 def _no_gpu(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
-    why = f"{params['problem']} ({params['code']})" if "code" in params else tr("no NVIDIA GPU is in this machine")
+    why = f"{params['problem']} ({params['code']})" if "code" in params else tr("this machine has no NVIDIA GPU")
     return (tr(_NO_GPU, why=why),)
 
 
 def _silent(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    said = tr("{engine} does not answer", **fields)
+    said = tr("{engine} does not respond", **fields)
     return (f"{said} ({params['problem']})" if params["problem"] else said,)
 
 
 def _no_python(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     reasons = tr("Found: {reasons}.", reasons=fields["unusable"]) if params["unusable"] else ""
-    return tr("Triton's Python backend needs a Python {low} to {high} with its shared library.", **fields), reasons
+    return tr("Triton's Python backend needs Python {low} to {high} with its shared library.", **fields), reasons
 
 
 def _version(fields: Fields) -> str:
@@ -61,52 +61,52 @@ def _wanted(params: Mapping[str, Param]) -> str:
 
 
 _BUSY = mark(
-    "{share:.2f} of {total} is asked for and {free} are free{holders}; {context} of them go to the CUDA context and "
-    "CUDA graphs."
+    "{share:.2f} of {total} requested, but {free} is free{holders}; the CUDA context and CUDA graphs take {context} "
+    "of that."
 )
 _GPU_MEMORY = mark(
-    "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens are "
-    "more than the {budget} that may be used of one {gpu}."
+    "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
+    "exceed the {budget} available on one {gpu}."
 )
-_NO_GPU = mark("vLLM, TensorRT-LLM and transformers serve on NVIDIA GPUs, and there is none to see: {why}.")
+_NO_GPU = mark("vLLM, TensorRT-LLM and transformers require an NVIDIA GPU, and none was detected: {why}.")
 _NEEDS = mark("{what} needs compute capability {wanted}; the {gpu} has {capability}.")
-_MULTIPLY = mark("Tensor cores multiply {format} from compute capability {wanted} on; the {gpu} has {capability}.")
+_MULTIPLY = mark("Tensor cores support {format} from compute capability {wanted}; the {gpu} has {capability}.")
 
 TEXTS: dict[str, Text] = {
     # -- the machine
-    "processor": mark("The server environment is for {wanted}; this machine is {machine}."),
+    "processor": mark("The server environment supports {wanted}; this machine is {machine}."),
     "libc": mark("Triton's wheel needs glibc {glibc} or newer; this system has {libc}."),
-    "cpu-flags": mark("The engine needs a processor with {flags}; this one has not."),
+    "cpu-flags": mark("The engine needs a processor with {flags}, which this one lacks."),
     "other-python": lambda params, fields: (
-        tr("{engine} supports Python {wanted} only; here is {have}.", **{**fields, "wanted": _wanted(params)}),
+        tr("{engine} supports only Python {wanted}; found {have}.", **{**fields, "wanted": _wanted(params)}),
     ),
     "no-python": _no_python,
     "python-why-not": lambda _, fields: (f"{fields['path']} ({fields['version']}): {fields['why']}",),
-    "gpu-unknown": mark("NVML does not say memory and compute capability of the {gpu}."),
+    "gpu-unknown": mark("NVML does not report the memory and compute capability of the {gpu}."),
     "no-gpu": _no_gpu,
-    "unknown-free-memory": mark("How much memory is free is unknown: {why}."),
-    "silent-system": mark("the system does not say"),
-    "old-driver": mark("{what} needs an NVIDIA driver of branch {branch} or newer; here is {driver}."),
+    "unknown-free-memory": mark("The amount of free memory is unknown: {why}."),
+    "silent-system": mark("the system does not report it"),
+    "old-driver": mark("{what} needs NVIDIA driver {branch} or newer; found {driver}."),
     "engine": lambda _, fields: (str(fields["engine"]),),
     "this-release": lambda params, fields: (tr("Release {release}", **fields) if params["release"] else tr("This"),),
     # -- container engines and runtimes
-    "runtime-asked": lambda *_: (tr("you asked for {runtime}", runtime="--runtime native"),),
+    "runtime-asked": lambda *_: (tr("you requested {runtime}", runtime="--runtime native"),),
     "engine-not-installed": mark("{engine} is not installed"),
-    "no-container-engine": mark("neither docker nor podman is here"),
+    "no-container-engine": mark("neither docker nor podman is installed"),
     "engine-silent": _silent,
     "engine-problem": lambda _, fields: (f"{fields['engine']}: {fields['problem']}",),
-    "no-nvidia-runtime": mark("{engine} knows no NVIDIA runtime"),
+    "no-nvidia-runtime": mark("{engine} has no NVIDIA runtime"),
     "no-runtime": mark("{runtime} cannot be used: {why}."),
-    "no-native": mark("{stack} is served from NVIDIA's images only, and {why}."),
-    "is-image": mark("{release} is an image, and {why}."),
-    "and": mark("{problem} And {why}."),
+    "no-native": mark("{stack} is served only from NVIDIA's images, but {why}."),
+    "is-image": mark("{release} is a container image, but {why}."),
+    "and": mark("{problem} Also, {why}."),
     "cpu-runtime": mark("{stack} runs natively; --runtime {runtime} is not supported."),
     # -- releases
     "no-image-will-do": lambda _, fields: (
-        tr("no image will do. {problem}", problem=str(fields["problem"]).rstrip(".")),
+        tr("no image is compatible. {problem}", problem=str(fields["problem"]).rstrip(".")),
     ),
     "older-vllm": mark("{release} has an older vLLM"),
-    "unknown-release": mark("No Triton image with {engine} is known as {release}."),
+    "unknown-release": mark("No Triton image with {engine} is known for {release}."),
     "no-llm-api": mark("Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API."),
     "no-image": lambda _, fields: (
         tr(
@@ -122,10 +122,10 @@ TEXTS: dict[str, Text] = {
         tr("{what} needs compute capability {wanted}; this GPU has {capability}.", what=fields["engine"], **fields),
     ),
     "no-engines": mark(
-        "Release {release} (TensorRT-LLM {engine}) has no engines: TensorRT-LLM {last} is the last with them."
+        "Release {release} (TensorRT-LLM {engine}) has no engines; TensorRT-LLM {last} is the last version with them."
     ),
     "builds-no-engine": mark(
-        "The image of release {release} serves engines and cannot build one: it lacks TensorRT-LLM's Python package "
+        "The image of release {release} can serve engines but not build them: it lacks TensorRT-LLM's Python package "
         "and build tools."
     ),
     "pytorch-backend": mark("{engine}'s PyTorch backend"),
@@ -135,9 +135,9 @@ TEXTS: dict[str, Text] = {
     "needs-unpacked": lambda _, fields: (
         tr("{format} on compute capability {capability}", format=fields["name"], **fields),
     ),
-    "needs-conversion": mark("The conversion of {model}"),
-    "not-listed": mark("{engine} does not list {model} among the models that it serves."),
-    "no-conversion": mark("The wizard has no conversion of {model} into an engine."),
+    "needs-conversion": mark("Converting {model}"),
+    "not-listed": mark("{engine} does not list {model} as a supported model."),
+    "no-conversion": mark("The wizard cannot convert {model} into an engine."),
     "release-too-old": lambda _, fields: (
         tr(
             "{what} needs {wanted}; release {release} has {has}.",
@@ -145,32 +145,32 @@ TEXTS: dict[str, Text] = {
             **fields,
         ),
     ),
-    "too-old": lambda _, fields: (tr("{what} needs {wanted}; here is {has}.", wanted=_version(fields), **fields),),
+    "too-old": lambda _, fields: (tr("{what} needs {wanted}; found {has}.", wanted=_version(fields), **fields),),
     # -- a Python of the user's
     "own-missing": mark("{path} has no {package}."),
     "own-old": mark("{path} has {package} {has}; the wizard needs {oldest} or newer."),
     "own-without-cuda": mark("{torch} in {path} was built without CUDA."),
     "own-cuda": mark("{torch} in {path} was built for CUDA {cuda}, which driver {driver} does not support."),
-    "own-gpu-cuda": mark("Compute capability {capability} ({gpu}) needs CUDA {cuda}; PyTorch of {path} has {has}."),
+    "own-gpu-cuda": mark("Compute capability {capability} ({gpu}) needs CUDA {cuda}; PyTorch in {path} has {has}."),
     "own-gpu-capability": mark(
-        "PyTorch of {path} (CUDA {has}) needs compute capability {wanted}; the {gpu} has {capability}."
+        "PyTorch in {path} (CUDA {has}) needs compute capability {wanted}; the {gpu} has {capability}."
     ),
     "own-and-runtime": mark("--engine-python runs natively; {runtime} uses the image's engine."),
     "own-and-release": mark("--engine-python runs natively; --release {release} selects an image."),
     "own-stack": mark("{stack} does not support --engine-python."),
     "own-unknown": mark("The engine in {path} on that machine is unknown."),
     # -- the model
-    "gguf": mark("GGUF files are served by llama.cpp on the CPU; GPU stacks load safetensors repositories."),
+    "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
     "no-gguf": lambda _, fields: (
-        tr("{model} is not a GGUF file, which is what {stack} loads.", stack=fields["name"], **fields),
+        tr("{model} is not a GGUF file, which {stack} requires.", stack=fields["name"], **fields),
     ),
-    "unknown-method": mark("The checkpoint is quantised by {method}, which the wizard has no rules for."),
+    "unknown-method": mark("The wizard does not support the checkpoint's quantization method, {method}."),
     "unknown-memory": lambda _, fields: (
-        tr("How much memory {model} takes is unknown: {why}.", why=fields["whys"], **fields),
+        tr("The memory needed for {model} is unknown: {why}.", why=fields["whys"], **fields),
     ),
-    "silent-header": mark("its header does not say its shape"),
-    "silent-config": mark("its config does not say its shape"),
-    "trained-context": mark("The model was trained for {most:,} tokens of context; {asked:,} were asked for."),
+    "silent-header": mark("its header lacks the model's shape"),
+    "silent-config": mark("its config lacks the model's shape"),
+    "trained-context": mark("The model was trained for {most:,} tokens of context; you requested {asked:,}."),
     # -- formats
     "stack-capability": lambda _, fields: (tr(_NEEDS, what=fields["stack"], **fields),),
     "no-bfloat16": lambda _, fields: (tr(_NEEDS, what="bfloat16", **fields),),
@@ -178,35 +178,33 @@ TEXTS: dict[str, Text] = {
     "not-multiplied": _MULTIPLY,
     "sixteen-only": mark("The transformers baseline runs 16-bit weights, not {format}."),
     "no-kernels": mark("vLLM has no kernels for {format}."),
-    "vllm-format": mark("vLLM runs {format} from compute capability {wanted} on; the {gpu} is {capability}."),
+    "vllm-format": mark("vLLM supports {format} from compute capability {wanted}; the {gpu} has {capability}."),
     "modelopt-format": mark(
-        "vLLM loads ModelOpt's {format} from compute capability {wanted} on only. The {gpu} has {capability}."
+        "vLLM loads ModelOpt's {format} only from compute capability {wanted}. The {gpu} has {capability}."
     ),
     "unlisted-format": mark("{stack} does not list {format} for compute capability {capability} ({gpu})."),
-    "mixtral-format": mark("TensorRT-LLM's table has no {format} for Mixtral."),
-    "phi-format": mark("TensorRT-LLM's table has Phi in 16 bits only, not {format}."),
+    "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
+    "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
     "sixteen-bit-cache": mark("The transformers baseline keeps its KV cache in 16 bits."),
-    "fp8-cache": mark("An FP8 KV cache in {stack} needs a newer GPU than compute capability {capability}."),
+    "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU newer than compute capability {capability}."),
     "gptq-float16": mark("GPTQ checkpoints are made for float16."),
     "checkpoint-stored": lambda _, fields: (
         tr("The checkpoint is stored as {stored}, not {asked}.", stored=fields["format"], **fields),
     ),
     "file-stored": mark("This model's file is stored as {stored}, not {asked}."),
-    "no-format": lambda _, fields: (tr("There is no format {format}.", format=fields["name"]),),
-    "no-cache": mark("There is no KV cache in {dtype}."),
-    "cpu-cache": mark("The KV cache is kept in {kept}, not {asked}."),
-    "no-stack": lambda params, _: (tr("There is no serving stack {stack}.", **params),),
+    "no-format": lambda _, fields: (tr("Unknown format: {format}.", format=fields["name"]),),
+    "no-cache": mark("Unknown KV cache type: {dtype}."),
+    "cpu-cache": mark("The KV cache is stored as {kept}, not {asked}."),
+    "no-stack": lambda params, _: (tr("Unknown serving stack: {stack}.", **params),),
     # -- splits
-    "mig": mark(
-        "MIG slices reach each other neither by NVLink nor peer to peer, so a model cannot be split over them."
-    ),
+    "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
-    "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, and --max-gpus says {most}."),
-    "one-gpu": mark("The transformers baseline runs on one GPU."),
+    "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
+    "one-gpu": mark("The transformers baseline runs on one GPU only."),
     "stages": mark("{layers} layers cannot be split into {stages} stages."),
-    "like-stages": mark("Engines want like stages: {layers} layers are not divisible by pp {pp}."),
+    "like-stages": mark("Engines need stages of equal size: {layers} layers are not divisible by pp {pp}."),
     "heads": mark("{heads} attention heads are not divisible by tp {tp}."),
-    "kv-heads": mark("{heads} kv heads and tp {tp} do not divide each other."),
+    "kv-heads": mark("{heads} kv heads and tp {tp}: neither is divisible by the other."),
     "width": lambda params, fields: (
         tr("The {part}'s width {width} is not divisible by tp {tp}.", **{**fields, "part": tr(str(params["part"]))}),
     ),
@@ -218,7 +216,7 @@ TEXTS: dict[str, Text] = {
     ),
     "cpu-split": lambda _, fields: (
         tr(
-            "{stack} on the CPU runs in one process; {name} {value} would need as many GPUs.",
+            "{stack} runs in one process on the CPU; {name} {value} would need that many GPUs.",
             **{**fields, "stack": fields["name"], "name": fields["option"]},
         ),
     ),
@@ -226,31 +224,31 @@ TEXTS: dict[str, Text] = {
     "gpu-memory": _held,
     "busy": _busy,
     "holder": _holder,
-    "hidden-holders": lambda params, fields: _on_gpu(tr("processes that cannot be seen from here"), params, fields),
+    "hidden-holders": lambda params, fields: _on_gpu(tr("processes that are not visible from here"), params, fields),
     "host-memory": mark(
-        "{model} needs {size} of memory for {users:,} users × {tokens:,} tokens; {budget} may be used."
+        "{model} needs {size} of memory for {users:,} users × {tokens:,} tokens; {budget} is available."
     ),
     # -- speed
-    "no-figure": mark("{provider} has no figure for this: {why}"),
-    "layers-unknown": mark("the model's layers are not known"),
-    "rates-unknown": mark("how fast a {gpu} is is not known"),
-    "stack-unmeasured": lambda _, fields: (tr("no server of the stack {stack} was measured", stack=fields["name"]),),
+    "no-figure": mark("{provider} has no estimate: {why}"),
+    "layers-unknown": mark("the model's layers are unknown"),
+    "rates-unknown": mark("the speed of the {gpu} is unknown"),
+    "stack-unmeasured": lambda _, fields: (tr("no {stack} server was measured", stack=fields["name"]),),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),
-    "needs-config": mark("it needs the model's config.json on disk"),
+    "needs-config": mark("it requires the model's config.json on disk"),
     "no-tables": lambda _, fields: (
         tr(
-            "it has no tables of {format} weights on a {gpu} with {stack}",
+            "it has no data for {format} weights on the {gpu} with {stack}",
             **fields,
             format=fields["name"],
             stack=fields["title"],
         ),
     ),
-    "no-answer": mark("it has no answer: {error}"),
-    "no-number": mark("it gave no number"),
+    "no-answer": mark("it failed: {error}"),
+    "no-number": mark("it returned no number"),
     # -- options
     "not-at-once": lambda _, fields: (
         tr(
-            "Not all that is asked for can be had at once; without {flag} it could be served.",
+            "The constraints cannot all be met; the model can be served without {flag}.",
             flag=f"--{str(fields['option']).replace('_', '-')}",
         ),
     ),

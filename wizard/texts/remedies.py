@@ -10,30 +10,33 @@ from wizard.kernel.language import mark, tr
 from wizard.texts.reasons import fields
 
 REMEDIES = {
-    "other-processor": mark("Use a Linux machine with such a processor: {machines}."),
-    "newer-distribution": mark("Use a newer distribution (Ubuntu 22.04, Debian 12 or later), or a container of one."),
+    "other-processor": mark("Use a Linux machine with one of these processors: {machines}."),
+    "newer-distribution": mark(
+        "Use a newer distribution (Ubuntu 22.04, Debian 12 or later), or a container based on one."
+    ),
     "newer-processor": mark(
-        "Use a machine with an Intel processor from 2013 (Haswell) or an AMD processor from 2017 (Zen) on."
+        "Use a machine with an Intel processor from 2013 (Haswell) or later, or an AMD processor from 2017 (Zen) or "
+        "later."
     ),
     "install-python": mark("Install one: `uv python install {version}`."),
     "install-python-by": mark("Install one: {ways}."),
     "install-package": mark("install {what} in that environment"),
     "torch-with-cuda": mark("install PyTorch with CUDA"),
     "torch-for-cuda": mark("PyTorch for CUDA {cuda}"),
-    "plan-there": mark("Plan on that machine, or leave --engine-python out."),
-    "newer-driver": mark("an NVIDIA driver of branch {branch} or newer"),
+    "plan-there": mark("Plan on that machine, or omit --engine-python."),
+    "newer-driver": mark("NVIDIA driver {branch} or newer"),
     "any-newer-driver": mark("a newer driver"),
-    "update-driver": mark("Update the driver; `triton-wizard probe` says what is missing."),
+    "update-driver": mark("Update the driver; run `triton-wizard probe` to see what is missing."),
     "newer-gpu": mark("a newer GPU"),
-    "gpu-capability": mark("a GPU of compute capability {capability} or newer"),
-    "larger-gpu": mark("a GPU of ≥ {size:,} GB"),
+    "gpu-capability": mark("a GPU with compute capability {capability} or newer"),
+    "larger-gpu": mark("a GPU with at least {size:,} GB"),
     "more-gpus": "{count} × {gpu} (tp {count})",
     "larger-slice": mark("a larger slice"),
     "prerequisites": mark("`triton-wizard prerequisites` shows what to install"),
     "containers-need": mark("`triton-wizard prerequisites` shows what to install"),
     "older-release": mark("an older release"),
     "newer-release": mark("a newer release"),
-    "another-release": mark("another one back to {oldest}"),
+    "another-release": mark("another release back to {oldest}"),
     "float16": "float16",
     "fp8-cache": "fp8",
     "sixteen-bits": mark("the model's 16-bit repository"),
@@ -42,19 +45,19 @@ REMEDIES = {
     "other-repository": mark("another repository of this model"),
     "per-tensor-fp8": mark("a per-tensor FP8 repository"),
     "padded-repository": mark("a repository padded for it"),
-    "own-repository": mark("Give the model's own repository instead of the GGUF file to use the GPU."),
-    "whole-repository": mark("Give the whole repository: the headers of its safetensors files are counted."),
-    "give-unquantized": mark("Give the model's repository that is not quantised, or an AWQ or FP8 one."),
-    "give-gguf": mark("Give a GGUF of this model, e.g. a hub repository whose name ends in -GGUF, or a .gguf file."),
+    "own-repository": mark("Use the model's own repository instead of the GGUF file to serve on the GPU."),
+    "whole-repository": mark("Use the whole repository: the headers of its safetensors files are counted."),
+    "give-unquantized": mark("Use the model's unquantized repository, or an AWQ or FP8 one."),
+    "give-gguf": mark("Use a GGUF of this model, e.g. a Hub repository whose name ends in -GGUF, or a .gguf file."),
     "gguf-or-driver": mark(
-        "Give a GGUF file of this model (the CPU serves it with llama.cpp), or mend the driver if there is a GPU."
+        "Use a GGUF file of this model (llama.cpp serves it on the CPU), or fix the driver if there is a GPU."
     ),
-    "other-gguf": mark("Give another GGUF file."),
-    "other-file": mark("Give the {asked} file of this model instead."),
-    "as-reason-says": mark("Mend what the reason says."),
-    "free-memory": mark("Free {size} of memory, or choose a smaller model or quantisation."),
+    "other-gguf": mark("Use another GGUF file."),
+    "other-file": mark("Use the {asked} file of this model instead."),
+    "as-reason-says": mark("Fix the problem described above."),
+    "free-memory": mark("Free {size} of memory, or choose a smaller model or quantization."),
     "fewer-users": mark("fewer --users"),
-    "choose": mark("One of {names}."),
+    "choose": mark("Use one of {names}."),
     "try-another": mark("Try another --stack, --hardware or model."),
     "try-roofline": mark("Try --provider roofline."),
 }
@@ -70,12 +73,12 @@ _WORDS = {
     "users": mark("{value} users"),
     "max_gpus": mark("{value} GPUs"),
     "kv_dtype": mark("KV cache {value}"),
-    "gpu_memory_utilization": mark("{value} of the GPU's memory"),
+    "gpu_memory_utilization": mark("{value} of GPU memory"),
 }
 _GIVEN_UP = {
     "release": mark("the newest release"),
-    "runtime": mark("the runtime that the wizard chooses"),
-    "engine_python": mark("an engine that the wizard installs"),
+    "runtime": mark("the runtime chosen by the wizard"),
+    "engine_python": mark("an engine installed by the wizard"),
 }
 """Option that is taken back → what there is then."""
 
@@ -102,7 +105,7 @@ def remedy(one: Remedy, *, flags: bool = True) -> str:
     if one.code == OPTIONS:
         return _options(one, flags=flags)
     if one.code == ANYWAY:
-        return tr("{way} all the same", way=_options(one, flags=flags))
+        return tr("{way} anyway", way=_options(one, flags=flags))
     values = fields(one.params)
     if one.code == "install-package":
         values["what"] = f"`{one.params['requirement']}`"
@@ -120,7 +123,7 @@ def _options(one: Remedy, *, flags: bool) -> str:
     if not way and not flags and back[0] in _GIVEN_UP:
         return tr(_GIVEN_UP[back[0]])
     flag = _dashed(back[0])
-    return tr("{way} without {flag}", way=way, flag=flag) if way else tr("without {flag}", flag=flag)
+    return tr("{way} without {flag}", way=way, flag=flag) if way else tr("omit {flag}", flag=flag)
 
 
 def _dashed(name: str) -> str:

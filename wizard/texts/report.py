@@ -19,9 +19,9 @@ from wizard.texts.units import rate
 
 PROVIDERS = {"roofline": mark("the wizard's roofline")}
 CONFIDENCE = {
-    "good": mark("good: GPUs of this kind were measured"),
-    "fair": mark("fair: near to what was measured"),
-    "rough": mark("rough: nothing like it was measured"),
+    "good": mark("good (this kind of GPU was measured)"),
+    "fair": mark("fair (close to what was measured)"),
+    "rough": mark("rough (nothing similar was measured)"),
 }
 Kind = Literal["weights", "cache", "activations", "overhead", "left", "excess"]
 
@@ -75,7 +75,7 @@ def runner_up(choices: Sequence[Choice]) -> str:
     """The second of the choices in the order in which they are shown, and why it is that; empty without one."""
     second = next(iter(ordered(choices)[1:]), None)
     why = reason(second, BEHIND) if second else ""
-    return tr("Runner-up: {way}. {why}", way=choice_title(second), why=why) if second and why else ""
+    return tr("Alternative: {way}. {why}", way=choice_title(second), why=why) if second and why else ""
 
 
 def whys(choice: Choice) -> tuple[Note, ...]:
@@ -91,10 +91,10 @@ def bill_title(choice: Choice) -> str:
     gpus = len(choice.devices)
     used, budget = size(choice.memory.total_bytes), size(choice.memory.budget_bytes)
     if not gpus:
-        return tr("Memory: {used} of {budget} that may be used", used=used, budget=budget)
+        return tr("Memory: {used} of {budget} usable", used=used, budget=budget)
     return ntr(
-        "The GPU: {used} of {budget} that may be used",
-        "Each of {count} GPUs: {used} of {budget} that may be used",
+        "The GPU: {used} of {budget} usable",
+        "Each of {count} GPUs: {used} of {budget} usable",
         gpus,
         count=gpus,
         used=used,
@@ -113,7 +113,7 @@ def bill(memory: Memory) -> tuple[Part, ...]:
         Part("cache", tr("KV cache"), cache, each),
         Part("activations", tr("activations"), memory.activation_bytes, tr("intermediate results of one step")),
         Part("overhead", tr("overhead"), memory.overhead_bytes, tr("the server, its libraries and buffers")),
-        Part("left", tr("left free"), left) if left >= 0 else Part("excess", tr("too much"), -left),
+        Part("left", tr("free"), left) if left >= 0 else Part("excess", tr("excess"), -left),
     )
 
 
@@ -148,24 +148,24 @@ def speed_sentence(speed: Speed | None) -> str:
     if speed is None or not speed.tpot_ms:
         return ""
     per_s = rate(1000 / speed.tpot_ms)
-    each = tr("{rate} tokens/s for each person", rate=per_s)
+    each = tr("{rate} tokens/s per user", rate=per_s)
     if speed.low and speed.high:
         each = tr(
-            "{rate} tokens/s for each person ({low} to {high})",
+            "{rate} tokens/s per user ({low} to {high})",
             rate=per_s,
             low=rate(1000 / speed.high),
             high=rate(1000 / speed.low),
         )
     parts = [each]
     if speed.throughput_tokens_per_s:
-        parts.append(tr("{rate} in all", rate=rate(speed.throughput_tokens_per_s)))
+        parts.append(tr("{rate} in total", rate=rate(speed.throughput_tokens_per_s)))
     if first := speed.ttft_low_ms or speed.ttft_ms:
-        parts.append(tr("first token after {time}", time=_seconds(first)))
+        parts.append(tr("TTFT {time}", time=_seconds(first)))
         if speed.ttft_high_ms and speed.served != 1:
-            parts.append(tr("{time} if all ask at once", time=_seconds(speed.ttft_high_ms)))
+            parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
-    return tr("{speed}. Confidence {confidence} (by {who}).", speed=", ".join(parts), confidence=sure, who=who)
+    return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=", ".join(parts), confidence=sure, who=who)
 
 
 def _seconds(ms: float) -> str:

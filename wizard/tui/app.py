@@ -71,9 +71,7 @@ class WizardApp(App[int]):
         Binding("f2", "settings", mark("Settings"), id="app.settings", priority=True),
         Binding("ctrl+p", "command_palette", mark("Commands"), id="app.commands", priority=True),
         Binding("ctrl+q", "quit", mark("Quit"), id="app.quit", priority=True),
-        Binding(
-            "ctrl+c", "interrupt", mark("Copy what is selected, or quit"), id="app.copy", priority=True, show=False
-        ),
+        Binding("ctrl+c", "interrupt", mark("Copy the selection, or quit"), id="app.copy", priority=True, show=False),
     ]
 
     def __init__(
@@ -160,7 +158,7 @@ class WizardApp(App[int]):
             self.tell(error)
         else:
             if aside is not None:
-                text = tr("Your settings could not be read. They are kept as {path}.", path=aside)
+                text = tr("Could not read your settings. The file was kept as {path}.", path=aside)
                 self.notify(text, severity="warning", markup=False)
         self.guide.shown = changes.get("explain", self.guide.shown)
         if "language" in changes:
@@ -183,7 +181,7 @@ class WizardApp(App[int]):
         known = self.settings.theme in self.available_themes
         self.theme = self.settings.theme if known else THEME
         if not known:
-            text = tr("There is no theme {name}; the wizard's own is taken.", name=self.settings.theme)
+            text = tr("Unknown theme: {name}. Using the wizard's own.", name=self.settings.theme)
             self.notify(text, severity="warning", markup=False)
 
     def _take_keys(self) -> list[str]:
@@ -226,7 +224,7 @@ class WizardApp(App[int]):
 
         if event.name == PICTURE:
             reason = unreadable(event.exception) if isinstance(event.exception, Exception) else event.exception
-            self.notify(tr("It cannot be saved: {reason}", reason=reason), severity="error", markup=False)
+            self.notify(tr("Cannot save it: {reason}", reason=reason), severity="error", markup=False)
 
     async def on_event(self, event: events.Event) -> None:
         """What was typed before a key counts before it, however fast it came."""

@@ -52,7 +52,7 @@ class Builds:
             return run
         if run is not None and run.under_way:
             name = one_line(plan.name)
-            self._app.notify(tr("{name} is being built already; this is how far it is.", name=name), markup=False)
+            self._app.notify(tr("{name} is already being built; this is its progress.", name=name), markup=False)
             return run
         run = Run(plan, partial(self._carry_out, plan), self._app.beside, self._app.clock)
         run.listen(partial(self._ended, run))
@@ -76,9 +76,9 @@ class Builds:
         name = one_line(run.plan.name)
         if run.view.phase is Phase.READY:
             self._app.runs.pop(run.plan.name, None)  # it is among the servers now
-            self._app.notify(tr("Its server answers."), title=tr("{name} is ready", name=name), markup=False)
+            self._app.notify(tr("Its server is responding."), title=tr("{name} is ready", name=name), markup=False)
         elif run.view.error is not None:
-            title = tr("{name} could not be built", name=name)
+            title = tr("Could not build {name}", name=name)
             self._app.notify(plain(run.view.error.what), title=title, severity="error", markup=False)
 
     async def _carry_out(self, plan: Plan, redo: Set[str], skip: Set[str]) -> AsyncGenerator[Event, None]:

@@ -21,7 +21,7 @@ def copy(app: App[Any], text: str, said: str, *, instead: str = "") -> None:
     """
     app.copy_to_clipboard(text)
     if clipboard.missing() and not app.is_web:
-        why = tr("This terminal takes nothing for the clipboard (OSC 52).")
+        why = tr("This terminal does not support clipboard copy (OSC 52).")
         app.notify(" ".join(filter(None, (why, instead))), severity="warning", timeout=6, markup=False)
     else:
         app.notify(said, timeout=2, markup=False)

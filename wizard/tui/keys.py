@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 WHERE = {
     "app": mark("Everywhere"),
-    "stage": mark("Every stage"),
+    "stage": mark("All stages"),
     "welcome": mark("Welcome"),
-    "journeys": mark("Ready journeys"),
+    "journeys": mark("Recipes"),
     "machine": mark("Machine"),
     "model": mark("Model"),
     "advice": mark("Advice"),
@@ -39,16 +39,16 @@ WHERE = {
     "chat": mark("Chat"),
     "settings": mark("Settings"),
     "keys": mark("Keys"),
-    "form": mark("Questions in a window"),
-    "ask": mark("One question in a window"),
-    "reader": mark("A text in a window"),
-    "lesson": mark("Lessons"),
-    "find": mark("A search"),
+    "form": mark("Forms"),
+    "ask": mark("Single question"),
+    "reader": mark("Text window"),
+    "lesson": mark("Explain mode"),
+    "find": mark("Search"),
     "log": mark("Logs"),
     "steps": mark("Steps"),
     "picker": mark("Lists"),
-    "pane": mark("Texts that scroll"),
-    "options": mark("One of a few answers"),
+    "pane": mark("Scrolling text"),
+    "options": mark("Multiple choice"),
 }
 """First part of an id → where the key works."""
 MODIFIERS = {"alt", "ctrl", "shift", "super", "hyper", "meta"}
@@ -146,20 +146,20 @@ def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
             continue
         if key in other.keys(changed):
             what = tr(other.binding.description)
-            return tr("{key} is taken there: {what} ({where}).", key=shown([key]), what=what, where=other.where)
+            return tr("{key} is already used there: {what} ({where}).", key=shown([key]), what=what, where=other.where)
     return ""
 
 
 def _unfit(wanted: Key, key: str) -> str:
     """Why no other than its own key, or not this one, can do it; empty if ``key`` can."""
     if not known(key):
-        return tr("there is no key {key!r}. Keys are called f5, ctrl+r or question_mark.", key=key)
+        return tr("unknown key {key!r}. Key names look like f5, ctrl+r or question_mark.", key=key)
     if _shared(wanted):
-        return tr("{key} does several things there, one after the other, and stays.", key=shown(wanted.keys({})))
+        return tr("{key} has several functions there and cannot be changed.", key=shown(wanted.keys({})))
     if key in RESERVED:
         return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
     if len(format_key(key)) == 1 and _typed(wanted):
-        return tr("{key} is typed in fields. Take a function key, or one with Ctrl.", key=shown([key]))
+        return tr("{key} is typed in fields. Use a function key, or one with Ctrl.", key=shown([key]))
     return ""
 
 
@@ -193,13 +193,13 @@ def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     for name, keys in wanted.items():
         binding = by_id.get(name)
         if binding is None:
-            why = tr("nothing has this id")
+            why = tr("unknown ID")
         else:
             why = next((said for one in keys.split(",") if (said := refusal(binding, normal(one), good))), "")
         if why:
             del good[name]
             problems.append(
-                tr("The key {keys} of the settings for {id} is left out: {why}", keys=keys, id=name, why=why)
+                tr("The key {keys} in the settings for {id} is ignored: {why}", keys=keys, id=name, why=why)
             )
     return good, problems
 

@@ -33,19 +33,19 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     for row in key_rows(screen):
         if row.binding.key not in ARROWS and row.binding.action != "command_palette":
             yield SystemCommand(row.about, row.keys, partial(_do, app, row.binding, row.node))
-    about = tr("Choose the colours: {theme} now", theme=app.settings.theme)
+    about = tr("Choose the colors: {theme} now", theme=app.settings.theme)
     yield SystemCommand(tr("Theme"), about, partial(_themes, app))
     for name in app.available_themes:
         yield SystemCommand(name, about, partial(app.change_settings, theme=name), discover=False)
     for code, name in LANGUAGES.items():
-        about = tr("Say everything in this language from here on")
+        about = tr("Switch the interface to this language")
         yield SystemCommand(tr("Language: {name}", name=name), about, partial(app.change_settings, language=code))
     if screen_lines(screen) is not None:
         yield SystemCommand(
-            tr("Copy the screen"), tr("All its text, to the clipboard"), partial(app.call_after_refresh, _copy, app)
+            tr("Copy the screen"), tr("Copy all its text to the clipboard"), partial(app.call_after_refresh, _copy, app)
         )
     yield SystemCommand(
-        tr("Save a picture of the screen"),
+        tr("Save a screenshot"),
         tr("As an SVG file"),
         partial(app.call_after_refresh, _save, app),
     )

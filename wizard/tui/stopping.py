@@ -23,8 +23,8 @@ async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
     """Whether the user wants ``run`` stopped, and then ``quits``. When it ends by itself, the question goes."""
     name = one_line(run.plan.name)
     question = AskScreen(
-        tr("Stop building {name}? What is done stays done, and the next run goes on from there.", name=name),
-        [("stop", tr("Stop it and quit") if quits else tr("Stop it")), ("on", tr("Go on"))],
+        tr("Stop building {name}? Completed steps are kept, and the next run resumes from there.", name=name),
+        [("stop", tr("Stop it and quit") if quits else tr("Stop it")), ("on", tr("Continue"))],
         leaves=True,
     )
 

@@ -307,7 +307,7 @@ def test_the_disk_is_counted_for_checkpoint_and_engine() -> None:
 
 def test_a_time_that_nobody_measured_is_not_said() -> None:
     steps = planned(LLAMA, choice("0.13.0"))
-    assert cost(named(steps, "engine").estimate).startswith("time not known · ")
+    assert cost(named(steps, "engine").estimate).startswith("time unknown · ")
     plan = Plan("demo", "/w", "demo", LLAMA, choice("0.13.0"), steps)
     assert cost(plan.estimate).startswith("more than ")
     assert cost(replace(plan.estimate, unknown=False)).startswith("about ")

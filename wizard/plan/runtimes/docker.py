@@ -77,13 +77,16 @@ class Docker:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know before accepting the plan."""
-        return (tr("Everything runs in containers of {image}.", image=self.image),)
+        return (tr("Everything runs in containers from {image}.", image=self.image),)
 
     def prepare(self) -> tuple[Step, ...]:
         """Pull the image unless it is there."""
         size = self.image_bytes or 0
         counted = (
-            tr(" NVIDIA states its size and not whether compressed, so download and disk are both counted with it.")
+            tr(
+                " NVIDIA states its size but not whether it is compressed, so both download and disk use are counted "
+                "with it."
+            )
             if size
             else ""
         )
@@ -93,9 +96,8 @@ class Docker:
                 title=tr("Get the serving image"),
                 why=(
                     tr(
-                        "NVIDIA's image holds Triton, what computes the answers and all libraries in "
-                        "versions that fit each other. What has to run beside them runs in the very "
-                        "image that serves.{counted}",
+                        "NVIDIA's image contains Triton, the engine, and all libraries in matching versions. Other "
+                        "programs that the setup needs also run in the image that serves.{counted}",
                         counted=counted,
                     )
                 ),

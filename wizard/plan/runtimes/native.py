@@ -123,13 +123,13 @@ class Native:
         parts = (backend / "libtriton_python.so", backend / "triton_python_backend_utils.py", stub)
         return Step(
             id="environment",
-            title=tr("Make the server environment"),
+            title=tr("Create the server environment"),
             why=(
                 tr(
-                    "Triton and the engine get a virtual environment of their own, so that their "
-                    "pins never meet yours. The wheel holds NVIDIA's real tritonserver; its Python "
-                    "backend talks to your model through a small program, the stub, built for one "
-                    "version of Python: backend and stub must lie side by side."
+                    "Triton and the engine get their own virtual environment, so their pinned versions never conflict "
+                    "with yours. The wheel contains NVIDIA's real tritonserver. Its Python backend talks to your "
+                    "model through a small program, the stub, built for one Python version; backend and stub must be "
+                    "in the same folder."
                 )
             ),
             actions=(

@@ -48,11 +48,11 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         raise InfeasibleError(
             "TW-L23",
             tr(
-                "{release!r} is no tag of Triton's image, so {stack_title} has none to run in",
+                "{release!r} is not a Triton image tag, so {stack_title} has no image to run in",
                 release=choice.release,
                 stack_title=stack_title(choice.stack),
             ),
-            tr("Name one with --release, such as 24.05, or serve natively."),
+            tr("Choose one with --release, such as 24.05, or serve natively."),
         )
     name, image = _engine(host, choice.runtime, gpus=bool(choice.devices)), f"{IMAGE}:{choice.release}"
     here = host.is_here
@@ -60,13 +60,13 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         raise HostError(
             "TW-L24",
             tr(
-                "{name} talks to the engine at {address}, which sees neither this machine's folders nor its ports",
+                "{name} is connected to the engine at {address}, which cannot access this machine's folders or ports",
                 name=name,
                 address=address,
             ),
             tr(
-                "Run the wizard over there, or unset DOCKER_HOST and choose a local context: "
-                "`docker context use default`."
+                "Run the wizard on that machine, or unset DOCKER_HOST and choose a local context: `docker context use "
+                "default`."
             ),
         )
     size = 0 if here and has_image(name, image) else image_bytes(choice.release)
@@ -89,7 +89,7 @@ def _engine(host: Host, wanted: str, *, gpus: bool) -> str:
     if gpus and not engine.nvidia_runtime:
         raise HostError(
             "TW-L22",
-            tr("{name} gives no GPUs to containers: {found}", name=engine.name, found=toolkit.found),
+            tr("{name} gives containers no GPUs: {found}", name=engine.name, found=toolkit.found),
             _remedy(toolkit),
         )
     return engine.name
@@ -98,7 +98,7 @@ def _engine(host: Host, wanted: str, *, gpus: bool) -> str:
 def _remedy(missing: Prerequisite) -> str:
     commands = f": `{' && '.join(missing.commands)}`" if missing.commands else ""
     return tr(
-        "{why} See `triton-wizard prerequisites --run {name}`; source: {source}{commands}.",
+        "{why} Run `triton-wizard prerequisites --run {name}`; source: {source}{commands}.",
         why=missing.why,
         name=missing.name,
         source=missing.source,
@@ -112,7 +112,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
         raise InfeasibleError(
             "TW-L23",
             tr(
-                "{stack_title} is served from NVIDIA's images only, not natively", stack_title=stack_title(choice.stack)
+                "{stack_title} is served only from NVIDIA's images, not natively", stack_title=stack_title(choice.stack)
             ),
             tr("Use a machine with docker or podman, or --stack vllm."),
         )

@@ -84,11 +84,11 @@ def engine_step(venv: Venv) -> Step:
     made = str(venv.root / "complete")
     return Step(
         id="engine-environment",
-        title=tr("Make the engine environment"),
+        title=tr("Create the engine environment"),
         why=(
             tr(
-                "The engine, {engine}, gets an environment of its own, so that its pins and those of "
-                "Triton's stub never meet. Triton starts it as a process and passes requests on.",
+                "The engine, {engine}, gets its own environment, so its pinned versions never conflict with those of "
+                "Triton's stub. Triton starts it as a process and forwards requests.",
                 engine=venv.environment.engine,
             )
         ),
@@ -141,13 +141,13 @@ def check_driver(host: Host, engine: Environment) -> None:
         raise HostError(
             "TW-L01",
             tr(
-                "{engine} needs an NVIDIA driver of branch {driver}; here is {driver_version}",
+                "{engine} needs NVIDIA driver {driver} or newer; found {driver_version}",
                 engine=engine.engine,
                 driver=engine.driver,
                 driver_version=host.driver_version,
             ),
             tr(
-                "Install a driver of branch {driver} or newer, or serve from an older image with --stack vllm.",
+                "Install NVIDIA driver {driver} or newer, or serve from an older image with --stack vllm.",
                 driver=engine.driver,
             ),
         )

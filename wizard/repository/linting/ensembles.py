@@ -20,18 +20,18 @@ def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
     """Everything about one ensemble; nothing of what is none."""
     config = model.config
     if config.HasField("ensemble_scheduling") and (not model.is_ensemble or config.backend):
-        fix = tr('Say platform: "ensemble" and no backend, or take ensemble_scheduling out.')
+        fix = tr('Use platform: "ensemble" and no backend, or remove ensemble_scheduling.')
         return [model.finding("R501", tr('ensemble_scheduling belongs to platform "ensemble"'), fix)]
     if not model.is_ensemble:
         return []
     if config.backend:
-        return [model.finding("R501", tr("an ensemble has no backend"), tr("Take backend out."), at="backend")]
+        return [model.finding("R501", tr("an ensemble has no backend"), tr("Remove backend."), at="backend")]
     if not config.ensemble_scheduling.step:
-        return [model.finding("R501", tr("the ensemble has no steps"), tr("Say them in ensemble_scheduling."))]
+        return [model.finding("R501", tr("the ensemble has no steps"), tr("Add them to ensemble_scheduling."))]
     found = []
     if config.instance_group:
-        what = tr("an ensemble has no instances of its own")
-        found.append(model.finding("R501", what, tr("Take instance_group out."), at="instance_group"))
+        what = tr("an ensemble cannot have its own instances")
+        found.append(model.finding("R501", what, tr("Remove instance_group."), at="instance_group"))
     for number, step in enumerate(config.ensemble_scheduling.step):
         found += _step(model, number, step, models)
     return [*found, *_flow(model), *_consistent(model, models)]
@@ -41,28 +41,28 @@ def _step(model: Model, number: int, step: Any, models: Mapping[str, Model]) -> 
     where = f"step {number} ({step.model_name!r})"
     for field in ("model_name", "input_map", "output_map"):
         if not getattr(step, field):
-            yield model.finding("R501", tr("{where} has no {field}", where=where, field=field), tr("Say it."))
+            yield model.finding("R501", tr("{where} has no {field}", where=where, field=field), tr("Set it."))
     if not step.model_name:
         return
     at = f'"{step.model_name}"'
     member = models.get(step.model_name)
     if member is None:
-        what = tr("{where}: there is no such model in the repository", where=where)
+        what = tr("{where}: no such model in the repository", where=where)
         there = ", ".join(sorted(set(models) - {model.name})) or "none"
-        yield model.finding("R502", what, tr("Name one that there is: {there}.", there=there), at=at)
+        yield model.finding("R502", what, tr("Use an existing one: {there}.", there=there), at=at)
         return
     if step.model_version > 0 and step.model_version not in member.versions:
-        what = tr("{where}: there is no version {model_version}", where=where, model_version=step.model_version)
-        yield model.finding("R502", what, tr("Say -1 for the newest."), at="model_version")
+        what = tr("{where}: no version {model_version}", where=where, model_version=step.model_version)
+        yield model.finding("R502", what, tr("Use -1 for the newest."), at="model_version")
     if member.config is None:
         return
     yield from _names(model, where, step, member)
     size, own = member.config.max_batch_size, model.config.max_batch_size
     if 0 < size < own:
         what = tr(
-            "max_batch_size is {own}, that of {model_name!r} is {size}", own=own, model_name=step.model_name, size=size
+            "max_batch_size is {own}, but {model_name!r} has {size}", own=own, model_name=step.model_name, size=size
         )
-        yield model.finding("R508", what, tr("Say no more than {size}.", size=size), at="max_batch_size")
+        yield model.finding("R508", what, tr("Use at most {size}.", size=size), at="max_batch_size")
 
 
 def _names(model: Model, where: str, step: Any, member: Model) -> Iterator[Finding]:
@@ -74,11 +74,11 @@ def _names(model: Model, where: str, step: Any, member: Model) -> Iterator[Findi
     ):
         if key not in known:
             what = tr("{where} has no {kind} {key!r}", where=where, kind=kind, key=key)
-            yield model.finding("R503", what, tr("It has: {known}.", known=", ".join(sorted(known))), at=f'"{key}"')
+            yield model.finding("R503", what, tr("Available: {known}.", known=", ".join(sorted(known))), at=f'"{key}"')
     for name, tensor in inputs.items():
         if not tensor.optional and name not in step.input_map:
-            what = tr("{where}: nobody gives its input {name!r}", where=where, name=name)
-            yield model.finding("R504", what, tr("Map a tensor of the ensemble to it."))
+            what = tr("{where}: input {name!r} is not connected", where=where, name=name)
+            yield model.finding("R504", what, tr("Map one of the ensemble's tensors to it."))
 
 
 def _flow(model: Model) -> Iterator[Finding]:
@@ -90,14 +90,14 @@ def _flow(model: Model) -> Iterator[Finding]:
     made: list[str] = [name for step in steps for name in step.output_map.values()]
     used = {name for step in steps for name in step.input_map.values()}
     for name in sorted(set(made) & set(inputs)):
-        what = tr("a step writes over the ensemble's input {name!r}", name=name)
-        yield model.finding("R511", what, tr("Give the output a name of its own."), severity="warning", at=f'"{name}"')
+        what = tr("a step overwrites the ensemble's input {name!r}", name=name)
+        yield model.finding("R511", what, tr("Give the output a different name."), severity="warning", at=f'"{name}"')
     for name in sorted({name for name in made if made.count(name) > 1}):
-        what = tr("the tensor {name!r} is made more than once", name=name)
-        yield model.finding("R507", what, tr("Give each output a name of its own."), at=f'"{name}"')
+        what = tr("the tensor {name!r} is produced more than once", name=name)
+        yield model.finding("R507", what, tr("Give each output a different name."), at=f'"{name}"')
     for name in sorted({*inputs, *made} - used - set(outputs)) + sorted(set(inputs) & set(outputs) - used):
         what = tr("the tensor {name!r} is not used by any step", name=name)
-        yield model.finding("R507", what, tr("Map it, or take it out."), at=f'"{name}"')
+        yield model.finding("R507", what, tr("Map or remove it."), at=f'"{name}"')
     there = set(inputs)
     waiting = list(steps)
     while ready := [step for step in waiting if set(step.input_map.values()) <= there]:
@@ -105,10 +105,8 @@ def _flow(model: Model) -> Iterator[Finding]:
         waiting = [step for step in waiting if step not in ready]
     missing = {name for step in waiting for name in step.input_map.values()} - there
     for name in sorted(missing | (set(outputs) - there)):
-        what = tr("the tensor {name!r} is never made", name=name)
-        yield model.finding(
-            "R507", what, tr("Map an output of a step to it, or name it among the inputs."), at=f'"{name}"'
-        )
+        what = tr("the tensor {name!r} is never produced", name=name)
+        yield model.finding("R507", what, tr("Map an output of a step to it, or add it to the inputs."), at=f'"{name}"')
 
 
 def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
@@ -125,7 +123,7 @@ def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
                 other=_type(shape[0]),
                 where=where,
             )
-            yield model.finding("R505", what, tr("Give it the same type in both."), at=f'"{name}"')
+            yield model.finding("R505", what, tr("Use the same type in both."), at=f'"{name}"')
         elif not _fits(other, shape):
             what = tr(
                 "the tensor {name!r} has dims {dims} in {before} and {other} in {where}",
@@ -135,7 +133,7 @@ def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
                 other=list(shape[1]),
                 where=where,
             )
-            yield model.finding("R506", what, tr("Give it the same dims in both."), at=f'"{name}"')
+            yield model.finding("R506", what, tr("Use the same dims in both."), at=f'"{name}"')
 
 
 def _uses(model: Model, models: Mapping[str, Model]) -> Iterator[tuple[str, str, Shape]]:
@@ -180,8 +178,8 @@ def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
                 continue
             bad = [step.model_name for step in model.config.ensemble_scheduling.step if step.model_name in broken]
             if bad:
-                what = tr("the ensemble needs {bad!r}, which cannot be loaded", bad=bad[0])
-                found.append(model.finding("R509", what, tr("Mend that model first."), at=f'"{bad[0]}"'))
+                what = tr("the ensemble needs {bad!r}, which cannot load", bad=bad[0])
+                found.append(model.finding("R509", what, tr("Fix that model first."), at=f'"{bad[0]}"'))
                 broken = {*broken, model.name}
         if len(found) == before:
             return [*found, *_circles(models, broken)]
@@ -200,4 +198,6 @@ def _circles(models: Mapping[str, Model], broken: set[str]) -> Iterator[Finding]
                     seen.add(step.model_name)
                     waiting.append(models[step.model_name])
         if model.name in seen:
-            yield model.finding("R510", tr("the ensemble needs itself"), tr("Break the circle."), at=f'"{model.name}"')
+            yield model.finding(
+                "R510", tr("the ensemble depends on itself"), tr("Break the cycle."), at=f'"{model.name}"'
+            )

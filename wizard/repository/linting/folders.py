@@ -16,13 +16,13 @@ def names(model: Model) -> list[Finding]:
     found = []
     said = model.config.name if model.config else ""
     if said and said != model.name:
-        what = tr("the folder is {name!r} and the model calls itself {said!r}", name=model.name, said=said)
-        found.append(model.finding("R201", what, tr("Give both the same name."), at=f'"{said}"'))
+        what = tr("the folder is {name!r}, but the model's name is {said!r}", name=model.name, said=said)
+        found.append(model.finding("R201", what, tr("Use the same name for both."), at=f'"{said}"'))
     if re.search(r"\s", model.name):
-        what = tr("the name {name!r} holds a space; the Python backend never comes up with it", name=model.name)
-        found.append(model.finding("R202", what, tr("Rename the folder, and the model in it."), file=""))
+        what = tr("the name {name!r} contains a space; the Python backend cannot start with it", name=model.name)
+        found.append(model.finding("R202", what, tr("Rename the folder and the model in it."), file=""))
     elif not URL_SAFE.fullmatch(model.name):
-        what = tr("the name {name!r} has to be escaped in every URL", name=model.name)
+        what = tr("the name {name!r} must be escaped in every URL", name=model.name)
         fix = tr("Use letters, digits, dots, hyphens and underscores.")
         found.append(model.finding("R208", what, fix, severity="warning", file=""))
     return found
@@ -32,12 +32,12 @@ def configuration(model: Model) -> list[Finding]:
     """Whether there is a configuration."""
     if (model.folder / CONFIG).is_file():
         return []
-    fix = tr("Write one; `triton-wizard plan` shows those of the wizard's own stacks.")
+    fix = tr("Create one; `triton-wizard plan` shows examples from the wizard's own stacks.")
     complete = {MODEL_FILES[name] for name in ("onnxruntime", "tensorrt", "openvino")}
     if any(model.file(version, file).exists() for version in model.versions for file in complete):
-        what = tr("there is no config.pbtxt; a server started with --disable-auto-complete-config refuses the model")
+        what = tr("no config.pbtxt; a server started with --disable-auto-complete-config rejects the model")
         return [model.finding("R106", what, fix, severity="warning")]
-    return [model.finding("R106", tr("there is no config.pbtxt"), fix)]
+    return [model.finding("R106", tr("no config.pbtxt"), fix)]
 
 
 def versions(model: Model) -> list[Finding]:
@@ -46,27 +46,27 @@ def versions(model: Model) -> list[Finding]:
     numbers = {str(number) for number in model.versions}
     for name in model.subfolders:
         if name not in numbers and re.fullmatch(r"-?\d+", name):
-            what = tr("{name!r} is no version: one is a number without sign and leading zero", name=name)
+            what = tr("{name!r} is not a version: use a number without sign or leading zero", name=name)
             negative = name.startswith("-")  # Triton 2.51.0 takes it for 2**64 - 1 and never comes up
-            fix = tr("Call the folder 1, 2, …")
+            fix = tr("Name the folder 1, 2, …")
             found.append(model.finding("R204", what, fix, severity="error" if negative else "warning", file=f"{name}/"))
     if not numbers:
-        what = tr("there is no folder of a version")
+        what = tr("no version folder")
         return [
             *found,
-            model.finding(
-                "R203", what, tr("Make {name}/1, also if nothing is to be put into it.", name=model.name), file=""
-            ),
+            model.finding("R203", what, tr("Create {name}/1, even if it stays empty.", name=model.name), file=""),
         ]
     policy = model.config.version_policy
     if policy.HasField("specific") and not policy.specific.versions:
-        found.append(model.finding("R206", tr("version_policy names no version"), tr("Name one."), at="version_policy"))
+        found.append(model.finding("R206", tr("version_policy lists no version"), tr("Add one."), at="version_policy"))
     for wanted in policy.specific.versions:
         if str(wanted) not in numbers:
-            what = tr("version_policy asks for version {wanted}, which is not there", wanted=wanted)
+            what = tr("version_policy requires version {wanted}, which is missing", wanted=wanted)
             found.append(
                 model.finding(
-                    "R206", what, tr("Make {name}/{wanted}, or change version_policy.", name=model.name, wanted=wanted)
+                    "R206",
+                    what,
+                    tr("Create {name}/{wanted}, or change version_policy.", name=model.name, wanted=wanted),
                 )
             )
     return found
@@ -92,9 +92,9 @@ def files(model: Model, wanted: str = "") -> list[Finding]:
     return [
         model.finding(
             "R205",
-            tr("the backend {backend!r} looks for {wanted}, which is not there", backend=model.backend, wanted=wanted),
+            tr("the backend {backend!r} needs {wanted}, which is missing", backend=model.backend, wanted=wanted),
             tr(
-                "Put it into {name}/{version}. (With the Python backend the server never comes up without it.)",
+                "Put it in {name}/{version}. (With the Python backend, the server does not start without it.)",
                 name=model.name,
                 version=version,
             ),

@@ -18,20 +18,20 @@ def instances(model: Model, server: Server) -> list[Finding]:
     found = []
     for group in groups:
         if group.kind == CPU and group.gpus:
-            what = tr("an instance group on the CPU names GPUs {gpus}", gpus=list(group.gpus))
-            found.append(model.finding("R403", what, tr("Say KIND_GPU, or name none."), at="gpus"))
+            what = tr("an instance group on the CPU lists GPUs {gpus}", gpus=list(group.gpus))
+            found.append(model.finding("R403", what, tr("Use KIND_GPU, or list no GPUs."), at="gpus"))
         if server.gpus is None:
             continue
         if group.kind == GPU and not server.gpus:
-            what = tr("the instance group is of KIND_GPU and there is no GPU")
-            fix = tr("Say KIND_CPU; or name the machine that is meant with --hardware.")
+            what = tr("the instance group is KIND_GPU, but there is no GPU")
+            fix = tr("Use KIND_CPU, or choose the target machine with --hardware.")
             found.append(model.finding("R401", what, fix, at="KIND_GPU"))
         missing = [number for number in group.gpus if number >= server.gpus]
         if group.kind in (GPU, AUTO) and server.gpus and missing:
             what = tr(
-                "the instance group wants GPU {missing} and there are {gpus}, from 0",
+                "the instance group requires GPU {missing}, but there are only {gpus}, starting at 0",
                 missing=missing[0],
                 gpus=server.gpus,
             )
-            found.append(model.finding("R402", what, tr("Name GPUs that there are."), at="gpus"))
+            found.append(model.finding("R402", what, tr("Use existing GPUs."), at="gpus"))
     return found

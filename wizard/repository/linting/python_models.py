@@ -32,14 +32,14 @@ def _check(model: Model, version: int, name: str) -> list[Finding]:
     except SyntaxError as error:
         at = (error.lineno, error.offset or 1) if error.lineno else None
         fix = tr(
-            "Correct it. (Read as Python {major}.{minor}'s; never run.)",
+            "Correct it. (Parsed as Python {major}.{minor}; never run.)",
             major=sys.version_info[0],
             minor=sys.version_info[1],
         )
-        return [model.finding("R601", tr("this is no Python: {msg}", msg=error.msg), fix, file=where, at=at)]
+        return [model.finding("R601", tr("not valid Python: {msg}", msg=error.msg), fix, file=where, at=at)]
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         return [
-            model.finding("R601", tr("this is no Python: {error}", error=error), tr("Correct the file."), file=where)
+            model.finding("R601", tr("not valid Python: {error}", error=error), tr("Correct the file."), file=where)
         ]
     names = {
         getattr(node, "asname", None) or getattr(node, "name", None) or getattr(node, "id", None)
@@ -52,7 +52,7 @@ def _check(model: Model, version: int, name: str) -> list[Finding]:
     return [
         model.finding(
             "R602",
-            tr("there is no class {name} in it", name=CLASS),
+            tr("it has no class {name}", name=CLASS),
             tr("Name the model's class {name}.", name=CLASS),
             file=where,
         )

@@ -12,11 +12,11 @@ from wizard.repository.linting.model import CONFIG, Model, contents, place
 
 TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
 TYPE = re.compile(r"data_type:\s*\Z")
-FILL = mark("Fill it: tools/fill_template.py of the TensorRT-LLM backend does, or let the wizard write the file.")
+FILL = mark("Fill it in with tools/fill_template.py of the TensorRT-LLM backend, or generate the file with the wizard.")
 
 FILL_TYPE = mark(
-    "Fill it with the tensor's type, such as TYPE_FP16: tools/fill_template.py of the TensorRT-LLM backend does, or "
-    "let the wizard write the file."
+    "Replace it with the tensor's type, such as TYPE_FP16, with tools/fill_template.py of the TensorRT-LLM backend, "
+    "or generate the file with the wizard."
 )
 
 
@@ -37,7 +37,7 @@ def read(folder: Path) -> Model:
         findings = [
             shell.finding(
                 "R101",
-                tr("{match} was never filled", match=match[0]),
+                tr("{match} was never filled in", match=match[0]),
                 tr(FILL_TYPE if TYPE.search(text, 0, match.start()) else FILL),
                 at=place(text, match.start()),
             )
@@ -49,8 +49,8 @@ def read(folder: Path) -> Model:
 
 def unreadable(model: Model, error: Exception, file: str = CONFIG) -> Finding:
     """The finding for what cannot be read of a model."""
-    fix = tr("Make it a readable text in UTF-8, and its folders readable by whoever runs the server.")
-    return model.finding("R107", tr("this cannot be read: {error}", error=error), fix, file=file)
+    fix = tr("Use readable UTF-8 text, and make its folders readable by the user that runs the server.")
+    return model.finding("R107", tr("cannot read this: {error}", error=error), fix, file=file)
 
 
 def _parsed(shell: Model, text: str) -> Model:
@@ -65,7 +65,7 @@ def _parsed(shell: Model, text: str) -> Model:
         unknown = "no field named" in said
         finding = shell.finding(
             "R105" if unknown else "R104",
-            tr("this is no configuration of Triton: {said}", said=said),
+            tr("not a valid Triton configuration: {said}", said=said),
             tr("Correct the field's name; the schema is model_config.proto of triton-inference-server/common.")
             if unknown
             else tr("Correct the text; the schema is model_config.proto of triton-inference-server/common."),

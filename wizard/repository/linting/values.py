@@ -29,12 +29,12 @@ def backend(model: Model, server: Server) -> list[Finding]:
     """The backend's name against those that there are."""
     config = model.config
     if config.platform and config.platform not in PLATFORMS:
-        what = tr("Triton knows no platform {platform!r}", platform=config.platform)
+        what = tr("unknown Triton platform: {platform!r}", platform=config.platform)
         return [
             model.finding(
                 "R301",
                 what,
-                tr('Say backend: "{platform}" instead.', platform=config.platform),
+                tr('Use backend: "{platform}" instead.', platform=config.platform),
                 at=f'"{config.platform}"',
             )
         ]
@@ -42,16 +42,16 @@ def backend(model: Model, server: Server) -> list[Finding]:
         return []
     name = model.backend
     if not name:
-        return [
-            model.finding("R301", tr("nothing says which backend runs the model"), tr('Say it: backend: "python".'))
-        ]
+        return [model.finding("R301", tr("no backend is set to run the model"), tr('Set it: backend: "python".'))]
     known = server.backends if server.backends is not None else frozenset().union(*backends().values())
     if name in known or model.file(1, "libtriton_" + name + ".so").exists():
         return []
     homes = [f"{suffix} ({', '.join(sorted(names))})" for suffix, names in backends().items()]
     where = ", ".join(sorted(known)) if server.backends is not None else "; ".join(homes)
-    what = tr("{server} has no backend {backend!r}; it has: {where}", server=tr(server.name), backend=name, where=where)
-    return [model.finding("R301", what, tr("Use the image that has it, or correct the name."), at=f'backend: "{name}"')]
+    what = tr(
+        "{server} has no backend {backend!r}; available: {where}", server=tr(server.name), backend=name, where=where
+    )
+    return [model.finding("R301", what, tr("Use an image that has it, or correct the name."), at=f'backend: "{name}"')]
 
 
 def values(model: Model) -> list[Finding]:
@@ -59,20 +59,22 @@ def values(model: Model) -> list[Finding]:
     config = model.config
     found = [*_tensors(model, "input", config.input), *_tensors(model, "output", config.output)]
     if config.max_batch_size < 0:
-        found.append(_refused(model, tr("max_batch_size is negative"), tr("Say 0 for none."), "max_batch_size"))
+        found.append(_refused(model, tr("max_batch_size is negative"), tr("Use 0 for none."), "max_batch_size"))
     too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
     if any(size < 1 for size in config.dynamic_batching.preferred_batch_size):
-        found.append(_refused(model, tr("a preferred_batch_size is under 1"), tr("Raise it."), "preferred_batch_size"))
+        found.append(
+            _refused(model, tr("a preferred_batch_size is less than 1"), tr("Raise it."), "preferred_batch_size")
+        )
     if too_large:
         what = tr(
-            "preferred_batch_size {too_large} is over max_batch_size {max_batch_size}",
+            "preferred_batch_size {too_large} exceeds max_batch_size {max_batch_size}",
             too_large=too_large[0],
             max_batch_size=config.max_batch_size,
         )
         found.append(_refused(model, what, tr("Lower it."), "preferred_batch_size"))
     if config.response_cache.enable and config.model_transaction_policy.decoupled:
-        what = tr("responses cannot be cached of a decoupled model")
-        found.append(_refused(model, what, tr("Take response_cache out."), "response_cache"))
+        what = tr("responses of a decoupled model cannot be cached")
+        found.append(_refused(model, what, tr("Remove response_cache."), "response_cache"))
     return found
 
 
@@ -86,7 +88,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
     for tensor in tensors:
         name, at = tensor.name, f'"{tensor.name}"'
         if not name:
-            found.append(_refused(model, tr("an {kind} has no name", kind=kind), tr("Name it.")))
+            found.append(_refused(model, tr("an {kind} has no name", kind=kind), tr("Add a name.")))
         if name in seen:
             what = tr("the {kind} {name!r} is declared twice", kind=kind, name=name)
             found.append(model.finding("R303", what, tr("Keep one of them."), severity="warning", at=at))
@@ -96,7 +98,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 _refused(
                     model,
                     tr("the {kind} {name!r} has no data_type", kind=kind, name=name),
-                    tr("Say it: TYPE_FP32 …"),
+                    tr("Set it: TYPE_FP32 …"),
                     at,
                 )
             )
@@ -105,13 +107,13 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 _refused(
                     model,
                     tr("the {kind} {name!r} has no dims", kind=kind, name=name),
-                    tr("Say them; [ -1 ] is any length."),
+                    tr("Set them; [ -1 ] means any length."),
                     at,
                 )
             )
         if any(size < 1 and size != -1 for size in tensor.dims):
             what = tr("dims of the {kind} {name!r} are {dims}", kind=kind, name=name, dims=list(tensor.dims))
-            found.append(_refused(model, what, tr("Each is 1 or more, or -1 for any."), at))
+            found.append(_refused(model, what, tr("Each must be 1 or more, or -1 for any."), at))
         elif tensor.HasField("reshape") and not _same_size(tensor.dims, tensor.reshape.shape):
             what = tr(
                 "the {kind} {name!r} cannot be reshaped from {dims} to {shape}",
@@ -120,7 +122,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 dims=list(tensor.dims),
                 shape=list(tensor.reshape.shape),
             )
-            found.append(_refused(model, what, tr("Both must hold the same number of elements."), at))
+            found.append(_refused(model, what, tr("Both must have the same number of elements."), at))
     return found
 
 

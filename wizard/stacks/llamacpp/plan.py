@@ -42,8 +42,8 @@ def steps(
         runtime,
         made,
         tr(
-            "Ours holds model.py, which streams tokens from llama.cpp: 'decoupled' means one "
-            "request may have many responses, one for each piece of text."
+            "The wizard's repository contains model.py, which streams tokens from llama.cpp. 'decoupled' means that "
+            "one request can have many responses, one per piece of text."
         ),
     )
     prepared = (*runtime.prepare(), get.step, write)

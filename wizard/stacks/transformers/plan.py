@@ -91,9 +91,9 @@ def steps(
 
 
 WHY = mark(
-    "Ours holds model.py, a thin front that starts transformers in its own process "
-    "and passes questions, pieces of answers and cancellations on; 'decoupled' means "
-    "one request may have many responses, one for each piece of text."
+    "The wizard's repository contains model.py, a thin engine proxy that starts transformers in its own process and "
+    "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
+    "one per piece of text."
 )
 
 
@@ -139,13 +139,12 @@ def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options)
         raise InfeasibleError(
             "TW-L35",
             tr(
-                "the engine needs {engine} of each GPU and the model beside it {beside}, and "
-                "{budget_bytes} may be used",
+                "the engine needs {engine} per GPU and the second model {beside}, but only {budget_bytes} is available",
                 engine=size(engine),
                 beside=size(beside),
                 budget_bytes=size(first.budget_bytes),
             ),
-            tr("Use a GPU with more memory, or fewer --users or a smaller --max-len."),
+            tr("Use a GPU with more memory, fewer --users, or a smaller --max-len."),
         )
 
 
@@ -192,9 +191,8 @@ def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
         title=tr("Install the engine's packages"),
         why=(
             tr(
-                "{engine} goes into a folder of its own, by the image's Python: the image's own "
-                "packages stay what the server needs, and the engine gets the versions that it "
-                "is written for.",
+                "{engine} is installed into its own folder with the image's Python: the image's packages stay as the "
+                "server needs them, and the engine gets the versions it requires.",
                 engine=env.engine,
             )
         ),

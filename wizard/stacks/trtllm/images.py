@@ -20,9 +20,9 @@ def image(choice: Choice) -> Release:
             return release
     raise InfeasibleError(
         "TW-L40",
-        tr("no image with TensorRT-LLM is known as {release!r}", release=choice.release),
+        tr("no image with TensorRT-LLM is known for {release!r}", release=choice.release),
         tr(
-            "Choose one from {oldest} to {newest} with --release.",
+            "Use --release to choose one from {oldest} to {newest}.",
             oldest=known.releases[-1].tag,
             newest=known.releases[0].tag,
         ),

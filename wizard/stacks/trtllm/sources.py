@@ -37,17 +37,14 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
     found = tools().sources_of(version)
     root = folder(runtime)
     bring = _copied(runtime, found, root, [*parts]) if found.in_image else _cloned(found, root, version, [*parts])
-    origin = (
-        tr("the image itself") if found.in_image else tr("its two repositories at the tag v{tag}", tag=_tag(version))
-    )
+    origin = tr("the image itself") if found.in_image else tr("its two repositories at tag v{tag}", tag=_tag(version))
     return Step(
         id="sources",
         title=tr("Get TensorRT-LLM's scripts"),
         why=(
             tr(
-                "Conversion, quantisation, the engine's test and the Python models around the "
-                "engine are NVIDIA's scripts, which change with every release. They come from "
-                "{origin}, which is what the image serves with.",
+                "Conversion, quantization, the engine test and the Python models around the engine are NVIDIA scripts "
+                "that change with every release. They come from {origin} and match what the image serves with.",
                 origin=origin,
             )
         ),

@@ -66,13 +66,11 @@ def step(job: Job, host: Host) -> Step:
         title=tr("Build the engine"),
         why=(
             tr(
-                "trtllm-build compiles the checkpoint into TensorRT engines, one for each rank, "
-                "for exactly this kind of GPU, this version of TensorRT-LLM and these limits: "
-                "{requests} at a time, {limits}. "
-                "The plugins are TensorRT-LLM's own kernels: attention with a paged KV cache, "
-                "and matrix products. It is built in the very image that serves it, because an "
-                "engine loads only in the version that built it. The engine is moved to its "
-                "place when it is whole, so that half of one is never taken for an engine.",
+                "trtllm-build compiles the checkpoint into TensorRT engines, one per rank, for exactly this kind of "
+                "GPU, this TensorRT-LLM version and these limits: {requests} at a time, {limits}. The plugins are "
+                "TensorRT-LLM's own kernels: attention with a paged KV cache, and matrix products. The engine is "
+                "built in the image that serves it, because an engine loads only in the version that built it. It is "
+                "moved into place only when complete, so a partial engine is never used.",
                 requests=requests,
                 limits=limits,
             )

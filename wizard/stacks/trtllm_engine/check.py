@@ -28,9 +28,8 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
         title=tr("Check the tools' flags"),
         why=(
             tr(
-                "Flags of these tools are renamed and removed from release to release. Each tool "
-                "is asked for its --help in the very image, and what it says is compared with "
-                "this plan: a mistake shows now, not after an hour."
+                "Releases rename and remove flags of these tools. This step runs each tool's --help in the serving "
+                "image and compares the output with this plan, so a mistake shows up now instead of an hour later."
             )
         ),
         actions=(

@@ -38,26 +38,26 @@ def call(job: Job) -> Call:
 def step(job: Job) -> Step:
     """Convert."""
     what = {
-        "int8_wo": tr(" Weights are rounded to 8 bits here; no calibration is needed for that."),
-        "int4_wo": tr(" Weights are rounded to 4 bits here; no calibration is needed for that."),
+        "int8_wo": tr(" The weights are rounded to 8 bits here; this needs no calibration."),
+        "int4_wo": tr(" The weights are rounded to 4 bits here; this needs no calibration."),
     }.get(job.quantization, "")
     flags = [job.names(TOOL)[meaning] for meaning in ("tp", "pp") if meaning in job.names(TOOL)]
     split = (
         tr(
-            " How they are split ({flags}) is settled here and not by trtllm-build.",
+            " The split ({flags}) is set here, not by trtllm-build.",
             flags=", ".join(flags),
         )
         if flags
         else ""
     )
-    ranks = tr(" There is one file for each of the {world} GPUs.", world=job.world) if job.world > 1 else ""
+    ranks = tr(" There is one file per GPU, {world} in total.", world=job.world) if job.world > 1 else ""
     return Step(
         id="checkpoint",
         title=tr("Convert the checkpoint"),
         why=(
             tr(
-                "TensorRT-LLM reads no Hugging Face checkpoint: convert_checkpoint.py of the "
-                "model's family renames, fuses and splits the weights into its own format.{split}{ranks}{what}",
+                "TensorRT-LLM does not read Hugging Face checkpoints: the convert_checkpoint.py of the model family "
+                "renames, fuses and splits the weights into TensorRT-LLM's own format.{split}{ranks}{what}",
                 split=split,
                 ranks=ranks,
                 what=what,

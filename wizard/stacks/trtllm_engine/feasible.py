@@ -44,18 +44,18 @@ def family_of(facts: ModelFacts, version: str) -> Family:
     if found and since and version_of(since) <= version_of(version) and folder(found, version):
         return found
     newer = (
-        tr("Choose an image with TensorRT-LLM {since} or later with --release", since=since)
+        tr("Use --release to choose an image with TensorRT-LLM {since} or later", since=since)
         if since
         else tr("Use --stack vllm")
     )
     raise InfeasibleError(
         "TW-L41",
         tr(
-            "TensorRT-LLM {version} has no script that makes an engine of {architecture}",
+            "TensorRT-LLM {version} has no script that builds an engine for {architecture}",
             version=version,
             architecture=facts.architecture or tr("this model"),
         ),
-        tr("{newer}, or --stack trtllm-llmapi, which needs no engine.", newer=newer),
+        tr("{newer}, or use --stack trtllm-llmapi, which needs no engine.", newer=newer),
     )
 
 
@@ -76,22 +76,22 @@ def check(job: Job, host: Host) -> None:
         raise InfeasibleError(
             "TW-L46",
             tr(
-                "phi's conversion of TensorRT-LLM {version} knows Phi-2 and Phi-3 mini only, not {name}",
+                "the phi conversion of TensorRT-LLM {version} supports only Phi-2 and Phi-3 mini, not {name}",
                 version=job.version,
                 name=job.facts.name,
             ),
-            tr("Choose an image with TensorRT-LLM 0.11 or later with --release."),
+            tr("Use --release to choose an image with TensorRT-LLM 0.11 or later."),
         )
     have, needed = host.memory_total_bytes, job.facts.weight_bytes
     if have and needed and have < needed:
         raise InfeasibleError(
             "TW-L44",
             tr(
-                "the conversion reads all weights ({needed}) into this machine's memory, which has {have}",
+                "the conversion reads all weights ({needed}) into this machine's memory, which is only {have}",
                 needed=size(needed),
                 have=size(have),
             ),
-            tr("Use a machine with more memory, or --stack trtllm-llmapi, which converts nothing."),
+            tr("Use a machine with more memory, or --stack trtllm-llmapi, which needs no conversion."),
         )
 
 
@@ -101,18 +101,18 @@ def _format(job: Job) -> None:
     if made is None and name != "none":
         raise _no_format(
             job,
-            tr("TensorRT-LLM's quantize.py makes no {name}", name=name),
-            tr("give a repository that is quantised so"),
+            tr("TensorRT-LLM's quantize.py cannot produce {name}", name=name),
+            tr("use a repository that is quantized that way"),
         )
     if made and version < version_of(made.since):
         raise _no_format(
             job,
-            tr("TensorRT-LLM {version} makes no {name}", version=job.version, name=name),
+            tr("TensorRT-LLM {version} cannot produce {name}", version=job.version, name=name),
             tr("choose {since} or later", since=made.since),
         )
     if made and made.precision and not job.calibrated and "precision" not in job.names(convert.TOOL):
         text = tr(
-            "{tool} of {name} in TensorRT-LLM {version} makes no {format}",
+            "{tool} for {name} in TensorRT-LLM {version} cannot produce {format}",
             tool=convert.TOOL,
             name=job.family.name,
             version=job.version,
@@ -126,7 +126,7 @@ def _no_format(job: Job, text: str, remedy: str) -> InfeasibleError:
         "TW-L42",
         text,
         tr(
-            "Take another --quantization or --kv-dtype, or {remedy} ({release}).",
+            "Use another --quantization or --kv-dtype, or {remedy} ({release}).",
             remedy=remedy,
             release=job.choice.release,
         ),
@@ -142,22 +142,22 @@ def _split(job: Job) -> None:
             raise InfeasibleError(
                 "TW-L43",
                 tr(
-                    "{tool} of {name} in TensorRT-LLM {version} cannot split a model ({meaning} {wanted})",
+                    "{tool} for {name} in TensorRT-LLM {version} cannot split a model ({meaning} {wanted})",
                     tool=tool,
                     name=job.family.name,
                     version=job.version,
                     meaning=meaning,
                     wanted=wanted,
                 ),
-                tr("Use --{meaning} 1, or an image with a newer TensorRT-LLM with --release.", meaning=meaning)
+                tr("Use --{meaning} 1, or choose an image with a newer TensorRT-LLM with --release.", meaning=meaning)
                 if meaning in job.tools.names(tool, images("trtllm").releases[0].engine, job.family.name)
-                else tr("Use --{meaning} 1, or --stack trtllm-llmapi, which converts nothing.", meaning=meaning),
+                else tr("Use --{meaning} 1, or --stack trtllm-llmapi, which needs no conversion.", meaning=meaning),
             )
     if layers and layers % choice.pp:
         raise InfeasibleError(
             "TW-L43",
-            tr("{layers} layers cannot be shared out evenly among {pp} GPUs in a row", layers=layers, pp=choice.pp),
-            tr("Choose --pp so that it divides the number of layers, or use --tp."),
+            tr("{layers} layers cannot be split evenly across {pp} pipeline stages", layers=layers, pp=choice.pp),
+            tr("Choose a --pp that divides the number of layers, or use --tp."),
         )
 
 
@@ -166,27 +166,27 @@ def _published(job: Job, stored: Quantization) -> None:
         raise _refused(
             job,
             tr(
-                "is stored as {format} and cannot become {quantization}",
+                "is stored as {format} and cannot be converted to {quantization}",
                 format=stored.format or stored.method,
                 quantization=job.quantization,
             ),
         )
     if stored.desc_act:
-        raise _refused(job, tr("is a GPTQ repository with desc_act, which convert_checkpoint.py refuses"))
+        raise _refused(job, tr("is a GPTQ repository with desc_act, which convert_checkpoint.py does not support"))
     known = [one for one in job.tools.checkpoints if (one.method, one.family) == (stored.method, job.family.name)]
     if not any(version_of(one.since) <= version_of(job.version) for one in known):
         raise _refused(
             job,
             tr(
-                "is quantised by {method}, which TensorRT-LLM before {since} makes no engine of",
+                "is quantized with {method}, from which TensorRT-LLM cannot build an engine before {since}",
                 method=stored.method,
                 since=known[0].since,
             )
             if known
-            else tr("is quantised by {method}, which TensorRT-LLM makes no engine of", method=stored.method),
+            else tr("is quantized with {method}, from which TensorRT-LLM cannot build an engine", method=stored.method),
         )
     if job.fp8_cache:
-        raise _refused(job, tr("is quantised already: an FP8 KV cache would need a calibration"))
+        raise _refused(job, tr("is already quantized: an FP8 KV cache would need a calibration"))
 
 
 def _refused(job: Job, text: str) -> InfeasibleError:
@@ -199,5 +199,5 @@ def _refused(job: Job, text: str) -> InfeasibleError:
             release=job.choice.release,
             version=job.version,
         ),
-        tr("Give the model's unquantised repository, another --release, or --stack vllm."),
+        tr("Use the model's unquantized repository, another --release, or --stack vllm."),
     )

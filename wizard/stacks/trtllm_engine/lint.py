@@ -21,7 +21,7 @@ STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
 """Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+")
-SEEN = mark("If the server sees other folders than this machine, say so with --mount HERE:THERE.")
+SEEN = mark("If the server's folders differ from this machine's, map them with --mount HERE:THERE.")
 
 
 def paths(model: Model, server: Server) -> list[Finding]:
@@ -41,7 +41,7 @@ def paths(model: Model, server: Server) -> list[Finding]:
         if strategy is not None and "${" not in strategy and strategy not in STRATEGIES:
             what = tr("gpt_model_type (batching_strategy) is {strategy!r}", strategy=strategy)
             found.append(
-                model.finding("R707", what, tr("Say one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
+                model.finding("R707", what, tr("Use one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
             )
         if engine is not None and "${" not in engine:
             found += _engine(model, engine, server)
@@ -71,8 +71,10 @@ def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
         return []
     built = ", ".join(f"{name} ({capability})" for capability, name in sorted(known.items()))
     here = ", ".join(sorted(server.capabilities))
-    what = tr("the engine was built for {built}; the GPUs here have compute capability {here}", built=built, here=here)
-    return [model.finding("R708", what, tr("Build it on GPUs of the kind that it is to run on."), at=path)]
+    what = tr(
+        "the engine was built for {built}, but the GPUs here have compute capability {here}", built=built, here=here
+    )
+    return [model.finding("R708", what, tr("Build it on the kind of GPU that will run it."), at=path)]
 
 
 def _engine(model: Model, path: str, server: Server) -> list[Finding]:
@@ -90,8 +92,8 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
         config = json.loads(contents(folder / "config.json"))
         tp, pp, version, batch = _facts(config)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        what = tr("{path}/config.json does not describe an engine: {error}", path=path, error=error)
-        return [model.finding("R703", what, tr("Name the folder that trtllm-build (or build.py) wrote."), at=path)]
+        what = tr("{path}/config.json is not an engine description: {error}", path=path, error=error)
+        return [model.finding("R703", what, tr("Use the folder written by trtllm-build (or build.py)."), at=path)]
     return [
         *_files(model, path, folder, (tp, pp)),
         *_version(model, path, version, server),
@@ -105,20 +107,20 @@ def _files(model: Model, path: str, folder: Path, split: tuple[int, int]) -> Ite
     tp, pp = split
     if len(ranks) != tp * pp:
         what = tr(
-            "{path} has {count} engine files and config.json says tensor parallel {tp} × pipeline parallel {pp}",
+            "{path} has {count} engine files, but config.json states tensor parallel {tp} × pipeline parallel {pp}",
             path=path,
             count=len(ranks),
             tp=tp,
             pp=pp,
         )
-        yield model.finding("R704", what, tr("Build the engine anew, or copy all of its files."), at=path)
+        yield model.finding("R704", what, tr("Rebuild the engine, or copy all of its files."), at=path)
 
 
 def _version(model: Model, path: str, version: str | None, server: Server) -> Iterator[Finding]:
     own = server.engines.get(FAMILY)
     if own and version and version != own:
         what = tr(
-            "the engine was built with TensorRT-LLM {version} and {name} has {own}",
+            "the engine was built with TensorRT-LLM {version}, but {name} has {own}",
             version=version,
             name=tr(server.name),
             own=own,
@@ -128,15 +130,15 @@ def _version(model: Model, path: str, version: str | None, server: Server) -> It
 
 def _limits(model: Model, path: str, server: Server, world: int, batch: int | None) -> Iterator[Finding]:
     if server.gpus is not None and 0 < server.gpus < world:
-        what = tr("the engine needs {count} GPUs and there are {gpus}", count=world, gpus=server.gpus)
-        yield model.finding("R402", what, tr("Build it for fewer, or use another machine."), at=path)
+        what = tr("the engine needs {count} GPUs, but there are {gpus}", count=world, gpus=server.gpus)
+        yield model.finding("R402", what, tr("Build it for fewer GPUs, or use another machine."), at=path)
     if batch is not None and batch < model.config.max_batch_size:
         what = tr(
-            "max_batch_size is {max_batch_size} and the engine was built for {batch}",
+            "max_batch_size is {max_batch_size}, but the engine was built for {batch}",
             max_batch_size=model.config.max_batch_size,
             batch=batch,
         )
-        fix = tr("Say {batch} or less.", batch=batch)
+        fix = tr("Use {batch} or less.", batch=batch)
         yield model.finding("R706", what, fix, severity="warning", at="max_batch_size")
 
 
@@ -161,7 +163,7 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
     config = model.config
     if model.is_ensemble or config.model_transaction_policy.decoupled:
         return []
-    fix = tr("Say model_transaction_policy { decoupled: true }, or do not ask for streams.")
+    fix = tr("Set model_transaction_policy { decoupled: true }, or do not request streams.")
     if model.backend in ("tensorrtllm", "python") and any(
         each.name in ("streaming", "stream") for each in config.input
     ):
@@ -174,7 +176,7 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         ]
         through = tr(" (also through {set})", set=", ".join(sorted(set(users)))) if users else ""
         what = tr(
-            "the model takes requests for streams{through} and is not decoupled, so it refuses them", through=through
+            "the model accepts streaming requests{through} but is not decoupled, so it rejects them", through=through
         )
         return [model.finding("R901", what, fix, severity="warning")]
     for version in model.versions:
@@ -185,7 +187,7 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
             return [unreadable(model, error, f"{version}/model.yaml")]
         if re.search(rb"^\s*decoupled:\s*[Tt]rue", said, re.MULTILINE):
             what = tr(
-                "model.yaml says decoupled and config.pbtxt does not; launch_triton_server.py reads only the latter"
+                "model.yaml sets decoupled, but config.pbtxt does not; launch_triton_server.py reads only the latter"
             )
             return [model.finding("R901", what, fix, severity="warning")]
     return []

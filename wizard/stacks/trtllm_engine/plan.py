@@ -95,8 +95,8 @@ def _beside(job: Job, host: Host) -> Second | None:
     if stack is None or stack.beside is None:
         raise UsageError(
             "TW-L09",
-            tr("the stack {stack} serves no model beside another stack's", stack=job.options.beside),
-            tr("Leave the option beside out."),
+            tr("the stack {stack} cannot serve a second model in another stack's repository", stack=job.options.beside),
+            tr("Omit the option beside."),
         )
     return stack.beside(job.choice, host, job.facts, job.runtime, job.options, job.model)
 
@@ -146,14 +146,13 @@ def _repository(job: Job, second: Repository | None) -> Step:
         job.runtime,
         made,
         tr(
-            "Text is sent to the ensemble: preprocessing makes token ids of it, tensorrt_llm "
-            "(the C++ backend with the engine) continues them, postprocessing makes text of "
-            "them again. The Python models are the backend's own. The configurations are "
-            "written whole; by hand each is filled in from the backend's templates, as in "
-            "`python3 tools/fill_template.py -i preprocessing/config.pbtxt "
-            "tokenizer_dir:{model},triton_max_batch_size:{max_batch_size},preprocessing_instance_count:1`, "
-            "and a variable that is forgotten stays in it. 'decoupled' lets one request have many responses, so "
-            "that answers stream.",
+            "Text goes to the ensemble: preprocessing turns it into token IDs, tensorrt_llm (the C++ backend with the "
+            "engine) continues them, and postprocessing turns them back into text. The Python models come with the "
+            "backend. The configurations are generated in full. To do this by hand, you fill in each one from the "
+            "backend's templates, as in `python3 tools/fill_template.py -i preprocessing/config.pbtxt "
+            "tokenizer_dir:{model},triton_max_batch_size:{max_batch_size},preprocessing_instance_count:1`, and any "
+            "variable you forget stays in the file. 'decoupled' lets one request have many responses, so that answers "
+            "stream.",
             model=job.model,
             max_batch_size=job.choice.max_batch_size,
         ),
@@ -183,8 +182,8 @@ def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
         return (ended,)
     where = facts.location if facts.local else f"https://huggingface.co/{facts.location}/tree/main"
     code = tr(
-        "The model brings Python code of its own, which TensorRT-LLM's scripts may run "
-        "in the container: read the .py files in {where} first.",
+        "The model contains its own Python code, which TensorRT-LLM's scripts may run in the container: review the "
+        ".py files in {where} first.",
         where=where,
     )
     return (code, ended)

@@ -12,13 +12,13 @@ TOOL = "quantize.py"
 BLOCK = 128
 """Weights that share a scale; quantize.py takes 64 or 128."""
 _WHY = {
-    "fp8": mark("FP8 keeps weights and activations in 8-bit floating point, which Ada and Hopper multiply directly."),
-    "int8_sq": mark(
-        "SmoothQuant moves outliers of the activations into the weights, so that both fit into 8-bit integers."
+    "fp8": mark("FP8 stores weights and activations in 8-bit floating point, which Ada and Hopper multiply directly."),
+    "int8_sq": mark("SmoothQuant moves activation outliers into the weights, so that both fit into 8-bit integers."),
+    "int4_awq": mark(
+        "AWQ scales up the weights that matter most to the activations before it rounds all weights to 4 bits."
     ),
-    "int4_awq": mark("AWQ scales up the weights that the activations lean on before all are rounded to 4 bits."),
-    "w4a8_awq": mark("W4A8 keeps AWQ's 4-bit weights and computes with FP8 activations."),
-    "nvfp4": mark("NVFP4 keeps weights and activations in 4-bit floating point, which Blackwell multiplies directly."),
+    "w4a8_awq": mark("W4A8 uses AWQ's 4-bit weights and computes with FP8 activations."),
+    "nvfp4": mark("NVFP4 stores weights and activations in 4-bit floating point, which Blackwell multiplies directly."),
 }
 
 
@@ -40,15 +40,15 @@ def call(job: Job) -> Call:
 
 def step(job: Job) -> Step:
     """Quantise."""
-    cache = tr(" The KV cache gets FP8 scales of its own.") if job.fp8_cache else ""
+    cache = tr(" The KV cache gets its own FP8 scales.") if job.fp8_cache else ""
     return Step(
         id="checkpoint",
-        title=tr("Quantise the model"),
+        title=tr("Quantize the model"),
         why=(
             tr(
-                "{why}{cache} The scales are measured on 512 articles of CNN/DailyMail, which "
-                "quantize.py fetches from the Hugging Face hub; it runs the whole model on the "
-                "GPU and writes TensorRT-LLM's own checkpoint, so nothing is converted afterwards.",
+                "{why}{cache} The scales are measured on 512 CNN/DailyMail articles, which quantize.py downloads from "
+                "the Hugging Face Hub. It runs the whole model on the GPU and writes TensorRT-LLM's own checkpoint, "
+                "so no conversion is needed.",
                 why=tr(_WHY.get(job.quantization, mark("The weights keep their format."))),
                 cache=cache,
             )

@@ -83,8 +83,8 @@ def version_of(release: str) -> tensors.Version:
             return version
     raise UsageError(
         "TW-L60",
-        tr("there is no repository for TensorRT-LLM {release!r}", release=release),
-        tr("Name a release of its Triton backend from 0.7 to 1.2, such as 0.13.0; later ones serve the LLM API only."),
+        tr("no repository for TensorRT-LLM {release!r}", release=release),
+        tr("Use a release of its Triton backend from 0.7 to 1.2, such as 0.13.0; later ones serve only the LLM API."),
     )
 
 
@@ -180,7 +180,7 @@ def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) 
                 "TW-L61",
                 tr("TensorRT-LLM {release} has no parameter {name!r}", release=release, name=name),
                 tr(
-                    "Leave it out, or name one of: {known}.",
+                    "Omit it, or use one of: {known}.",
                     known=", ".join(each for each in SINCE if SINCE[each] <= version < UNTIL.get(each, (9, 9))),
                 ),
             )

@@ -26,15 +26,14 @@ def call(job: Job, question: str) -> Call:
 def step(job: Job, question: str) -> Step:
     """Ask the engine something, without a server."""
     ranks = ("mpirun", "--allow-run-as-root", "-n", str(job.world)) if job.world > 1 else ()
-    how = tr(" MPI starts {world} ranks of it, one for each GPU.", world=job.world) if ranks else ""
+    how = tr(" MPI starts {world} ranks of it, one per GPU.", world=job.world) if ranks else ""
     return Step(
         id="engine-test",
         title=tr("Test the engine"),
         why=(
             tr(
-                "run.py loads the engine and the tokenizer and continues one prompt, without "
-                "Triton: if the text is nonsense here, conversion or build went wrong and not "
-                "the server.{how}",
+                "run.py loads the engine and the tokenizer and continues one prompt, without Triton. If the text "
+                "makes no sense here, the conversion or the build went wrong, not the server.{how}",
                 how=how,
             )
         ),

@@ -42,10 +42,10 @@ def defaults(models: Iterable[Model]) -> list[Finding]:
         of.setdefault(model.name, []).append(key)
     model, key, variable = left[0]
     if len(left) == 1:
-        what = tr("the parameter {key!r} is still {match}; the backend takes its default", key=key, match=variable)
+        what = tr("the parameter {key!r} is still {match}; the backend uses its default", key=key, match=variable)
     else:
         what = tr(
-            "{count} optional parameters are still placeholders, and the backend takes its defaults: {names}",
+            "{count} optional parameters are still placeholders, so the backend uses its defaults: {names}",
             count=len(left),
             names="; ".join(f"{name}: {', '.join(keys)}" for name, keys in of.items()),
         )

@@ -84,9 +84,8 @@ def steps(
         runtime,
         made,
         tr(
-            "model.py is TensorRT-LLM's own and starts its LLM class with what model.yaml "
-            "says: no checkpoint is converted and no engine is built. 'decoupled' lets one "
-            "request have many responses, so that answers stream."
+            "model.py is part of TensorRT-LLM and starts its LLM class with the settings in model.yaml: no checkpoint "
+            "conversion, no engine build. 'decoupled' lets one request have many responses, so that answers stream."
         ),
         Command(("rm", "-rf", str(target))),
         Command(("mkdir", "-p", str(target / model))),
@@ -101,9 +100,9 @@ def steps(
 
 
 WHY_FRONT = mark(
-    "Ours holds model.py, a thin front that starts TensorRT-LLM's LLM class in its own environment and passes "
-    "questions, pieces of answers and cancellations on; 'decoupled' means one request may have many responses, one for "
-    "each piece of text."
+    "The wizard's repository contains model.py, a thin engine proxy that starts TensorRT-LLM's LLM class in its own "
+    "environment and forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have "
+    "many responses, one per piece of text."
 )
 
 
@@ -147,38 +146,40 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
         raise InfeasibleError(
             "TW-L47",
             tr(
-                "the image {release} has TensorRT-LLM {version}, without a Triton model for the LLM API",
+                "the image {release} has TensorRT-LLM {version}, which has no Triton model for the LLM API",
                 release=choice.release,
                 version=version,
             ),
-            tr("Choose {tag} or later with --release, or --stack trtllm-engine.", tag=first.tag),
+            tr("Use --release {tag} or later, or --stack trtllm-engine.", tag=first.tag),
         )
     if choice.kv_cache_dtype == "fp8" and version_of(version) < FP8_CACHE:
         raise InfeasibleError(
             "TW-L47",
-            tr("the LLM API of TensorRT-LLM {version} does not take an FP8 KV cache by this name", version=version),
-            tr("Use --kv-dtype auto, or an image with TensorRT-LLM 1.0 or later with --release."),
+            tr(
+                "the LLM API of TensorRT-LLM {version} does not accept an FP8 KV cache under this name", version=version
+            ),
+            tr("Use --kv-dtype auto, or choose an image with TensorRT-LLM 1.0 or later with --release."),
         )
     stored, wanted = facts.quantization, choice.quantization or "none"
     if stored and stored.method not in LOADED:
         raise InfeasibleError(
             "TW-L48",
             tr(
-                "{ref} is quantised by {method}, which TensorRT-LLM's LLM API does not load",
+                "{ref} is quantized with {method}, which TensorRT-LLM's LLM API does not load",
                 ref=facts.ref,
                 method=stored.method,
             ),
-            tr("Give the model's unquantised repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm."),
+            tr("Use the model's unquantized repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm."),
         )
     if wanted != ((stored.format or stored.method) if stored else "none"):
         raise InfeasibleError(
             "TW-L48",
             tr(
-                "TensorRT-LLM's LLM API serves weights as they are stored; {ref} is not stored as {wanted}",
+                "TensorRT-LLM's LLM API serves weights as stored; {ref} is not stored as {wanted}",
                 ref=facts.ref,
                 wanted=wanted,
             ),
-            tr("Give a repository that is, or use --quantization none; --stack trtllm-engine quantises."),
+            tr("Use a repository that is, or use --quantization none; --stack trtllm-engine quantizes."),
         )
 
 

@@ -49,8 +49,8 @@ def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[
             found += _arguments(model, version)
     policy = model.config
     if policy.HasField("model_transaction_policy") and not policy.model_transaction_policy.decoupled:
-        what = tr("the vLLM backend is always decoupled, and config.pbtxt says that the model is not")
-        fix = tr("Say decoupled: true, or nothing and start the server without --disable-auto-complete-config.")
+        what = tr("the vLLM backend is always decoupled, but config.pbtxt states otherwise")
+        fix = tr("Set decoupled: true, or omit it and start the server without --disable-auto-complete-config.")
         found.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
     return found
 
@@ -61,19 +61,17 @@ def _arguments(model: Model, version: int) -> list[Finding]:
         engine: Any = json.loads(contents(model.file(version, FILE)))
     except (OSError, ValueError, RecursionError) as error:
         at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
-        return [
-            model.finding("R801", tr("this is no JSON: {error}", error=error), tr("Correct it."), file=where, at=at)
-        ]
+        return [model.finding("R801", tr("not valid JSON: {error}", error=error), tr("Correct it."), file=where, at=at)]
     if not isinstance(engine, dict):
-        what = tr("the engine's arguments are not one JSON object")
-        return [model.finding("R801", what, tr('Write {"model": "…"}.'), file=where)]
+        what = tr("the engine's arguments are not a single JSON object")
+        return [model.finding("R801", what, tr('Add {"model": "…"}.'), file=where)]
     found = _several_gpus(model, engine)
     if not isinstance(engine.get("model"), str):
-        what = tr("no model is named; vLLM would take its default")
-        found.append(model.finding("R803", what, tr('Say "model".'), file=where, severity="warning"))
+        what = tr("no model is set; vLLM would use its default")
+        found.append(model.finding("R803", what, tr('Add "model".'), file=where, severity="warning"))
     for key in sorted(set(engine) - KNOWN):
         what = tr(
-            "{key!r} is no argument of vLLM's engine that is known here; a wrong one keeps the model from loading",
+            "{key!r} is not a known vLLM engine argument; an unsupported argument prevents the model from loading",
             key=key,
         )
         fix = tr("Compare with `vllm serve --help` of the server's release.")
@@ -91,11 +89,11 @@ def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
     if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
         return []
     what = tr(
-        "vLLM runs on {world} GPUs (tensor × pipeline parallel) and the instance group is of KIND_GPU, one GPU each",
+        "vLLM runs on {world} GPUs (tensor × pipeline parallel), but the instance group is KIND_GPU, one GPU each",
         world=world,
     )
     at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None
-    return [model.finding("R404", what, tr("Say KIND_MODEL: vLLM takes the GPUs itself."), at=at)]
+    return [model.finding("R404", what, tr("Use KIND_MODEL: vLLM selects the GPUs itself."), at=at)]
 
 
 PORT = StackRules(findings)

@@ -110,8 +110,8 @@ def _more(options: Options, choice: Choice) -> str:
     if options.max_num_seqs is None:
         return ""
     return tr(
-        " Up to {most} sequences run at the same time (max_num_seqs); the KV cache has room for {users} of "
-        "{length:,} tokens each, or more shorter ones, and the others wait.",
+        " Up to {most} sequences run concurrently (max_num_seqs). The KV cache has room for {users} of {length:,} "
+        "tokens each, or more if they are shorter; the others wait.",
         most=options.max_num_seqs,
         users=choice.max_batch_size,
         length=choice.max_seq_len,
@@ -119,15 +119,14 @@ def _more(options: Options, choice: Choice) -> str:
 
 
 WHY_BACKEND = mark(
-    "Here that is config.pbtxt, which names the backend vllm, and model.json, the "
-    "arguments of vLLM's AsyncEngineArgs: the model's folder, how many GPUs share "
-    "it, how much of their memory it may use. The backend adds inputs and outputs by "
-    "itself. KIND_MODEL says that the model chooses its GPUs."
+    "For this stack, the folder contains config.pbtxt, which names the backend vllm, and model.json, the arguments of "
+    "vLLM's AsyncEngineArgs: the model's folder, how many GPUs share it, how much of their memory it can use. The "
+    "backend adds inputs and outputs automatically. KIND_MODEL means that the model chooses its GPUs."
 )
 WHY_FRONT = mark(
-    "Ours holds model.py, a thin front that starts vLLM in its own environment and "
-    "passes questions, pieces of answers and cancellations on; 'decoupled' means one "
-    "request may have many responses, one for each piece of text."
+    "The wizard's repository contains model.py, a thin engine proxy that starts vLLM in its own environment and "
+    "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
+    "one per piece of text."
 )
 
 Made = tuple[Repository, Mapping[str, Any]]
@@ -187,16 +186,17 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     if choice.runtime == "native":
         raise InfeasibleError(
             "TW-L34",
-            tr("LoRA adapters are served by Triton's own vLLM backend, which natively is not there"),
+            tr("LoRA adapters are served by Triton's own vLLM backend, which is not available natively"),
             tr("Serve from NVIDIA's image, or merge the adapter into the model."),
         )
     if len({suggest_name(name) for name in options.lora}) < len(options.lora):
         raise InfeasibleError(
             "TW-L34",
             tr(
-                "two of the LoRA adapters {lora} have one name but for capitals and signs", lora=", ".join(options.lora)
+                "two of the LoRA adapters {lora} have names that differ only in case or punctuation",
+                lora=", ".join(options.lora),
             ),
-            tr("Give each a name of its own."),
+            tr("Give each adapter a different name."),
         )
     steps: list[Step] = []
     paths: dict[str, str] = {}
@@ -214,11 +214,12 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
             raise InfeasibleError(
                 "TW-L34",
                 tr(
-                    "the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a hub id: {place!r}",
+                    "the LoRA adapter {name!r} is neither a folder with adapter_config.json nor a Hub repository: "
+                    "{place!r}",
                     name=name,
                     place=place[:200],
                 ),
-                tr("Give the adapter's folder, or its repository on the hub, such as owner/name."),
+                tr("Pass the adapter's folder, or its Hub repository, such as owner/name."),
             )
     return _Adapters(tuple(steps), paths, tuple(reads), _rank(reads))
 
@@ -230,7 +231,7 @@ def _rank(folders: Sequence[Path]) -> int | None:
         raise InfeasibleError(
             "TW-L34",
             tr(
-                "a LoRA adapter has rank {largest}, and vLLM serves ranks up to {ranks}",
+                "a LoRA adapter has rank {largest}, but vLLM serves ranks only up to {ranks}",
                 largest=largest,
                 ranks=RANKS[-1],
             ),
@@ -259,9 +260,9 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
         title=tr("Get the LoRA adapter {name}", name=name),
         why=(
             tr(
-                "An adapter is a small change to the model's weights; vLLM applies it to the "
-                "requests that ask for it. Its rank is not known beforehand: vLLM refuses one "
-                "above {ranks} unless a folder here is given instead.",
+                "An adapter is a small change to the model's weights; vLLM applies it to the requests that select it. "
+                "Its rank is not known in advance: vLLM rejects ranks above {ranks} unless you pass a local folder "
+                "instead.",
                 ranks=RANKS[0],
             )
         ),

@@ -42,10 +42,10 @@ from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
 GROUPS = {
-    "goal": mark("What it is for"),
-    "quantization": mark("How it runs; what you say here is never changed, only refused"),
-    "max_gpus": mark("What it may take"),
-    "as_published": mark("Which files and versions"),
+    "goal": mark("Use case"),
+    "quantization": mark("Setup (never overridden; an error if not possible)"),
+    "max_gpus": mark("Resources"),
+    "as_published": mark("Files and versions"),
 }
 """Name of the first wish of a group → what stands above the group."""
 SMALL_BAR = 6
@@ -81,25 +81,27 @@ class AdviceScreen(StageScreen[Choice]):
 
     STAGE = 2
     HELP = mark(
-        "Several programs can serve a model, with weights of several sizes. The wizard computes what fits into this "
-        "machine's memory and puts the best way on top, then the best of each program and format, then the rest.\n"
-        "What if: ← and → choose a wish (format, tensor parallel size, KV cache, context, users), + and - change it, "
-        "and everything is computed anew. A star marks what you fixed; it is never changed, only refused, and then "
-        "t takes the smallest remedy and r everything back.\n"
-        "TensorRT-LLM has no engines any more: where one is shown, s shows what serves the same model without."
+        "Several engines can serve a model, with weights of several sizes. The wizard computes what fits into this "
+        "machine's memory and lists the recommendation first, then the best of each engine and format, then the "
+        "rest.\n"
+        "What if: choose a constraint with ← and → (format, tensor parallel size, KV cache, context, users) and "
+        "change it with + and -; everything is recomputed. A star marks the constraints that you set. They are never "
+        "overridden; if they are not possible, t applies the smallest fix and r resets everything.\n"
+        "TensorRT-LLM no longer has engines: when one is shown, press s to see what serves the same model without an "
+        "engine."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Take this way"), priority=True, key_display="⏎", id="advice.accept"),
+        Binding("enter", "accept", mark("Use this setup"), priority=True, key_display="⏎", id="advice.accept"),
         Binding("left", "field(-1)", mark("What if"), priority=True, key_display="←→", id="advice.left"),
         Binding("right", "field(1)", mark("What if"), priority=True, show=False, id="advice.right"),
         Binding("plus,equals_sign", "change(1)", mark("Change"), key_display="+-", id="advice.more"),
         Binding("minus", "change(-1)", mark("Change"), show=False, id="advice.less"),
-        Binding("t", "remedy", mark("Take the remedy"), id="advice.remedy"),
+        Binding("t", "remedy", mark("Apply the fix"), id="advice.remedy"),
         Binding("s", "succeed", mark("Without an engine"), id="advice.succeed"),
         Binding("r", "reset", mark("Reset"), id="advice.reset"),
-        Binding("e", "explain", mark("Why these numbers"), id="advice.explain"),
-        Binding("x", "refused", mark("What does not work"), id="advice.refused"),
-        Binding("w", "wishes", mark("Your wishes"), id="advice.wishes"),
+        Binding("e", "explain", mark("Explain figures"), id="advice.explain"),
+        Binding("x", "refused", mark("Not possible"), id="advice.refused"),
+        Binding("w", "wishes", mark("Constraints"), id="advice.wishes"),
     ]
     view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 
@@ -134,7 +136,7 @@ class AdviceScreen(StageScreen[Choice]):
         self._ask()
 
     def _entitle(self) -> None:
-        heading = tr("How should {name} run here?", name=one_line(self._facts.name))
+        heading = tr("How should {name} run on this machine?", name=one_line(self._facts.name))
         self.query_one(".heading", Static).update(Content(heading))
         self.query_one(".subheading", Static).update(Content(model_line(self._facts)))
 
@@ -213,7 +215,7 @@ class AdviceScreen(StageScreen[Choice]):
         if changed != view.wishes and not pinned:
             self._what_if(changed, view.choice or view.last)
         elif not self.query("Toast"):  # once, however long the key is held
-            why = tr("Your facilitator has pinned this.") if pinned else tr("There is no further value here.")
+            why = tr("Your facilitator has set this.") if pinned else tr("No further values here.")
             self.notify(why, timeout=2)
 
     def action_reset(self) -> None:
@@ -244,8 +246,8 @@ class AdviceScreen(StageScreen[Choice]):
                 f"{one.name} = {one.result}\n  = {one.formula}\n  {tr('Source: {source}', source=one.source)}"
                 for one in found
             )
-            title = tr("Why these numbers · {way}", way=report.choice_title(self.view.choice))
-            self.app.push_screen(ReaderScreen(title, text or tr("There is no formula for these numbers.")))
+            title = tr("Explanation of these figures · {way}", way=report.choice_title(self.view.choice))
+            self.app.push_screen(ReaderScreen(title, text or tr("These figures have no formula.")))
 
     def action_refused(self) -> None:
         """Everything that does not work here, with what would help."""
@@ -254,7 +256,7 @@ class AdviceScreen(StageScreen[Choice]):
             f"✗ {advise.ways(one)}\n{reasons.text(one.reason)}\n→ {remedies.text(one.remedies, flags=False)}"
             for one in found
         )
-        self.app.push_screen(ReaderScreen(tr("What does not work here"), text))
+        self.app.push_screen(ReaderScreen(tr("Not possible on this machine"), text))
 
     @work(exclusive=True, group="form")
     async def action_wishes(self) -> None:
@@ -262,7 +264,7 @@ class AdviceScreen(StageScreen[Choice]):
         given = to_data(self.view.wishes)
         answers = await self.app.push_screen_wait(
             FormScreen(
-                tr("What do you wish for?"),
+                tr("Set your constraints"),
                 (*WISHES, *SETUP),
                 given,
                 self.guide.workshop.pin,
@@ -289,7 +291,7 @@ class AdviceScreen(StageScreen[Choice]):
             headline.show(_headline(choice))
             self.query_one(MemoryBill).show(choice)
         elif view.advice is None:
-            headline.show(Content("" if view.error else tr("◌ Thinking …")))
+            headline.show(Content("" if view.error else tr("◌ Computing …")))
         else:
             headline.show(_impossible(view, remedy=bool(self._remedy())))
         details.scroll_home(animate=False)
@@ -333,13 +335,17 @@ def _headline(choice: Choice) -> Content:
 
 def _impossible(view: AdviceView, *, remedy: bool) -> Content:
     fixed = view.wishes != Wishes()
-    what = tr("This does not work with what is fixed.") if fixed else tr("This model cannot be served here as it is.")
+    what = (
+        tr("Not possible with the constraints that you set.")
+        if fixed
+        else tr("This model cannot be served on this machine as is.")
+    )
     ways = (
-        tr("t: take the remedy.") if remedy else "",
-        tr("r: take it back.") if view.wishes != view.given else "",
+        tr("t: apply the fix.") if remedy else "",
+        tr("r: reset.") if view.wishes != view.given else "",
         tr("Esc: another model."),
-        tr("w: wish for less."),
-        tr("Or do what is said below."),
+        tr("w: relax constraints."),
+        tr("Or follow the steps below."),
     )
     return Content.assemble((f"✗ {what}", "bold $error"), "\n" + " ".join(filter(None, ways)))
 
@@ -365,12 +371,14 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
     yield Content(""), Content.assemble((one_line(runtime), "$text-muted"))
     for sign, code in ((LIMIT, comparison.LIMIT), (BEHIND, comparison.BEHIND)):
         if text := report.reason(choice, code):
-            yield listed(sign, tr("Not the first: {why}", why=text) if code == comparison.BEHIND else text)
+            yield listed(sign, tr("Why not first: {why}", why=text) if code == comparison.BEHIND else text)
     if second is not None and second is not choice:
         why = report.reason(second, comparison.BEHIND)
         named = {"way": report.choice_title(second), "pace": report.pace(second.speed) or report.choice_room(second)}
         text = (
-            tr("Runner-up: {way}, {pace}. {why}", **named, why=why) if why else tr("Runner-up: {way}, {pace}.", **named)
+            tr("Alternative: {way}, {pace}. {why}", **named, why=why)
+            if why
+            else tr("Alternative: {way}, {pace}.", **named)
         )
         yield listed(SECOND, text)
     for note in choice.warnings:
@@ -379,8 +387,8 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
         yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
         said = ntr(
-            "{count} other way cannot work here: press x to see why, and what would help.",
-            "{count} other ways cannot work here: press x to see why, and what would help.",
+            "{count} other alternative is not possible: press x to see the reason and the fix.",
+            "{count} other alternatives are not possible: press x to see the reasons and fixes.",
             refused,
             count=refused,
         )

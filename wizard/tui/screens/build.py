@@ -45,19 +45,20 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     STAGE = 4
     HELP = mark(
-        "The steps of the plan run one after the other. Stop at any time: what is done stays done, and the next run "
-        "goes on from there. b leaves it running in the background; its row on the first screen brings you back.\n"
-        "The output follows its end until you scroll up; f or End follows again. / searches it, n and N go to the next "
-        "match and the one before, w wraps long lines, c copies what is in sight or selected. All of it is kept in the "
-        "files that l shows.\n"
-        "Tab goes to the steps: R does the chosen one again, with all that use what it makes; s leaves it out, if "
-        "there can be a server without it."
+        "The steps of the plan run one after another. You can stop at any time: completed steps are kept, and the "
+        "next run resumes from there. b keeps it running in the background; its row on the first screen brings you "
+        "back.\n"
+        "The output follows its end until you scroll up; f or End follows again. / searches it, n and N go to the "
+        "next and previous match, w wraps long lines, c copies the visible or selected text. The full output is in "
+        "the files that l shows.\n"
+        "Tab moves to the steps: R reruns the selected one and every step that uses its results; s skips it, unless "
+        "the server requires it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),
         Binding("r", "run", mark("Try again"), id="build.run"),
-        Binding("s", "skip", mark("Leave the step out"), id="build.skip"),
-        Binding("R", "redo", mark("Do the step again"), id="build.redo"),
+        Binding("s", "skip", mark("Skip the step"), id="build.skip"),
+        Binding("R", "redo", mark("Rerun the step"), id="build.redo"),
         Binding("d", "copy_diagnosis", mark("Copy the diagnosis"), id="build.diagnosis"),
         Binding("b", "background", mark("Background"), id="build.background"),
         Binding("slash", "find", mark("Search"), key_display="/", id="build.find"),
@@ -178,17 +179,17 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def action_background(self) -> None:
         """Let it go on unseen."""
-        self.notify(tr("It goes on in the background; its end will be told."), timeout=4)
+        self.notify(tr("It continues in the background; you get a notification when it ends."), timeout=4)
         self.dismiss("background")
 
     @work(exclusive=True, group="ask")
     async def action_redo(self) -> None:
         """Do the step again that is pointed at."""
         step = self._pointed()
-        question = tr("Do '{title}' again? It takes {cost}.", title=step.title, cost=cost(step.estimate))
+        question = tr("Rerun '{title}'? It takes {cost}.", title=step.title, cost=cost(step.estimate))
         if others := self._others(step):
-            question += "\n" + tr("Then these are done again too, for they use what it makes: {titles}", titles=others)
-        answers = [("redo", tr("Do it again")), ("no", tr("Leave it as it is"))]
+            question += "\n" + tr("These steps use its results and are rerun too: {titles}", titles=others)
+        answers = [("redo", tr("Rerun")), ("no", tr("Cancel"))]
         if await self.app.push_screen_wait(AskScreen(question, answers)) == "redo":
             self.run.left_out.discard(step.id)
             self.run.begin(redo={step.id})
@@ -198,14 +199,14 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         """Leave the step out that is pointed at, if there can be a server without it."""
         step = self._pointed()
         if needed(step):
-            said = tr("'{title}' cannot be left out: there is no server without it.", title=one_line(step.title))
+            said = tr("'{title}' cannot be skipped: the server requires it.", title=one_line(step.title))
             self.notify(said, severity="warning", markup=False)
             return
-        question = tr("Leave '{title}' out? What it makes or checks will be missing.", title=step.title)
+        question = tr("Skip '{title}'? What it creates or checks will be missing.", title=step.title)
         if others := self._others(step):
-            question += " " + tr("These use it and may fail: {titles}", titles=others)
-        question += "\n" + tr("It is noted that you left it out; R does it after all.")
-        answers = [("no", tr("Do not leave it out")), ("skip", tr("Leave it out and go on"))]
+            question += " " + tr("These steps use its results and may fail: {titles}", titles=others)
+        question += "\n" + tr("The skip is recorded; press R to run the step later.")
+        answers = [("no", tr("Do not skip")), ("skip", tr("Skip and continue"))]
         if await self.app.push_screen_wait(AskScreen(question, answers)) == "skip":
             self.run.left_out.add(step.id)
             self.run.begin()
@@ -225,8 +226,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def action_logs(self) -> None:
         """Say where the whole output is."""
         files = [(step.title, f"{step.id}.log") for step in self.run.plan.steps]
-        said = [f"{title}\n  {self._logs / file}" for title, file in (*files, (tr("Server's log"), "triton.log"))]
-        self.app.push_screen(ReaderScreen(tr("The whole output of each step"), "\n".join(said)))
+        said = [f"{title}\n  {self._logs / file}" for title, file in (*files, (tr("Server log"), "triton.log"))]
+        self.app.push_screen(ReaderScreen(tr("Full output of each step"), "\n".join(said)))
 
     def action_copy_diagnosis(self) -> None:
         """Copy what there is to know of the failure."""
@@ -240,7 +241,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def _copy(self, text: str) -> None:
         count = len(text.splitlines())
         said = ntr("{count} line copied", "{count} lines copied", count, count=count)
-        copy(self.app, text, said, instead=tr("l names the files that have it."))
+        copy(self.app, text, said, instead=tr("Press l to see the files that contain it."))
 
     # -- the output ----------------------------------------------------------------------------------------------------
 
@@ -360,11 +361,11 @@ def _heading(view: BuildView, run: Run) -> str:
 def _outcome(view: BuildView, measured: str) -> Content:
     if view.phase is Phase.READY and view.endpoint is not None:
         one = view.endpoint
-        said = tr("Triton answers on {http} (HTTP) and {grpc} (gRPC)", http=one.http, grpc=one.grpc)
+        said = tr("Triton responds at {http} (HTTP) and {grpc} (gRPC)", http=one.http, grpc=one.grpc)
         took = tr("Measured: {measured}.", measured=measured) + "\n" if measured else ""
         rest = f"\n{took}" + tr("Press Enter to chat with your model.")
         return Content.assemble(("✓ ", "bold $success"), (said, "bold"), rest)
     if view.phase is Phase.CANCELLED:
-        said = tr("What is done stays done; r goes on from there.")
+        said = tr("Completed steps are kept; r resumes from there.")
         return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {said}")
     return Content("")

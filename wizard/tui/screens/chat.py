@@ -51,8 +51,9 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     STAGE = 5
     HELP = mark(
-        "You talk to Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, the settings decide "
-        "how the model answers. Figures are measured here: tokens per second, and the time to the first token."
+        "You chat with Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, and the settings "
+        "control how the model answers. The figures are measured here: tokens per second, and the time to first token "
+        "(TTFT)."
     )
     BINDINGS = KEYS
 
@@ -176,7 +177,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             preset = await windows.ask_preset(self.app, self.calls.presets, self.view.conversation)
             if preset is not None:
                 self._change(with_preset(self.view.conversation, preset))
-                self.notify(tr("Answers are “{name}” from here on", name=preset.name), markup=False)
+                self.notify(tr("Answers now use the preset “{name}”", name=preset.name), markup=False)
 
     def action_logprobs(self) -> None:
         """Show how probable the last answer's tokens were; ask for that from here on if nobody has."""
@@ -223,15 +224,15 @@ class ChatScreen(StageScreen[ChatEnd]):
     def action_copy(self) -> None:
         """Copy the turn that was gone to, or the last answer."""
         if turn := self.talks.here.transcript.current:
-            self._copy(turn.text, tr("The turn is in the clipboard"))
+            self._copy(turn.text, tr("Copied the turn to the clipboard"))
         else:
-            self._copy(self.talks.here.view.said("assistant")[-1], tr("The last answer is in the clipboard"))
+            self._copy(self.talks.here.view.said("assistant")[-1], tr("Copied the last answer to the clipboard"))
 
     def action_copy_code(self) -> None:
         """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
         if found := self.talks.here.transcript.next_code():
             code, number, count = found
-            self._copy(code, tr("Code {number} of {count} is in the clipboard", number=number, count=count))
+            self._copy(code, tr("Copied code block {number} of {count} to the clipboard", number=number, count=count))
 
     def _copy(self, text: str, said: str) -> None:
         copy(self.app, text, said, instead=tr("^S saves the conversation to a file."))
@@ -247,7 +248,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Show how other programs reach this server: the last request as commands."""
         here = self.talks.here
         text = elsewhere(here.endpoint, self.calls.chat_command(here.endpoint), here.request)
-        self.app.push_screen(ReaderScreen(tr("Use it from elsewhere"), text))
+        self.app.push_screen(ReaderScreen(tr("Use it elsewhere"), text))
 
     async def action_log(self) -> None:
         """Show the server's log beside the chat, or hide it."""
@@ -292,7 +293,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     async def _open(self, number: int) -> None:
         if self.talks.busy:
-            self.notify(tr("An answer is coming: stop it first."), severity="warning")
+            self.notify(tr("An answer is in progress: stop it first."), severity="warning")
             return
         with told(self.app):
             self.talks.go_on(await self.keeping.open(number))
@@ -383,14 +384,14 @@ class ChatScreen(StageScreen[ChatEnd]):
     def relabel(self) -> None:
         """Say everything in the present language."""
         super().relabel()
-        said = tr("This is your own model: Triton serves it on this machine, and nothing that you write leaves it.")
+        said = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
         self.query_one("#welcome", Static).update(said)
         self.show_state()
 
     def show_state(self) -> None:
         """Show the state."""
         view, compares = self.view, self.talks.second is not None
-        name = tr("Chat with {name} on {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
+        name = tr("Chat with {name} at {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
         self.query_one(".heading", Static).update(Content(name))
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")

@@ -36,9 +36,9 @@ ALTERNATIVES = 5
 """Tokens beside the chosen one whose probabilities are asked for."""
 GROUPS = (
     (mark("Role"), ("system",)),
-    (mark("Which token comes next"), ("temperature", "top_p", "top_k", "min_p", "seed")),
+    (mark("Token sampling"), ("temperature", "top_p", "top_k", "min_p", "seed")),
     (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
-    (mark("Where it ends"), ("max_tokens", "stop")),
+    (mark("Stopping"), ("max_tokens", "stop")),
 )
 """All settings, as they stand together."""
 
@@ -54,12 +54,12 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
         own = tr("{value:g}, the model's own", value=view.served.default_temperature)
         known["temperature"] = replace(known["temperature"], otherwise=own)
     form = FormScreen(
-        tr("How the model answers"),
+        tr("Answer settings"),
         [known[name] for _heading, names in GROUPS for name in names],
         answers_of(view.conversation),
         pinned,
         {names[0]: tr(heading) for heading, names in GROUPS},
-        dict.fromkeys(untaken(view.served) if view.served else (), tr("not with this server")),
+        dict.fromkeys(untaken(view.served) if view.served else (), tr("not supported here")),
     )
     answers = await app.push_screen_wait(form)
     return None if answers is None else with_answers(view.conversation, {name: answers.get(name) for name in known})
@@ -73,15 +73,15 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
     """
     found = await background.call(presets)
     choices = [(one.name, ": ".join(filter(None, (one.name, one.about and tr(one.about))))) for one in found]
-    choices.append(("+", tr("Keep the present system prompt and settings as a preset")))
+    choices.append(("+", tr("Save the current system prompt and settings as a preset")))
     own = [(one.name, one.name) for one in found if one.own]
     if own:
-        choices.append(("-", tr("Remove a preset of yours")))
-    answer = await app.push_screen_wait(AskScreen(tr("How shall the model answer?"), choices))
+        choices.append(("-", tr("Remove one of your presets")))
+    answer = await app.push_screen_wait(AskScreen(tr("How should the model answer?"), choices))
     if answer not in ("+", "-"):
         return next((one for one in found if one.name == answer), None)
     if answer == "+":
-        answers = await app.push_screen_wait(FormScreen(tr("Keep as a preset"), [NAME], {}))
+        answers = await app.push_screen_wait(FormScreen(tr("Save as a preset"), [NAME], {}))
         if answers:
             preset = preset_of(str(answers["name"]), present, one_line(present.system)[:60])
             path = await background.call(partial(keep_preset, preset))
@@ -103,8 +103,8 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
     name = str(answers[FILE.name])
     path, there = target(name)
     if there:
-        choices = [("keep", tr("Keep it")), ("overwrite", tr("Write over it"))]
-        question = AskScreen(tr("{path} is there already. Write over it?", path=path), choices)
+        choices = [("keep", tr("Keep it")), ("overwrite", tr("Overwrite"))]
+        question = AskScreen(tr("{path} already exists. Overwrite it?", path=path), choices)
         if await app.push_screen_wait(question) != "overwrite":
             return name
     with told(app):
@@ -119,9 +119,9 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
     with told(app):
         found = await background.call(calls.others)
     others = {one.name: one for one in found if one.name != first.name}
-    choices = [(name, tr("{name} on {address}", name=name, address=one.http)) for name, one in others.items()]
-    choices.append(("/", tr("Another server, by its address")))
-    answer = await app.push_screen_wait(AskScreen(tr("Which model answers beside this one?"), choices))
+    choices = [(name, tr("{name} at {address}", name=name, address=one.http)) for name, one in others.items()]
+    choices.append(("/", tr("Another server, by address")))
+    answer = await app.push_screen_wait(AskScreen(tr("Which model do you want to compare with?"), choices))
     if answer != "/":
         return others.get(answer or "")
     given: dict[str, object] | None = {}
@@ -133,7 +133,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
                 there = await background.call(partial(calls.at, str(given["url"]), str(model) if model else None))
                 if not there.answers_as(first):
                     return there
-                app.notify(tr("{name} answers already", name=one_line(there.name)), severity="warning")
+                app.notify(tr("{name} is already answering", name=one_line(there.name)), severity="warning")
     return None
 
 
@@ -145,16 +145,16 @@ async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str |
     """
     stay = ("stay", tr("Stay here"))
     if now is not None:
-        question = tr("What becomes of the server {name}?", name=one_line(server))
+        question = tr("What do you want to do with the server {name}?", name=one_line(server))
         answers = [
-            ("leave", tr("Quit; the server goes on running")),
+            ("leave", tr("Quit; the server keeps running")),
             ("stop", tr("Quit and stop the server")),
-            ("another", tr("Set up another model; the server goes on running")),
+            ("another", tr("Set up another model; the server keeps running")),
             stay,
         ]
     else:
-        question = tr("The server {name} has ended. What now?", name=one_line(server))
-        again = ("restart", tr("Restart the server"))
+        question = tr("The server {name} exited. What now?", name=one_line(server))
+        again = ("restart", tr("Restart server"))
         answers = [("leave", tr("Quit")), again, ("another", tr("Set up another model")), stay]
     return await app.push_screen_wait(AskScreen(question, answers, leaves=True))
 
@@ -168,10 +168,10 @@ def show_probabilities(app: App[Any], talk: ModelChat, present: Conversation) ->
     if talk.logprobs:
         app.push_screen(LogprobsScreen(talk.logprobs))
     elif present.sampling.logprobs is None:
-        app.notify(tr("From the next answer on, the server is asked how probable each token was"))
+        app.notify(tr("Token probabilities are requested from the next answer on"))
         return replace(present, sampling=replace(present.sampling, logprobs=ALTERNATIVES))
     elif talk.view.stats is None or not talk.weighed:
-        app.notify(tr("They come with the next answer"))
+        app.notify(tr("Available from the next answer on"))
     else:
-        app.notify(tr("This server says nothing of probabilities"), severity="warning")
+        app.notify(tr("This server does not report probabilities"), severity="warning")
     return None

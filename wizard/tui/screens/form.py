@@ -20,7 +20,7 @@ from wizard.tui.widgets.options import Options
 
 NO_EFFECT = mark("no effect now")
 """Said beside a question that does not matter, given the other answers."""
-PINNED = mark("pinned by your facilitator")
+PINNED = mark("set by your facilitator")
 """Said beside a question whose answer cannot be changed."""
 
 
@@ -31,10 +31,10 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Take over"), priority=True, key_display="⏎", id="form.accept"),
+        Binding("enter", "accept", mark("Apply"), priority=True, key_display="⏎", id="form.accept"),
         Binding("up", "move(-1)", mark("Move"), priority=True, key_display="↑↓", id="form.up"),
         Binding("down", "move(1)", mark("Move"), priority=True, show=False, id="form.down"),
-        Binding("escape", "close", mark("Leave as it was"), id="form.close"),
+        Binding("escape", "close", mark("Cancel"), id="form.close"),
     ]
 
     def __init__(

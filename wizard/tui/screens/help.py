@@ -23,5 +23,5 @@ def help_screen(screen: Screen[Any]) -> ReaderScreen:
     parts.append(table([(row.keys, row.about) for row in key_rows(screen, hidden=True)], indent="  "))
     stage = screen.STAGE if isinstance(screen, StageScreen) else -1
     more = DOCS.get(STAGES[stage], WHOLE) if stage >= 0 else WHOLE
-    parts.append(tr("More to read: {path}", path=more))
+    parts.append(tr("More information: {path}", path=more))
     return ReaderScreen(tr("Help"), "\n\n".join(parts))

@@ -32,12 +32,12 @@ class JourneysScreen(StageScreen[str]):
     """Dismissed with the name of a journey."""
 
     HELP = mark(
-        "A ready journey has all its answers: the model, the serving stack, the formats. They are those of the "
-        "tutorials, with what is wrong there put right. Each answer can be changed, and you see every step before it "
-        "is done."
+        "A recipe is a ready-made setup with every answer filled in: the model, the serving stack, the formats. "
+        "Recipes follow the tutorials, with their errors fixed. You can change every answer, and you see every step "
+        "before it runs."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Take this journey"), id="journeys.accept", priority=True, key_display="⏎"),
+        Binding("enter", "accept", mark("Use this recipe"), id="journeys.accept", priority=True, key_display="⏎"),
     ]
 
     def __init__(self, journeys: Callable[[], Sequence[Journey]], host: Host | None) -> None:
@@ -60,7 +60,7 @@ class JourneysScreen(StageScreen[str]):
 
     @work(exclusive=True)
     async def _fill(self) -> None:
-        self.query_one(".heading", Static).update(Content(tr("Which journey do you want to take?")))
+        self.query_one(".heading", Static).update(Content(tr("Which recipe do you want to use?")))
         try:
             self._journeys = await background.call(self._read)
             rows = await background.call(lambda: [_row(one, self._host) for one in self._journeys])
@@ -111,4 +111,6 @@ def comparison(machines: Sequence[str], host: Host | None) -> str:
         need = sorted((gpu.memory_total_bytes or 0 for gpu in described(name).gpus), reverse=True)
         if len(need) <= len(have) and all(mine >= ALIKE * theirs for mine, theirs in zip(have, need, strict=False)):
             return tr("✓ fits here: made for {machines}", machines=names)
-    return tr("○ made for {machines}, which this machine is not; the advice says what is possible", machines=names)
+    return tr(
+        "○ made for {machines}, not for this machine; see the recommendations for what is possible", machines=names
+    )

@@ -30,7 +30,7 @@ class PressScreen(ModalScreen["str | None"]):
     """Waits for a key; dismissed with its name as Textual says it, or None for Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", mark("Never mind"), id="keys.close_press"),
+        Binding("escape", "close", mark("Cancel"), id="keys.close_press"),
     ]
     takes_every_key = True
     """Keys that work everywhere do not work here."""
@@ -67,9 +67,9 @@ class KeysScreen(ModalScreen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Press another key"), id="keys.accept", priority=True, key_display="⏎"),
-        Binding("r", "reset", mark("As it comes"), id="keys.reset"),
-        Binding("R", "reset_all", mark("All as they come"), id="keys.reset_all", key_display="R"),
+        Binding("enter", "accept", mark("Assign a key"), id="keys.accept", priority=True, key_display="⏎"),
+        Binding("r", "reset", mark("Use default"), id="keys.reset"),
+        Binding("R", "reset_all", mark("All defaults"), id="keys.reset_all", key_display="R"),
         Binding("escape,q", "close", mark("Close"), id="keys.close", key_display="Esc"),
     ]
 

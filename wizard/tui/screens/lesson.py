@@ -16,11 +16,11 @@ class LessonScreen(ReaderScreen):
     """The whole lesson, to be scrolled; one of its keys ends the lessons."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f3", "hide", mark("No more lessons"), id="lesson.hide"),
+        Binding("f3", "hide", mark("Stop explaining"), id="lesson.hide"),
     ]
 
     def __init__(self, lesson: Sequence[Part], hide: Callable[[], None]) -> None:
-        super().__init__(tr("Explained"), "\n\n".join(_text(part) for part in lesson))
+        super().__init__(tr("Explanation"), "\n\n".join(_text(part) for part in lesson))
         self._hide = hide
 
     def action_hide(self) -> None:

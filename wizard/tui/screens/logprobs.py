@@ -21,9 +21,9 @@ from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.pane import Pane
 
 LEVELS: tuple[tuple[float, str, str], ...] = (
-    (0.9, "", mark("90 % and more")),
-    (0.5, "$accent underline", mark("50 % and more")),
-    (0.1, "$warning bold underline", mark("10 % and more")),
+    (0.9, "", mark("90% or more")),
+    (0.5, "$accent underline", mark("50% or more")),
+    (0.1, "$warning bold underline", mark("10% or more")),
     (0.0, "$error reverse", mark("less")),
 )
 """Least probability, how such a token looks with colours and without, and the words for it."""
@@ -43,8 +43,8 @@ class LogprobsScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "go(-1)", mark("Token"), key_display="←→", id="chat.token_before"),
         Binding("right", "go(1)", mark("Token"), show=False, id="chat.token_after"),
-        Binding("down,n", "unsure(1)", mark("Next unsure one"), key_display="↓", id="chat.token_unsure"),
-        Binding("up,p", "unsure(-1)", mark("Unsure one before"), key_display="↑", id="chat.token_unsure_before"),
+        Binding("down,n", "unsure(1)", mark("Next uncertain"), key_display="↓", id="chat.token_unsure"),
+        Binding("up,p", "unsure(-1)", mark("Previous uncertain"), key_display="↑", id="chat.token_unsure_before"),
         Binding("escape,q", "close", mark("Close"), key_display="Esc", id="chat.token_close"),
     ]
     at: reactive[int] = reactive(0)
@@ -56,7 +56,7 @@ class LogprobsScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Legend, tokens, alternatives."""
         with Vertical(classes="window") as window:
-            window.border_title = tr("How probable each token was")
+            window.border_title = tr("Token probabilities")
             legend = [Content.assemble((tr(words), style)) for _least, style, words in LEVELS]
             yield Static(Content("  ").join(legend), id="legend")
             with Pane(id="tokens", can_focus=False):

@@ -29,8 +29,8 @@ from wizard.tui.widgets.facts import Facts
 from wizard.tui.widgets.pane import Pane
 
 NO_INTERPRETER = mark(
-    "Install Python 3.10, 3.11 or 3.12 together with its shared library (libpython3.X.so.1.0); without administrator "
-    "rights `uv python install 3.12` does it. Then press r to look again."
+    "Install Python 3.10, 3.11 or 3.12 with its shared library (libpython3.X.so.1.0); without administrator rights, "
+    "run `uv python install 3.12`. Then press r to refresh."
 )
 ELSEWHERE = (mark("machine"), mark("processor"), mark("memory"))
 """What of the probe's report is in the heading and in the cards."""
@@ -55,15 +55,15 @@ class MachineScreen(StageScreen[Host]):
     EVERY: ClassVar[float] = 1.0
     """Seconds from one reading to the next."""
     HELP = mark(
-        "The wizard looks at the graphics processors, the processor, memory, disk, container engines and Python "
-        "interpreters. Nothing is changed. What it finds decides which models fit and how they are served. "
-        "Memory, utilisation, temperature, power and who holds the memory of a GPU are read anew every second: what "
-        "others give back while you watch counts when you go on. A model's weights, and the cache of everything that "
-        "is said in a chat, must fit into what is free."
+        "The wizard checks the GPUs, the processor, memory, disk, container engines and Python interpreters. It "
+        "changes nothing. The results decide which models fit and how they are served. GPU memory, utilization, "
+        "temperature, power and the processes that use GPU memory are updated every second; memory that other "
+        "processes release while you watch counts when you continue. A model's weights, and the cache for everything "
+        "in a chat, must fit into the free memory."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose a model"), priority=True, key_display="⏎", id="machine.accept"),
-        Binding("r", "look", mark("Look again"), id="machine.look"),
+        Binding("r", "look", mark("Refresh"), id="machine.look"),
     ]
     view: reactive[MachineView] = reactive(MachineView())
 
@@ -169,11 +169,11 @@ class MachineScreen(StageScreen[Host]):
 def said(view: MachineView) -> Content:
     """The line below the heading."""
     if view.host is None:
-        return Content("" if view.error else tr("◌ Looking at this machine …"))
+        return Content("" if view.error else tr("◌ Checking this machine …"))
     verdict = judgement(view.host, view.reading)
     if view.silent is None:
         return verdict
-    old = tr("What is shown is not of this moment: {why}", why=plain(view.silent.what))
+    old = tr("These values are not current: {why}", why=plain(view.silent.what))
     return Content.assemble(verdict, "\n", ("! ", "bold $warning"), f"{old} ({view.silent.code})")
 
 
@@ -181,18 +181,18 @@ def judgement(host: Host, reading: Reading | None = None) -> Content:
     """Can this machine serve, and if not, what to do."""
     if not host.runs_triton:
         return Content.assemble(
-            ("✗ " + tr("No Python here can run Triton's Python backend.") + "\n", "bold $error"),
+            ("✗ " + tr("No Python on this machine can run Triton's Python backend.") + "\n", "bold $error"),
             ("→ ", "$accent"),
             tr(NO_INTERPRETER),
         )
     now = refreshed(host, reading) if reading else host
-    good = (f"✓ {tr('Good to go.')} ", "bold $success")
+    good = (f"✓ {tr('Ready to go.')} ", "bold $success")
     if not host.gpus:
-        free = tr("{free} of memory are free.", free=size(now.memory_available_bytes))
-        return Content.assemble(good, tr("No NVIDIA GPU was found: the CPU will serve."), f" {free}")
+        free = tr("{free} of memory is free.", free=size(now.memory_available_bytes))
+        return Content.assemble(good, tr("No NVIDIA GPU was detected: models run on the CPU."), f" {free}")
     count = ntr("{count} NVIDIA GPU found.", "{count} NVIDIA GPUs found.", len(host.gpus), count=len(host.gpus))
     known = [gpu.memory_free_bytes for gpu in now.gpus if gpu.memory_free_bytes is not None]
-    free = tr("{free} of GPU memory are free.", free=size(sum(known))) if known else ""
+    free = tr("{free} of GPU memory is free.", free=size(sum(known))) if known else ""
     return Content.assemble(good, f"{count} {free}".rstrip())
 
 

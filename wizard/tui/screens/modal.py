@@ -74,7 +74,7 @@ class AskScreen(ModalScreen["str | None"]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose"), id="ask.accept", priority=True, key_display="⏎"),
-        Binding("escape", "close", mark("Never mind"), id="ask.close"),
+        Binding("escape", "close", mark("Cancel"), id="ask.close"),
     ]
 
     def __init__(self, question: str, answers: Sequence[tuple[str, str]], *, leaves: bool = False) -> None:
@@ -85,7 +85,7 @@ class AskScreen(ModalScreen["str | None"]):
     def compose(self) -> ComposeResult:
         """The question, its answers with the cursor on the first."""
         with Vertical(classes="window") as window:
-            window.border_title = Content(tr("Please decide"))
+            window.border_title = Content(tr("Choose an option"))
             yield Static(Content(plain(self._question)), classes="question")
             yield Picker()
             yield KeyBar()

@@ -54,18 +54,18 @@ class ModelScreen(StageScreen[ModelFacts]):
     PAUSE: ClassVar[float] = 0.4
     """Seconds without a key, or on a row, before the hub is asked about it."""
     HELP = mark(
-        "Pick one of the models that suit this machine, or type the name of any other: a Hugging Face id such as "
+        "Choose one of the models that suit this machine, or type any other: a Hugging Face model ID such as "
         "Qwen/Qwen2.5-0.5B-Instruct-GGUF, a folder with a config.json, or a .gguf file. Typing filters the list and "
-        "searches the hub; of a path Tab types the rest. ✓ fits: it can be served here as it is published, to four "
-        "people at once. ◐ tight: with less context, to fewer people, or only in another format. "
-        "Only descriptions are read now; weights are fetched later, after you have seen the plan."
+        "searches the Hub; for paths, press Tab to complete. ✓ fits: it can be served on this machine as published, "
+        "to four users at once. ◐ tight: with less context, for fewer users, or only in another format. Only "
+        "descriptions are read now; weights are downloaded later, after you have seen the plan."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Take this model"), priority=True, key_display="⏎", id="model.accept"),
+        Binding("enter", "accept", mark("Use this model"), priority=True, key_display="⏎", id="model.accept"),
         Binding("up", "move(-1)", mark("Move"), priority=True, key_display="↑↓", id="model.up"),
         Binding("down", "move(1)", mark("Move"), priority=True, show=False, id="model.down"),
         Binding("tab", "complete", mark("Complete the path"), priority=True, key_display="Tab", id="model.complete"),
-        Binding("ctrl+r", "look", mark("Look again"), priority=True, id="model.look"),
+        Binding("ctrl+r", "look", mark("Refresh"), priority=True, id="model.look"),
     ]
     view: reactive[ModelView] = reactive(ModelView())
 
@@ -82,7 +82,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     def compose(self) -> ComposeResult:
         """A field, the list, and a place for errors."""
-        field = Input(self.view.text, placeholder=tr("filter, search, hub id, folder, .gguf"), id="reference")
+        field = Input(self.view.text, placeholder=tr("filter, search, model ID, folder, .gguf"), id="reference")
         yield from self.framed(
             Static(tr("Which model do you want to serve?"), classes="heading"),
             field,
@@ -187,7 +187,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     async def _token(self) -> bool:
         """Ask for a token; it stays in this process's environment and its children's. False if none was given."""
-        form = FormScreen(tr("The hub wants to know who you are"), [HF_TOKEN], {})
+        form = FormScreen(tr("The Hub requires you to log in"), [HF_TOKEN], {})
         answers = await self.app.push_screen_wait(form)
         if answers:
             set_token(str(answers[HF_TOKEN.name]))
@@ -253,7 +253,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         self.view = replace(self.view, entries=entries)
         row, longer = self._row(), completed(text, entries)
         if not entries:
-            nothing = tr("No folder and no .gguf file begins with {path}", path=text.strip())
+            nothing = tr("No folder or .gguf file starts with {path}", path=text.strip())
             self.view = replace(self.view, notice=nothing, error=None)
         elif longer != text:
             self._type(longer)
@@ -291,8 +291,8 @@ class ModelScreen(StageScreen[ModelFacts]):
         elif row.usable:
             self._read(row.ref)
         else:
-            why = reasons.text(row.why_not or tr("not usable here"))
-            self.view = replace(self.view, notice=tr("{model} cannot be taken: {why}", model=row.title, why=why))
+            why = reasons.text(row.why_not or tr("not possible here"))
+            self.view = replace(self.view, notice=tr("cannot use {model}: {why}", model=row.title, why=why))
 
     def dismiss(self, result: ModelFacts | None = None) -> AwaitComplete:
         """Leave; what is still looked for would come when there is nothing left to show it in."""
@@ -335,7 +335,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         """Say everything in the present language; the verdicts are said by who looks, and so it is looked again."""
         super().relabel()
         self.query_one(".heading", Static).update(Content(tr("Which model do you want to serve?")))
-        self.query_one(Input).placeholder = tr("filter, search, hub id, folder, .gguf")
+        self.query_one(Input).placeholder = tr("filter, search, model ID, folder, .gguf")
         self._pointed = None
         self.view = replace(self.view, judged={}, unjudged={})
         self.mutate_reactive(ModelScreen.view)

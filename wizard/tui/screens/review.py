@@ -56,13 +56,13 @@ class ReviewScreen(StageScreen[Plan]):
 
     STAGE = 3
     HELP = mark(
-        "This is the whole plan: each step with the reason for it and the exact commands, which you could run by hand: "
-        "c copies those of the step under the cursor, as a shell takes them.\n"
-        "x writes the plan to a file: as a shell script, as the plan for `run`, or as the answers that lead to it.\n"
-        "Nothing has been downloaded or changed so far. Everything is made inside the workspace folder."
+        "This is the whole plan: each step with its reason and the exact commands, which you could also run manually. "
+        "c copies the commands of the selected step for use in a shell.\n"
+        "x saves the plan to a file: as a shell script, as the plan for `run`, or as the answers that lead to it.\n"
+        "Nothing has been downloaded or changed yet. Everything is created inside the workspace folder."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Do it"), priority=True, key_display="⏎", id="review.accept"),
+        Binding("enter", "accept", mark("Run it"), priority=True, key_display="⏎", id="review.accept"),
         Binding("n", "server", mark("Name and port"), id="review.server"),
         Binding("c", "copy", mark("Copy the commands"), id="review.copy"),
         Binding("x", "export", mark("Export"), id="review.export"),
@@ -96,7 +96,7 @@ class ReviewScreen(StageScreen[Plan]):
         except WizardError as error:
             self.view = ReviewView(error=error, answers=answers)
             return
-        rows = [Content(tr("Before it begins")), *(_row(index, step) for index, step in enumerate(plan.steps, 1))]
+        rows = [Content(tr("Before you start")), *(_row(index, step) for index, step in enumerate(plan.steps, 1))]
         at = min(self.view.at, len(plan.steps))
         self.query_one(Picker).show(rows, at)
         self.view = ReviewView(plan, at, answers=answers)
@@ -131,7 +131,7 @@ class ReviewScreen(StageScreen[Plan]):
             count = len(step.actions)
             said = ntr("{count} command copied", "{count} commands copied", count, count=count)
             text = "\n".join(action.shell() for action in step.actions)
-            copy(self.app, text, said, instead=tr("x writes the plan to a file."))
+            copy(self.app, text, said, instead=tr("Press x to save the plan to a file."))
 
     @work(exclusive=True, group="form")
     async def action_export(self) -> None:
@@ -140,7 +140,7 @@ class ReviewScreen(StageScreen[Plan]):
         if plan is None:
             return
         formats = {one.name: one for one in FORMATS}
-        question = AskScreen(tr("Write the plan as …"), [(one.name, tr(one.title)) for one in FORMATS])
+        question = AskScreen(tr("Save the plan as …"), [(one.name, tr(one.title)) for one in FORMATS])
         name = await self.app.push_screen_wait(question)
         file = formats[name].file(plan) if name else ""
         while name and file:
@@ -154,15 +154,15 @@ class ReviewScreen(StageScreen[Plan]):
             return ""
         path, there = target(str(typed[FILE.name]))
         if there:
-            question = tr("{path} is there already. Write over it?", path=path)
-            if await ask(AskScreen(question, [("no", tr("Leave it")), ("over", tr("Write over it"))])) != "over":
+            question = tr("{path} already exists. Overwrite it?", path=path)
+            if await ask(AskScreen(question, [("no", tr("Keep it")), ("over", tr("Overwrite"))])) != "over":
                 return ""
         try:
             await background.call(partial(save, plan, form, path, overwrite=there))
         except WizardError as error:
             self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="error", markup=False)
             return str(typed[FILE.name])
-        self.notify(str(path), title=tr("Written"), markup=False)
+        self.notify(str(path), title=tr("Saved"), markup=False)
         return ""
 
     @work(exclusive=True, group="form")
@@ -188,10 +188,10 @@ class ReviewScreen(StageScreen[Plan]):
         plan = view.plan
         self.query_one(ErrorPanel).show(view.error)
         self.query_one(".master-detail").display = plan is not None
-        what = tr("There is no plan for this way") if view.error else tr("This is what will be done")
+        what = tr("No plan for this setup") if view.error else tr("This is what will run")
         self.query_one("#what", Static).update(what)
         if plan is None:
-            back = tr("Esc goes back to the advice, where another way can be taken.")
+            back = tr("Press Esc to return to the recommendations and choose an alternative.")
             self.query_one("#cost", Static).update(back if view.error else tr("◌ Planning …"))
         else:
             self.query_one("#cost", Static).update(Content(f"{sums(plan)}\n{_server(plan)}"))
@@ -228,9 +228,9 @@ def _details(step: Step) -> Content:
 
 
 def _overview(plan: Plan) -> Content:
-    notes = (*plan.notes, tr("Everything is made in {path}.", path=plan.workspace))
+    notes = (*plan.notes, tr("Everything is created in {path}.", path=plan.workspace))
     lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in notes]
     if not plan.is_for_here:
-        text = tr("This plan is for {host}. It can be looked at here and carried out there.", host=one_line(plan.host))
+        text = tr("This plan is for {host}. You can view it here and run it there.", host=one_line(plan.host))
         lines.insert(0, Content.assemble(("! ", "bold $warning"), text))
     return Content("\n").join(lines)

@@ -41,17 +41,19 @@ def settings(themes: Sequence[str]) -> tuple[Setting, ...]:
         Setting(
             "language",
             mark("Language"),
-            mark("Of everything that is said from here on, and of what is on the screen now."),
-            ((None, mark("as the system's")), *LANGUAGES.items()),
+            mark("Language of all messages from now on, and of the current screen."),
+            ((None, mark("same as the system")), *LANGUAGES.items()),
         ),
         Setting(
             "theme",
-            mark("Colours"),
-            mark("The wizard's own are dark, light and with high contrast; the others come with Textual."),
+            mark("Colors"),
+            mark("The wizard's own themes are dark, light and high contrast; the others come with Textual."),
             tuple((name, name) for name in names),
         ),
-        Setting("explain", mark("Lessons"), mark("Every stage says what it does, why, and what to look at."), YES_NO),
-        Setting("keep_chats", mark("Keep conversations"), mark("On this machine, and only there."), YES_NO),
+        Setting(
+            "explain", mark("Explain mode"), mark("Each stage explains what it does, why, and what to look at."), YES_NO
+        ),
+        Setting("keep_chats", mark("Save conversations"), mark("Only on this machine."), YES_NO),
     )
 
 
@@ -96,7 +98,7 @@ class SettingsScreen(ModalScreen[None]):
             for title, one in zip(titles, self._settings, strict=False)
         ]
         count = len(self._present().keys)
-        keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("as they come")
+        keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("defaults")
         rows.append(Content.assemble((titles[-1], "bold"), "  ", keys))
         self.query_one(".window", Vertical).border_title = Content(tr("Settings"))
         self.query_one(Picker).show(rows, at)
@@ -111,7 +113,9 @@ class SettingsScreen(ModalScreen[None]):
         return tr(text) if one.name != "theme" else text
 
     def _about(self, at: int) -> None:
-        about = self._settings[at].about if at < len(self._settings) else mark("Which key does what, for each screen.")
+        about = (
+            self._settings[at].about if at < len(self._settings) else mark("The keys of each screen and what they do.")
+        )
         self.query_one("#about", Static).update(tr(about))
 
     def on_option_list_option_highlighted(self) -> None:

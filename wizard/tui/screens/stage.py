@@ -93,7 +93,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
         """Show the present lesson, if lessons are on; a conversation needs each row of a small terminal."""
         lesson, brief = self._lesson() if self.guide.shown else (), self.stage_name != lessons.STAGES[-1]
         for panel in self.query(LessonPanel):
-            panel.show(lesson, title=tr("Explained"), brief=brief)
+            panel.show(lesson, title=tr("Explanation"), brief=brief)
 
     def action_explain(self) -> None:
         """Show lessons or hide them; where there is no room beside the stage, open this one in a window."""

@@ -55,13 +55,13 @@ class WelcomeScreen(StageScreen[Way]):
     EVERY: ClassVar[float] = 1.0
     """Seconds from one look at the servers to the next: they are built here, and stopped and started elsewhere."""
     HELP = mark(
-        "From here everything is one or two keys away. A server that runs can be talked to at once; the first row "
-        "otherwise serves the model that suits this machine, and every step on the way can be changed or gone back "
-        "from. Nothing is downloaded or started before you have seen the plan."
+        "From here, everything is one or two keys away. You can chat with a running server right away; otherwise, the "
+        "first row serves the model that suits this machine, and you can change or go back from every step on the "
+        "way. Nothing is downloaded or started before you have seen the plan."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose"), id="welcome.accept", priority=True, key_display="⏎"),
-        Binding("r", "look", mark("Look again"), id="welcome.look"),
+        Binding("r", "look", mark("Refresh"), id="welcome.look"),
     ]
     view: reactive[WelcomeView] = reactive(WelcomeView())
 
@@ -174,7 +174,7 @@ class WelcomeScreen(StageScreen[Way]):
     def watch_view(self, view: WelcomeView) -> None:
         """Show what is known."""
         self.query_one(".heading", Static).update(
-            Content(tr("From a bare machine to a chat with a model that you serve yourself"))
+            Content(tr("From a bare machine to chatting with a model that you serve yourself"))
         )
         self.query_one("#machine-lines", Static).update(Content("\n".join(machine(view))))
         self.query_one(ErrorPanel).show(view.error)

@@ -78,7 +78,7 @@ def ended(view: BuildView, error: WizardError | None) -> BuildView:
     """``view`` when no more events will come, with the error that ended them if there was one."""
     if view.phase is Phase.RUNNING:
         nothing_said = StepError(
-            "TW-R90", tr("the run ended before the server was ready"), tr("Look at the logs and try again.")
+            "TW-R90", tr("the run ended before the server was ready"), tr("Check the logs and try again.")
         )
         return replace(view, phase=Phase.FAILED, error=error or view.error or nothing_said, progress=None)
     if view.phase is Phase.STOPPING:
@@ -125,10 +125,10 @@ class Diagnosis:
         """All of it, to be sent to somebody who can help."""
         rows = (
             (tr("What failed"), f"{self.error.code}: {self.error.what}"),
-            (tr("The log says"), self.line),
+            (tr("Log output"), self.line),
             (tr("What to do"), self.error.todo),
             (tr("Command"), self.command),
-            (tr("Whole output"), self.log),
+            (tr("Full output"), self.log),
         )
         return "\n".join(f"{title}: {value}" for title, value in rows if value)
 

@@ -108,10 +108,10 @@ def _ways_on(view: ChatView, *, beside: bool) -> str:
     last = view.conversation.messages[-1:]
     again = bool(last) and last[0].role != "system" and last[0].stats is None
     if not isinstance(view.error, ServerError):
-        return tr("^E changes the question, ^R asks it again") if again else ""
+        return tr("^E edits the question, ^R sends it again") if again else ""
     if beside:
-        return tr("^R asks again, F6 lets the first answer alone")
-    return tr("^R asks again, F5 starts the server again") if again else tr("F5 starts the server again")
+        return tr("^R retries, F6 uses only the first model")
+    return tr("^R retries, F5 restarts the server") if again else tr("F5 restarts the server")
 
 
 def _version(conversation: Conversation) -> str:
@@ -129,7 +129,7 @@ def _live(live: Live | None) -> list[str]:
     if live.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=live.tokens_per_s))
     if live.ttft_s is not None:
-        parts.append(tr("first token after {time}", time=report.short(live.ttft_s)))
+        parts.append(tr("TTFT {time}", time=report.short(live.ttft_s)))
     if live.tokens:
         parts.append(ntr("{count:,} token", "{count:,} tokens", live.tokens, count=live.tokens))
     return parts
@@ -150,7 +150,7 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
 def still_running(endpoint: Endpoint, workspace: Workspace) -> str:
     """What to know after quitting while the server runs."""
     return tr(
-        "{name} goes on running at {address}. Chat: {chat} · stop: {stop}",
+        "{name} keeps running at {address}. Chat: {chat} · stop: {stop}",
         name=endpoint.name,
         address=endpoint.http,
         chat=command("chat", endpoint.name, workspace=workspace),
@@ -176,7 +176,7 @@ def gauge(usage: Usage, width: int) -> Content:
     full = round(GAUGE * min(usage.share, 1))
     words = ""
     if usage.share >= 1:
-        words = tr("full: the oldest turns are left out")
+        words = tr("full: the oldest turns are dropped")
     elif usage.share >= WARNS:
         words = tr("nearly full")
     bar = "█" * full + "░" * (GAUGE - full)
@@ -189,22 +189,22 @@ def joined(name: str, *, kept: bool) -> str:
     said = tr("Both get the same questions from now on.")
     if not kept:
         return said
-    return f"{said} {tr('What {name} answers is kept as a conversation of its own.', name=one_line(name))}"
+    return f"{said} {tr('The answers of {name} are saved as a separate conversation.', name=one_line(name))}"
 
 
 def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Content:
     """Two answers to the same question in one line, once both have ended: which came faster, which began sooner."""
     named = [(one_line(name), view) for name, view in (one, other)]
     if any(view.busy or not view.said("user") for _name, view in named):
-        said = tr("The same question goes to both; what is measured is compared here.")
+        said = tr("Both get the same question; their measurements are compared here.")
         return Content.assemble((said, "$text-muted"))
     measured = [(name, view.stats) for name, view in named if view.stats is not None]
     if len(measured) < len(named):
         without = next(name for name, view in named if view.stats is None)
-        said = tr("Nothing is compared: the answer of {name} is not complete.", name=without)
+        said = tr("No comparison: the answer of {name} is not complete.", name=without)
         return Content.assemble((said, "$text-muted"))
     begins = [
-        tr("{name} begins after {time}", name=name, time=report.short(stats.ttft_s))
+        tr("{name} starts after {time}", name=name, time=report.short(stats.ttft_s))
         for name, stats in measured
         if stats.ttft_s is not None
     ]

@@ -46,7 +46,7 @@ def cards(host: Host, reading: Reading | None, width: int) -> list[Content]:
     if reading and reading.problem and host.gpus:
         lines += _noted(
             tr(
-                "The driver does not answer any more: {what} ({code})",
+                "The driver no longer responds: {what} ({code})",
                 what=reading.problem.what,
                 code=reading.problem.code,
             ),
@@ -91,11 +91,11 @@ def links_text(host: Host) -> str:
         kinds.setdefault(link.kind, []).append(f"{link.a}–{link.b}")
     if len(kinds) < 2:
         return "".join(
-            tr("every pair over {how}", how=_way(kind)) if len(host.gpus) > 2 else _way(kind) for kind in kinds
+            tr("all pairs via {how}", how=_way(kind)) if len(host.gpus) > 2 else _way(kind) for kind in kinds
         )
     *some, most = sorted(kinds.items(), key=lambda item: len(item[1]))
-    said = [tr("{pairs} over {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
-    return "; ".join([*said, tr("all others over {how}", how=_way(most[0]))])
+    said = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
+    return "; ".join([*said, tr("all others via {how}", how=_way(most[0]))])
 
 
 def _way(kind: str) -> str:
@@ -153,7 +153,7 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
         said = f"{part.profile}  {words.free_of(free_in_slice, part.memory_total_bytes)}"
         lines += _measured("MIG", _share(part.memory_used_bytes, part.memory_total_bytes), said, width)
     if gpu.processes:
-        lines += _row(tr("held by"), ", ".join(holders(gpu.processes)), width)
+        lines += _row(tr("used by"), ", ".join(holders(gpu.processes)), width)
     if traffic := " · ".join(_traffic(gpu)):
         lines += _row(tr("traffic"), traffic, width)
     return lines
@@ -163,7 +163,7 @@ def _busy(gpu: GpuReading, clock: str, width: int) -> list[Content]:
     if gpu.utilisation is not None:
         return _measured(tr("busy"), gpu.utilisation, percent(gpu.utilisation) + clock, width, busy=True)
     why = gpu.unknown.get("utilisation")
-    return _row(tr("busy"), tr("not known: {why}", why=why), width) if why else []
+    return _row(tr("busy"), tr("unknown: {why}", why=why), width) if why else []
 
 
 def _traffic(gpu: GpuReading) -> Iterator[str]:
@@ -229,7 +229,7 @@ def _table(gpus: Sequence[GpuReading], width: int) -> list[Content]:
     names = sorted({one_line(gpu.name) for gpu in gpus})
     title = ntr("{count} GPU: {names}", "{count} GPUs: {names}", len(gpus), count=len(gpus), names=", ".join(names))
     free = sum(gpu.memory_free_bytes or 0 for gpu in gpus)
-    lines = _titled(title, tr("{free} free in all", free=size(free)), width)
+    lines = _titled(title, tr("{free} free in total", free=size(free)), width)
     for gpu in gpus:
         lines += _narrow_row(gpu, width) if width < NARROW else _wide_row(gpu, width)
     reasons: dict[str, list[str]] = {}
@@ -239,7 +239,7 @@ def _table(gpus: Sequence[GpuReading], width: int) -> list[Content]:
                 reasons.setdefault(why, []).append(str(gpu.index))
                 break
     for why, which in reasons.items():
-        lines += _noted(tr("GPU {which} does not say everything: {why}", which=", ".join(which), why=why), width)
+        lines += _noted(tr("GPU {which} does not report all values: {why}", which=", ".join(which), why=why), width)
     return [*lines, Content("")]
 
 
@@ -271,7 +271,7 @@ def _narrow_row(gpu: GpuReading, width: int) -> list[Content]:
 def _held(gpu: GpuReading, width: int) -> list[Content]:
     if not gpu.processes:
         return []
-    text = tr("held by {who}", who=", ".join(holders(gpu.processes)))
+    text = tr("used by {who}", who=", ".join(holders(gpu.processes)))
     return [Content("    ") + line for line in Content.assemble((text, "$warning")).wrap(max(8, width - 4))]
 
 

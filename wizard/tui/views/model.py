@@ -111,35 +111,35 @@ def state(view: ModelView) -> str:
 
 def _waiting(view: ModelView) -> str:
     if view.reading is not None:
-        return tr("◌ Reading {model} … (Esc to stop waiting)", model=one_line(view.reading))
+        return tr("◌ Reading {model} … (press Esc to stop waiting)", model=one_line(view.reading))
     if view.notice:
         return f"! {one_line(view.notice)}"
     if view.suggestions is None:
-        return tr("◌ Looking for models that suit this machine … (you can type a name already)")
+        return tr("◌ Looking for models that suit this machine … (you can already type a name)")
     if view.searching:
-        return tr("◌ Searching the hub for {text} …", text=one_line(view.text.strip()))
+        return tr("◌ Searching the Hub for {text} …", text=one_line(view.text.strip()))
     return ""
 
 
 def _outcome(view: ModelView) -> str:
     if view.error is None:  # else that says what to do, and how the search went is of no interest
         if view.trouble:
-            return tr("! The hub is not searched: {why}", why=one_line(view.trouble))
+            return tr("! The Hub is not searched: {why}", why=one_line(view.trouble))
         if view.searched and view.searched == view.text.strip() and not view.found:
-            return tr("The hub has no model for text whose name holds {text}.", text=one_line(view.searched))
+            return tr("The Hub has no text model whose name contains {text}.", text=one_line(view.searched))
     if view.looking:
-        return tr("◌ Asking the hub what else is known of these models …")
-    return "" if rows(view)[0] else tr("Nothing to offer; type a hub id, a folder or a .gguf file.")
+        return tr("◌ Getting more information about these models from the Hub …")
+    return "" if rows(view)[0] else tr("No suggestions; type a model ID, a folder or a .gguf file.")
 
 
 def content(row: Row, view: ModelView) -> Content:
     """A row of the list."""
     if isinstance(row, str):
         return Content.assemble(
-            (tr("Take {model}", model=one_line(row)), "bold $accent"),
+            (tr("Use {model}", model=one_line(row)), "bold $accent"),
             "\n",
             (
-                tr("as a folder or a .gguf file") if is_path(row) else tr("as a hub id, a folder or a .gguf file"),
+                tr("as a folder or a .gguf file") if is_path(row) else tr("as a model ID, a folder or a .gguf file"),
                 "$text-muted",
             ),
         )
@@ -151,7 +151,7 @@ def content(row: Row, view: ModelView) -> Content:
     lines = [title, Content.assemble((star, "$accent"), (" · ".join(known(row)), "$secondary"))]
     if not row.usable and row.verdict is None:
         why = one_line(reasons.text(row.why_not or ""))
-        lines.append(Content.assemble(("✗ ", "$error"), tr("not here: {why}", why=why)))
+        lines.append(Content.assemble(("✗ ", "$error"), tr("not possible: {why}", why=why)))
     return Content("\n").join(lines)
 
 
@@ -159,9 +159,9 @@ def _verdict(row: Suggestion, view: ModelView) -> Content:
     if row.verdict is not None:
         return _judged(row.verdict)
     if row.ref == view.judging:
-        return Content.assemble((f"  ◌ {tr('does it fit?')}", "$text-muted"))
+        return Content.assemble((f"  ◌ {tr('fits?')}", "$text-muted"))
     if why := view.unjudged.get(row.ref):
-        return Content.assemble((f"  ? {tr('not known whether it fits: {why}', why=one_line(why))}", "$text-muted"))
+        return Content.assemble((f"  ? {tr('unknown whether it fits: {why}', why=one_line(why))}", "$text-muted"))
     return Content("")
 
 

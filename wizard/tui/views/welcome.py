@@ -78,9 +78,9 @@ def rows(view: WelcomeView) -> list[Row]:
     servers = [Row(f"server:{one.name}", _way_to(one), one.about) for one in view.servers or ()]
     ways = [
         _serve(view),
-        Row("machine", tr("Look at the machine"), tr("what it has, and what that means for models")),
-        Row("model", tr("Choose another model"), tr("from a list, the hub, a folder or a .gguf file")),
-        Row("journeys", tr("Take a ready journey"), tr("the tutorials, with all answers given")),
+        Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
+        Row("model", tr("Choose another model"), tr("from a list, the Hub, a folder or a .gguf file")),
+        Row("journeys", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
     return [*servers, *(one for one in ways if one.id not in view.without), *rest]
@@ -90,7 +90,7 @@ def _way_to(server: Server) -> str:
     name = one_line(server.name)
     if server.endpoint is not None:
         return tr("Chat with {name}", name=name)
-    return tr("Start {name} again", name=name) if server.plan else tr("See how far {name} is", name=name)
+    return tr("Restart {name}", name=name) if server.plan else tr("See the progress of {name}", name=name)
 
 
 def right(view: WelcomeView) -> str:
@@ -117,7 +117,7 @@ def listed(
         before: What the last server was made from that does not run any more.
     """
     answering = {one.name: one for one in ready}
-    over = tr("its build has ended; you can look at why, and try again")
+    over = tr("its build has ended; view the reason and try again")
     found = [
         Server(name, over, None)
         if share is None
@@ -128,10 +128,10 @@ def listed(
     for name in (one.name for one in found if one.building):
         answering.pop(name, None)  # it answers before its build has ended
     for one in answering.values():
-        about = tr("model {model} on {url}", model=one_line(one.model), url=one.http)
+        about = tr("model {model} at {url}", model=one_line(one.model), url=one.http)
         found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
     if before is not None:
-        about = tr("{model}: not running; what was downloaded and built is kept", model=one_line(before.facts.name))
+        about = tr("{model}: not running; downloads and builds are kept", model=one_line(before.facts.name))
         found.append(Server(before.name, about, None, before))
     return found
 
@@ -145,12 +145,12 @@ def _serve(view: WelcomeView) -> Row:
             else tr("the model is on this machine")
             if found.download_bytes == 0
             else tr("size unknown"),
-            one_line(found.licence) if found.licence else tr("licence unknown"),
+            one_line(found.licence) if found.licence else tr("license unknown"),
         ]
         title = tr("Serve {model}", model=one_line(found.title))
         return Row("serve", title, " · ".join(facts), recommended=True)
     waits = view.suggestions is None and view.error is None
-    about = tr("◌ looking for the one that suits this machine …") if waits else tr("of your choice")
+    about = tr("◌ looking for the model that suits this machine …") if waits else tr("of your choice")
     return Row("serve", tr("Serve a model"), about)
 
 
@@ -158,7 +158,7 @@ def machine(view: WelcomeView) -> list[str]:
     """The machine: what computes, and what can serve."""
     host = view.host
     if host is None:
-        return [] if view.error else [tr("◌ Looking at this machine …")]
+        return [] if view.error else [tr("◌ Checking this machine …")]
     return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host)))]
 
 
@@ -179,7 +179,7 @@ def _parts(host: Host) -> Sequence[str]:
 
 def _can(host: Host) -> str:
     if not host.runs_triton:
-        return tr("✗ No Python here can run Triton's Python backend; the machine's page says what to do.")
+        return tr("✗ No Python on this machine can run Triton's Python backend; see the machine screen for what to do.")
     ways = [one.name for one in host.engines if one.works]
     pythons = [one for one in host.interpreters if one.usable]
     if pythons:

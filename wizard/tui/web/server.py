@@ -195,7 +195,7 @@ class WebWizard(Server):  # type: ignore[misc]
         error = UsageError(
             "TW-U62",
             tr("this page belongs to another browser"),
-            tr("The address that `triton-wizard web` prints works once; start the command again for a new one."),
+            tr("The address that `triton-wizard web` prints works only once; run the command again for a new one."),
         )
         return web.Response(text=str(error), status=403)
 
@@ -217,9 +217,9 @@ class WebWizard(Server):  # type: ignore[misc]
             "language": language.used(),
             "title": self.title,
             "websocket": f"ws://{request.host}/ws",
-            "noscript": tr("The wizard needs JavaScript here. Without it: triton-wizard --plain, in a terminal."),
-            "waiting": tr("The wizard starts."),
-            "ended": tr("The wizard has ended. Models that are served go on running."),
+            "noscript": tr("This page requires JavaScript. Without it, run in a terminal: triton-wizard --plain."),
+            "waiting": tr("Starting the wizard."),
+            "ended": tr("The wizard has exited. Running models keep running."),
             "again": tr("Start it again"),
         }
         page = Template(PAGE.read_text(encoding="utf-8"))
@@ -270,7 +270,7 @@ class WebWizard(Server):  # type: ignore[misc]
             await web.SockSite(runner, listening).start()
             opened(self.address)
             await stop.wait()
-            _say(tr("Stopping; models that are served go on running."))
+            _say(tr("Stopping; running models keep running."))
         finally:
             await runner.cleanup()
 
@@ -295,8 +295,8 @@ def listen(port: int | None) -> socket.socket:
             return found
     raise UsageError(
         "TW-U61",
-        tr("port {port} of 127.0.0.1 cannot be used: {reason}", port=wanted[-1], reason=reason),
-        tr("Name another with --port, or leave it out and a free one is taken."),
+        tr("cannot use port {port} of 127.0.0.1: {reason}", port=wanted[-1], reason=reason),
+        tr("Choose another with --port, or omit it to use a free one."),
     )
 
 
@@ -317,7 +317,7 @@ def serve(argv: Sequence[str], *, port: int | None = None, browser: bool = True)
 
         def opened(address: str) -> None:
             _say(tr("The wizard is at {address}", address=address))
-            _say(tr("The address works once, in one browser of this machine. Ctrl-C stops the wizard."))
+            _say(tr("The address works once, in one browser on this machine. Press Ctrl-C to stop the wizard."))
             if browser and has_desktop():
                 open_browser(address, Path(folder))
 

@@ -58,13 +58,11 @@ class Asking(Vertical):
         offered = len(view.served.questions) if view.served else 0
         questions, prompt = self.query_one(Picker), self.query_one(Prompt)
         questions.display = view.questions and bool(offered)
-        questions.border_title = ntr(
-            "{count} question that it knows", "{count} questions that it knows", offered, count=offered
-        )
+        questions.border_title = ntr("{count} known question", "{count} known questions", offered, count=offered)
         prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
         prompt.waits = waits
         titles = [Content(tr("Edit the last question"))] * self.edits
-        titles += [Content.styled(tr("◉ private: nothing is kept"), "$warning")] * private
+        titles += [Content.styled(tr("◉ private: nothing is saved"), "$warning")] * private
         prompt.border_title = Content(" · ").join(titles)
         self._count()
 

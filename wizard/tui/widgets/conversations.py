@@ -62,7 +62,7 @@ class Conversations(Vertical):
 
     def relabel(self) -> None:
         """Say everything in the present language."""
-        self.query_one("#search", Input).placeholder = tr("Search in all conversations …")
+        self.query_one("#search", Input).placeholder = tr("Search all conversations …")
         self.find()
 
     def on_input_changed(self) -> None:
@@ -79,7 +79,13 @@ class Conversations(Vertical):
             self._entries = []
             self.query_one("#none", Static).update(Content(f"✗ {error.code} {error.what}\n{error.todo}"))
         else:
-            said = "" if self._entries else tr("Nothing has these words.") if text else tr("Nothing is kept yet.")
+            said = (
+                ""
+                if self._entries
+                else tr("No conversation contains these words.")
+                if text
+                else tr("Nothing saved yet.")
+            )
             self.query_one("#none", Static).update(said)
         self.query_one("#none").display = not self._entries
         present = self._keeping.open_now
@@ -125,7 +131,7 @@ class Conversations(Vertical):
     async def action_delete(self) -> None:
         """Delete the one under the cursor after a question."""
         entry = self._entry
-        question = tr("Delete “{title}”? It cannot be brought back.", title=one_line(entry.title))
+        question = tr("Delete “{title}”? You cannot undo this.", title=one_line(entry.title))
         choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
         if await self.app.push_screen_wait(AskScreen(question, choices)) == "delete":
             with told(self.app):

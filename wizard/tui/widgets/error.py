@@ -41,7 +41,7 @@ class ErrorPanel(Static):
             lines.append(Content.assemble(("│ ", "$error"), one_line(line)))
         lines.append(Content.assemble(("→ ", "$accent"), plain(error.todo)))
         if log:
-            lines.append(Content.assemble((tr("Whole output: {path}", path=log), "$text-muted")))
+            lines.append(Content.assemble((tr("Full output: {path}", path=log), "$text-muted")))
         self.update(Content("\n").join(lines))
         self.call_after_refresh(self.scroll_visible, animate=False)  # a low terminal may not show it otherwise
 

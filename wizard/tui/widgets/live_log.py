@@ -148,7 +148,7 @@ class LiveLog(ScrollView, can_focus=True):
     def relabel(self) -> None:
         """The title, in the present language."""
         follows = self.follows
-        self.border_title = tr("Output · follows the end") if follows else tr("Output · stands still, f follows")
+        self.border_title = tr("Output · following the end") if follows else tr("Output · paused, press f to follow")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Note whether the end is in sight."""

@@ -54,13 +54,13 @@ class LogPanel(Vertical):
     async def _follow(self) -> None:
         log, wrong = self.query_one(LiveLog), ""
         if not self._path:
-            log.write_line(tr("This server runs elsewhere: its log is there."))
+            log.write_line(tr("This server runs elsewhere; so is its log."))
             return
         while True:
             try:
                 lines = await background.call(self._read)
             except OSError as error:
-                lines, why = [], tr("The log cannot be read: {why}", why=error.strerror or error)
+                lines, why = [], tr("Cannot read the log: {why}", why=error.strerror or error)
                 if why != wrong:
                     lines, wrong = [why], why
             if lines:

@@ -44,7 +44,7 @@ class ProgressLines(Lines):
 
     def _words(self, width: int) -> list[Content]:
         if self._stopping:
-            return Content.assemble(("◌ ", "$warning"), tr("the running step is asked to end")).wrap(width)
+            return Content.assemble(("◌ ", "$warning"), tr("stopping the running step")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
         told = " ".join(_DRAWN.sub(" ", plain(progress.text)).split()) if progress else ""

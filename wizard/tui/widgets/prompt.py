@@ -27,9 +27,9 @@ class Prompt(TextArea):
         Binding("enter", "send", mark("Send"), key_display="⏎", id="chat.send"),
         Binding("ctrl+j,shift+enter", "newline", mark("Newline"), key_display="^J", id="chat.newline"),
         Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
-        Binding("up", "cursor_up", mark("Line above"), show=False, id="chat.line_above"),
+        Binding("up", "cursor_up", mark("Line up"), show=False, id="chat.line_above"),
         Binding("down", "offered", mark("Questions"), key_display="↓", id="chat.offered"),
-        Binding("down", "cursor_down", mark("Line below"), show=False, id="chat.line_below"),
+        Binding("down", "cursor_down", mark("Line down"), show=False, id="chat.line_below"),
     ]
 
     class Sent(Message):

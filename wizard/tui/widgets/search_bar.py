@@ -31,7 +31,7 @@ class SearchBar(Horizontal):
     SearchBar > #found { width: 22; padding: 0 1; text-align: right; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "done", mark("Go on with n and N"), priority=True, key_display="⏎", id="find.done"),
+        Binding("enter", "done", mark("Continue with n and N"), priority=True, key_display="⏎", id="find.done"),
         Binding("down", "step(1)", mark("Next"), priority=True, key_display="↑↓", id="find.next"),
         Binding("up", "step(-1)", mark("Previous"), priority=True, show=False, id="find.previous"),
         Binding("escape", "close", mark("End the search"), priority=True, id="find.close"),
@@ -81,7 +81,7 @@ class SearchBar(Horizontal):
         if not self.query_one(Input).value:
             said = ""
         elif not count:
-            said = tr("nothing found")
+            said = tr("no matches")
         elif at:
             said = tr("{at} of {count:,}", at=f"{at:,}", count=count)
         else:

@@ -30,8 +30,8 @@ MARKS = {
 }
 WORDS = {
     "running": mark("running"),
-    "skipped": mark("done before"),
-    "omitted": mark("left out"),
+    "skipped": mark("already done"),
+    "omitted": mark("skipped"),
     "failed": mark("failed"),
     "cancelled": mark("cancelled"),
 }

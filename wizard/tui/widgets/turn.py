@@ -110,7 +110,7 @@ class Turn:
         text = plain(self.text).strip("\n")
         if len(text) > LONGEST:
             half = LONGEST // PARTS
-            left = tr("… {count:,} characters more …", count=len(text) - 2 * half)
+            left = tr("… {count:,} more characters …", count=len(text) - 2 * half)
             return Content.assemble(text[:half], "\n", (left, "$text-muted"), "\n", text[-half:])
         return Content.assemble((tr("System: "), "bold"), text) if self.role == "system" else Content(text)
 
