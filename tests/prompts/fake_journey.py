@@ -118,7 +118,7 @@ class FakeJourney:
             raise NetworkError("TW-M13", "the hub does not answer", "Check the network.")
         if text != "small":
             return []
-        verdict = Verdict("tight", "4 people with 2,048 tokens at most")
+        verdict = Verdict("tight", saying("4 people with 2,048 tokens at most"))
         found = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
         return [replace(found, downloads=1200, parameters=8_000_000_000, gated=True)]
 
