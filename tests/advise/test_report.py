@@ -106,7 +106,7 @@ def test_what_limits_memory(choice: Choice, words: str) -> None:
     ],
 )
 def test_what_limits_speed(bound: str, words: str) -> None:
-    said = report.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF)
+    said = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
     assert words in said
     assert said.count(".") == 1, "one sentence"
 

@@ -122,6 +122,7 @@ class FakeJourney:
         if text != "small":
             return []
         verdict = Verdict("tight", "4 people with up to 2,048 tokens")
+        verdict = Verdict("tight", saying("4 people with 2,048 tokens at most"))
         found = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
         return [replace(found, downloads=1200, parameters=8_000_000_000, gated=True)]
 

@@ -36,7 +36,7 @@ CPU_HOST = Host(
     memory_available_bytes=21 * GIB + 300 * MIB,
     disk=Disk(HOME, 250 * GIB, 121 * GIB),
     system=System("Debian GNU/Linux 12 (bookworm)", "6.1.0-18-amd64", "glibc 2.36"),
-    gpu_problem=Problem("TW-P03", "The NVIDIA driver is not loaded", "Nothing to do if there is not a NVIDIA GPU."),
+    gpu_problem=Problem("TW-P03", "The NVIDIA driver is not loaded", "Nothing to do if there is no NVIDIA GPU."),
     engines=(ContainerEngine("docker", "27.1.1", None, None, "the daemon does not respond"),),
     interpreters=(
         Interpreter("/usr/bin/python3.11", (3, 11, 7), "/usr/lib/x86_64-linux-gnu", True, True),
