@@ -79,7 +79,7 @@ def test_a_document_has_no_worn_out_english(path: Path) -> None:
         "The wizard is told so.",
         "What is mistyped is told with what is nearest to it.",
         "Whoever read the output has gone.",
-        "lists the ready-made journeys",
+        "lists the ready-made recipes",
         "The stack has an environment of its own.",
         "quantisation and licence",
     ],
@@ -88,7 +88,7 @@ def test_the_patterns_find_what_they_are_for(sentence: str) -> None:
     assert any(list(entry.matches(sentence)) for entry in WORN)
 
 
-@pytest.mark.parametrize("text", ["run `make journeys` now", "```sh\nmend anew\n```", "[here](journeys/wish.md)"])
+@pytest.mark.parametrize("text", ["run `make recipes` now", "```sh\nmend anew\n```", "[here](recipes/wish.md)"])
 def test_code_and_links_are_not_prose(text: str) -> None:
     assert not any(list(entry.matches(prose(text))) for entry in WORN)
 

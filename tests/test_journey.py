@@ -108,11 +108,11 @@ def test_a_machine_that_can_serve_nothing_says_so_for_each() -> None:
 
 def test_with_a_gpu_what_only_its_stacks_serve_is_offered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A journey whose model only a GPU's stack can serve."""
-    (tmp_path / "journeys").mkdir()
+    (tmp_path / "recipes").mkdir()
     (tmp_path / "models" / "small").mkdir(parents=True)
     (tmp_path / "models" / "small" / "config.json").write_text(json.dumps(CONFIGS["Qwen/Qwen3-0.6B"]))
     text = 'title = "Small"\nabout = "a"\nmodel = "models/small"\nsource = "here"\nneeds_network = false\n'
-    (tmp_path / "journeys" / "small.toml").write_text(text)
+    (tmp_path / "recipes" / "small.toml").write_text(text)
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
     host = shorthand.host("1xH100")
     assert journey.advise(host, journey.model("small"), Wishes()).feasible

@@ -20,7 +20,7 @@ from wizard.advise.formats import FORMATS
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
-from wizard.catalog import gpus, journeys, profiles, releases, stacks
+from wizard.catalog import gpus, profiles, recipes, releases, stacks
 from wizard.catalog.checkpoints import CheckpointTable
 from wizard.catalog.environments import engines as engine_environments
 from wizard.kernel import units
@@ -310,7 +310,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-A23": lambda _: own.check(with_own("1xL4", cuda=None), Wishes(engine_python=VENV.path)),
     "TW-D01": lambda _: profiles.find("nowhere.toml"),
     "TW-D02": profiles.load_toml,
-    "TW-D03": lambda _: journeys.journey("nowhere"),
+    "TW-D03": lambda _: recipes.journey("nowhere"),
     "TW-K01": lambda _: from_json(HubRef, "{}", where="nowhere"),
     "TW-K02": lambda _: from_json(HubRef, "{", where="nowhere"),
     "TW-K04": _locked,
@@ -377,7 +377,7 @@ def test_an_error(name: str, tmp_path: Path) -> None:
     paths = [
         str(tmp_path),
         str(profiles.find("examples/fleet.yaml")),
-        *(one.name for one in journeys.journeys()),
+        *(one.name for one in recipes.recipes()),
         "org/name http field NO json toml gguf profiles xA",
     ]
     aliases = [alias for gpu in gpus.gpus().values() for alias in gpu.aliases]

@@ -22,7 +22,7 @@ OTHERS = [code for code in LANGUAGES if code != "en"]
 
 def test_there_are_messages_of_every_part() -> None:
     places = {place.split("/")[1] for message in update.messages() for place, _line in message.locations}
-    assert {"advise", "plan", "tui", "prompts", "cli", "chat", "run", "probe", "model", "journeys"} <= places
+    assert {"advise", "plan", "tui", "prompts", "cli", "chat", "run", "probe", "model", "recipes"} <= places
 
 
 def test_a_message_is_no_f_string() -> None:

@@ -30,7 +30,7 @@ SINCE = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
 KEYWORDS = {"tr": 1, "ntr": 2, "mark": 1}
 """Function → how many of its first arguments are the message."""
 IN_PROFILES = {
-    "journeys": ("title", "about", "repaired", "later"),
+    "recipes": ("title", "about", "repaired", "later"),
     "models": ("about",),
     "presets": ("about",),
     "lessons": ("*.what", "*.why", "*.look"),

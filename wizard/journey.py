@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
-    from wizard.catalog.journeys import Journey
     from wizard.catalog.presets import Preset
+    from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
@@ -65,9 +65,9 @@ def monitor() -> Monitor:
     return Monitor()
 
 
-def journeys() -> list[Journey]:
-    """Ready answers from ``profiles/journeys``."""
-    from wizard.catalog.journeys import journeys as read
+def recipes() -> list[Recipe]:
+    """Ready answers from ``profiles/recipes``."""
+    from wizard.catalog.recipes import recipes as read
 
     return read()
 
@@ -97,7 +97,7 @@ def served_before(workspace: Workspace, name: str) -> str | None:
     """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
     from wizard.plan.renewed import origin
 
-    earlier = None if name in {one.name for one in journeys()} else earlier_plan(workspace, name)
+    earlier = None if name in {one.name for one in recipes()} else earlier_plan(workspace, name)
     return origin(earlier.facts) if earlier else None
 
 

@@ -15,8 +15,8 @@ from wizard.advise import engines
 from wizard.advise.advice import Wishes
 from wizard.advise.ranking import advise
 from wizard.catalog import stacks
-from wizard.catalog.journeys import answered
 from wizard.catalog.lessons import step
+from wizard.catalog.recipes import answered
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.paths import Workspace
@@ -24,7 +24,7 @@ from wizard.plan.questions import wishes
 
 STACK = next(filter(engines.builds, stacks.names()))
 LLAMA = facts_of(LLAMA_8B)
-ENGINES = [one for one in journey.journeys() if one.answers.get("stack") == STACK]
+ENGINES = [one for one in journey.recipes() if one.answers.get("stack") == STACK]
 
 
 def test_a_newer_release_has_no_engines() -> None:
@@ -58,7 +58,7 @@ def test_every_engine_journey_has_a_successor_by_one_flag(one: object, stack: st
     assert isinstance(one, type(ENGINES[0]))
     host = replace(journey.probe(Workspace.at(None), hardware=one.machines[0]), driver_version="590.44.01")
     facts = journey.model(one.name, offline=True)
-    found = advise(host, facts, wishes(answered(one.name, {"stack": stack}, journey.journeys())))
+    found = advise(host, facts, wishes(answered(one.name, {"stack": stack}, journey.recipes())))
     assert found.feasible
     assert found.choices[0].stack == stack
     assert found.choices[0].release >= "25"
@@ -69,7 +69,7 @@ def test_the_plan_says_it_in_a_sentence_with_the_command(one: object) -> None:
     assert isinstance(one, type(ENGINES[0]))
     host = journey.probe(Workspace.at(None), hardware=one.machines[0])
     facts = journey.model(one.name, offline=True)
-    advice = journey.advise(host, facts, wishes(answered(one.name, {}, journey.journeys())))
+    advice = journey.advise(host, facts, wishes(answered(one.name, {}, journey.recipes())))
     plan = journey.plan(host, facts, advice.choices[0], Workspace.at(None))
     (said,) = [note for note in plan.notes if "removed engines" in note]
     found = re.search(r"`(.*?)`", said)

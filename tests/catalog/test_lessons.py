@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.plan.golden import GOLDEN
-from tests.plan.test_golden_journeys import PLANS
+from tests.plan.test_golden_recipes import PLANS
 from wizard import journey
 from wizard.catalog import lessons
-from wizard.catalog.journeys import journeys
 from wizard.catalog.profiles import PROFILES_VARIABLE, files
+from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.plan.questions import STACK, wishes
@@ -27,10 +27,10 @@ def _in(path: Path) -> set[str]:
 
 def planned() -> dict[str, set[str]]:
     """Serving stack → ids of the steps of all golden plans that it serves, and of the demo's."""
-    stacks = {one.name: str(one.answers.get("stack")) for one in journeys()}
+    stacks = {one.name: str(one.answers.get("stack")) for one in recipes()}
     found: dict[str, set[str]] = {"llamacpp": set(DEMO)}
     for name, (ref, _hardware, _given) in PLANS.items():
-        found.setdefault(stacks[ref], set()).update(_in(GOLDEN / "journeys" / f"{name}.txt"))
+        found.setdefault(stacks[ref], set()).update(_in(GOLDEN / "recipes" / f"{name}.txt"))
     for path in (GOLDEN / "stacks").glob("*.txt"):
         found.setdefault(path.stem.rpartition("-")[0], set()).update(_in(path))
     return found
@@ -74,8 +74,8 @@ def test_a_step_leaves_why_to_its_plan() -> None:
     assert [(stack, name) for stack, name, lesson in every() if stack != "stages" and lesson.why] == []
 
 
-def test_every_tutorial_is_one_of_the_journeys() -> None:
-    known = {one.name.removeprefix("tutorial-")[:3] for one in journeys() if one.name.startswith("tutorial-")}
+def test_every_tutorial_is_one_of_the_recipes() -> None:
+    known = {one.name.removeprefix("tutorial-")[:3] for one in recipes() if one.name.startswith("tutorial-")}
     used = {number for _stack, _name, lesson in every() for number in lesson.tutorial}
     assert used == known
 

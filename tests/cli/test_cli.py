@@ -243,7 +243,7 @@ def test_a_reader_that_goes_away_is_no_defect(gguf: str) -> None:
     assert done.returncode == 141
 
 
-@pytest.mark.parametrize("words", [("journeys",), ("journeys", "--json"), ("chat", "-m", "x", "--json")])
+@pytest.mark.parametrize("words", [("recipes",), ("recipes", "--json"), ("chat", "-m", "x", "--json")])
 def test_a_full_disk_behind_the_output_is_no_defect(words: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:  # full(4)
         argv = [sys.executable, "-m", "wizard", *words]
@@ -264,7 +264,7 @@ def test_a_reader_that_goes_away_before_an_error_as_json_is_no_defect() -> None:
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_are_no_defect(closed: str) -> None:
-    line = f'"{sys.executable}" -m wizard journeys {closed}'  # the shell only closes the streams
+    line = f'"{sys.executable}" -m wizard recipes {closed}'  # the shell only closes the streams
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     assert done.stderr == ""
@@ -291,16 +291,16 @@ def test_probe_saves_what_hardware_reads(tmp_path: Path) -> None:
 
 
 def test_profiles_of_ones_own_go_first(tmp_path: Path) -> None:
-    journeys = tmp_path / "profiles" / "journeys"
-    journeys.mkdir(parents=True)
-    (journeys / "mine.toml").write_text('title = "Mine"\nabout = "A."\nmodel = "org/name"\nsource = "me"\n')
-    listed = json.loads(wizard("journeys", "--profiles", str(tmp_path / "profiles"), "--json").stdout)
+    recipes = tmp_path / "profiles" / "recipes"
+    recipes.mkdir(parents=True)
+    (recipes / "mine.toml").write_text('title = "Mine"\nabout = "A."\nmodel = "org/name"\nsource = "me"\n')
+    listed = json.loads(wizard("recipes", "--profiles", str(tmp_path / "profiles"), "--json").stdout)
     assert {"mine", "demo"} <= {one["name"] for one in listed}
-    (journeys / "bad.toml").write_text("title = ")
-    done = wizard("journeys", "--profiles", str(tmp_path / "profiles"))
+    (recipes / "bad.toml").write_text("title = ")
+    done = wizard("recipes", "--profiles", str(tmp_path / "profiles"))
     assert done.returncode == 2
     assert "TW-D02" in done.stderr
-    done = wizard("journeys", "--profiles", str(tmp_path / "profles"))
+    done = wizard("recipes", "--profiles", str(tmp_path / "profles"))
     assert done.returncode == 2
     assert "TW-U64" in done.stderr
 

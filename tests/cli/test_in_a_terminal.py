@@ -35,4 +35,4 @@ def test_an_error_is_in_lines_that_fit_and_its_command_is_whole(tmp_path: Path) 
         lines = str(child.before).splitlines()
     assert lines[0] == "TW-M01: 'nosuch' is neither a journey"
     assert all(width(line) <= 40 or "`" in line for line in lines)
-    assert any(re.search(r"`[^`]+ journeys`", line) for line in lines)
+    assert any(re.search(r"`[^`]+ recipes`", line) for line in lines)

@@ -127,7 +127,7 @@ JSON = (
     "plan demo --offline",
     "plan tutorial-004 --offline",
     "model nothing --offline",
-    "journeys",
+    "recipes",
     "status",
     "lint nothing",
     "prerequisites",

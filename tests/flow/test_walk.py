@@ -11,7 +11,7 @@ from tests.advise.worlds import VENV
 from tests.plan.stack_values import FACTS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard.advise.advice import Advice, Rejection
-from wizard.catalog.journeys import Journey
+from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import Conversation
 from wizard.flow import effects
@@ -171,7 +171,7 @@ def test_another_model_begins_with_the_first_answers() -> None:
 
 
 def test_precedence_a_pin_a_given_answer_the_recipe() -> None:
-    recipe = Journey("demo", "", "", "", "", answers={"users": 2, "max_len": 512, "goal": "quality"})
+    recipe = Recipe("demo", "", "", "", "", answers={"users": 2, "max_len": 512, "goal": "quality"})
     pinned = Workshop(pin={"goal": "smallest"})
     walk = Walk(State({"model": "demo", "users": 3, "max_len": None}, workshop=pinned), Recipe=recipe)(None)
     assert known(walk.state) == {"model": "demo", "users": 3, "goal": "smallest"}

@@ -100,12 +100,12 @@ def test_a_gguf_file() -> None:
 
 def test_a_journey_with_a_model_in_the_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models" / "m").mkdir(parents=True)
-    (tmp_path / "journeys").mkdir()
+    (tmp_path / "recipes").mkdir()
     (tmp_path / "models" / "m" / "m.gguf").write_bytes(tiny().bytes())
     (tmp_path / "models" / "m" / "questions.json").write_text('["What is Triton?"]')
     head = 'title = "T"\nabout = "A"\nsource = "S"\n'
-    (tmp_path / "journeys" / "mine.toml").write_text(head + 'model = "models/m/m.gguf"\n')
-    (tmp_path / "journeys" / "lost.toml").write_text(head + 'model = "models/lost/m.gguf"\n')
+    (tmp_path / "recipes" / "mine.toml").write_text(head + 'model = "models/m/m.gguf"\n')
+    (tmp_path / "recipes" / "lost.toml").write_text(head + 'model = "models/lost/m.gguf"\n')
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
     facts = find("mine")
     assert (facts.ref, facts.source, facts.questions) == ("mine", "journey", ("What is Triton?",))

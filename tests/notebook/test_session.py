@@ -203,7 +203,7 @@ def test_the_cell_magic_without_a_server_says_so(ipython: InteractiveShell) -> N
     assert "Traceback" not in captured.stdout + captured.stderr
 
 
-def test_a_journeys_answers_are_wishes_beneath_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipes_answers_are_wishes_beneath_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     session = Journey("tutorial-001", workspace=tmp_path, hardware="1xL4", offline=True, users=2)
     choice = session.advise().choices[0]

@@ -14,7 +14,7 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from tests.advise.worlds import CONFIGS, HOSTS
-from tests.plan import test_golden_journeys, test_golden_stacks
+from tests.plan import test_golden_recipes, test_golden_stacks
 from tests.plan.stack_values import FACTS, IN_IMAGE, planned
 from tests.run.runs import events_of, outcomes
 from tests.values import GGUF, plan_of
@@ -33,14 +33,14 @@ Steps = tuple[Step, ...]
 
 def golden() -> dict[str, Steps]:
     """Every golden plan."""
-    journeys = {
-        name: test_golden_journeys.plan(ref, hardware, **given).steps
-        for name, (ref, hardware, given) in test_golden_journeys.PLANS.items()
+    recipes = {
+        name: test_golden_recipes.plan(ref, hardware, **given).steps
+        for name, (ref, hardware, given) in test_golden_recipes.PLANS.items()
     }
-    return journeys | test_golden_stacks.plans()
+    return recipes | test_golden_stacks.plans()
 
 
-NAMES = sorted({*test_golden_journeys.PLANS, *test_golden_stacks.plans()})
+NAMES = sorted({*test_golden_recipes.PLANS, *test_golden_stacks.plans()})
 
 
 MODELS = {

@@ -14,7 +14,6 @@ from tests.values import CPU_HOST
 from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.catalog import profiles
-from wizard.catalog.journeys import journey
 from wizard.catalog.models import cpu_models, gpu_models
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.plan.offers import Suggestion, judged, known, search, suggestions
@@ -81,7 +80,7 @@ def test_what_is_on_this_disk_is_below_the_recommended_one(weights: bytes, tmp_p
 def test_the_copy_of_our_own_model_that_was_served_is_no_second_one(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "demo-1234"
     folder.mkdir(parents=True)
-    shutil.copy(profiles.find(journey("demo").model), folder)
+    shutil.copy(profiles.find(recipe("demo").model), folder)
     found = suggestions(CPU_HOST, tmp_path / "models", offline=True, ask=True)
     assert [one.ref for one in found if one.verdict] == ["demo"]
 

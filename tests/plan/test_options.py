@@ -44,7 +44,7 @@ def test_what_is_read_and_within_bounds_is_right() -> None:
 
 
 @pytest.mark.parametrize("data", [{"batching": "nonsense"}, {"beside": 1}, {"lora": [["a", "b"]]}])
-def test_a_journeys_options_are_of_their_kinds(data: dict[str, object]) -> None:
+def test_a_recipes_options_are_of_their_kinds(data: dict[str, object]) -> None:
     with pytest.raises(UsageError) as caught:
         from_data(Options, data, where="the journey x")
     assert caught.value.code == "TW-K01"

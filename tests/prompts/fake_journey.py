@@ -20,7 +20,7 @@ from wizard.advise.advice import Advice, Choice, Rejection, Wishes
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
-from wizard.catalog.journeys import Journey
+from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import workshop
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats
@@ -113,16 +113,15 @@ class FakeJourney:
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
         return replace(CPU_HOST, source=hardware) if hardware else CPU_HOST
 
-    def journeys(self) -> list[Journey]:
-        return [Journey("demo", "Offline demo", "Knows about Triton.", "models/d.gguf", "ours", answers={"seed": 7})]
+    def recipes(self) -> list[Recipe]:
+        return [Recipe("demo", "Offline demo", "Knows about Triton.", "models/d.gguf", "ours", answers={"seed": 7})]
 
     def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
         if text == "down":
             raise NetworkError("TW-M13", "the Hub does not respond", "Check the network.")
         if text != "small":
             return []
-        verdict = Verdict("tight", "4 people with up to 2,048 tokens")
-        verdict = Verdict("tight", saying("4 people with 2,048 tokens at most"))
+        verdict = Verdict("tight", saying("4 people with up to 2,048 tokens"))
         found = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
         return [replace(found, downloads=1200, parameters=8_000_000_000, gated=True)]
 

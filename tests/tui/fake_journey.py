@@ -29,8 +29,8 @@ from wizard.advise.advice import Advice, Choice, Wishes
 from wizard.advise.calibration import Calibration
 from wizard.advise.ranking import advise as real_advice
 from wizard.advise.verdict import Verdict
-from wizard.catalog.journeys import Journey
 from wizard.catalog.presets import Preset
+from wizard.catalog.recipes import Recipe
 from wizard.chat.ask import lost, unreachable
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
@@ -144,8 +144,8 @@ class FakeJourney:
     def monitor(self) -> FakeMonitor:
         return FakeMonitor(self)
 
-    def journeys(self) -> list[Journey]:
-        return [Journey("demo", "Offline demo", "", "models/demo.gguf", "", answers={"users": 2, "temperature": 0.0})]
+    def recipes(self) -> list[Recipe]:
+        return [Recipe("demo", "Offline demo", "", "models/demo.gguf", "", answers={"users": 2, "temperature": 0.0})]
 
     def suggestions(
         self, host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True

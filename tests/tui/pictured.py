@@ -55,10 +55,10 @@ from wizard.run.events import Event, Output
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
-from wizard.tui.screens.journeys import JourneysScreen
 from wizard.tui.screens.keys import KeysScreen, PressScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
+from wizard.tui.screens.recipes import RecipesScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.views.build import Phase
@@ -86,11 +86,11 @@ def then(walk: Way, *keys: str, to: type[Screen[Any]] | None = None) -> Way:
     return go
 
 
-async def to_journeys(pilot: Pilot[Any]) -> None:
+async def to_recipes(pilot: Pilot[Any]) -> None:
     await to_welcome(pilot)
-    await choose(pilot, "journeys")
-    journeys = await screen(pilot, JourneysScreen)
-    await wait_for(pilot, lambda: journeys.query_one(Picker).option_count)
+    await choose(pilot, "recipes")
+    recipes = await screen(pilot, RecipesScreen)
+    await wait_for(pilot, lambda: recipes.query_one(Picker).option_count)
     await pilot.pause()
 
 
@@ -294,7 +294,7 @@ STATES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "welcome_with_a_server": (lambda: FakeJourney(running=(ENDPOINT,)), to_welcome),
     "welcome_without_python": (lambda: FakeJourney(host=NO_PYTHON), to_welcome),
     "welcome_help": (FakeJourney, then(to_welcome, "f1", to=ReaderScreen)),
-    "journeys": (lambda: FakeJourney(host=GPU_HOST), to_journeys),
+    "recipes": (lambda: FakeJourney(host=GPU_HOST), to_recipes),
     "settings": (FakeJourney, to_shell_settings),
     "keys": (FakeJourney, then(to_keys, "down")),
     "keys_press": (FakeJourney, then(to_keys, "down", "enter", to=PressScreen)),

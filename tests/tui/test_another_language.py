@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from tests import pseudo
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.test_shell_language import journeys
+from tests.tui.test_shell_language import recipes
 from tests.tui.values import GPU_HOST, events
 from tests.tui.walking import (
     StillApp,
@@ -51,7 +51,7 @@ async def to_a_step(pilot: Pilot[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "walk", [to_welcome, journeys, to_machine, to_model, to_advice, to_review, to_a_step, to_chat, to_answer]
+    "walk", [to_welcome, recipes, to_machine, to_model, to_advice, to_review, to_a_step, to_chat, to_answer]
 )
 async def test_a_stage_says_the_same_as_if_it_had_been_entered_in_that_language(
     walk: Callable[[Pilot[Any]], Awaitable[Any]],

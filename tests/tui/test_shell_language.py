@@ -17,9 +17,9 @@ from tests.tui.walking import StillApp, choose, screen, to_welcome, wait_for
 from wizard.kernel.language import LANGUAGES, tr
 from wizard.tui.keys import declared
 from wizard.tui.palette import commands
-from wizard.tui.screens.journeys import JourneysScreen
 from wizard.tui.screens.keys import KeysScreen, PressScreen
 from wizard.tui.screens.modal import ReaderScreen
+from wizard.tui.screens.recipes import RecipesScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
 from wizard.tui.widgets.picker import Picker
@@ -42,10 +42,10 @@ def words(app: StillApp) -> list[str]:
     return pseudo.escaped("\n".join(lines), DATA)
 
 
-async def journeys(pilot: Pilot[Any]) -> None:
+async def recipes(pilot: Pilot[Any]) -> None:
     await to_welcome(pilot)
-    await choose(pilot, "journeys")
-    found = await screen(pilot, JourneysScreen)
+    await choose(pilot, "recipes")
+    found = await screen(pilot, RecipesScreen)
     await wait_for(pilot, lambda: found.query_one(Picker).option_count)
     await pilot.pause()
 
@@ -79,7 +79,7 @@ WALKS: list[tuple[FakeJourney, Callable[[Pilot[Any]], Awaitable[Any]]]] = [
     (FakeJourney(host=GPU_HOST, running=(ENDPOINT,)), to_welcome),
     (FakeJourney(host=NO_PYTHON, offered=()), to_welcome),
     (FakeJourney(host=replace(GPU_HOST, source="4xH100")), to_welcome),
-    (FakeJourney(), journeys),
+    (FakeJourney(), recipes),
     (FakeJourney(), settings),
     (FakeJourney(), keys),
     (FakeJourney(), press),

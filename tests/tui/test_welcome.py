@@ -17,10 +17,10 @@ from wizard.probe.shorthand import host as described
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
-from wizard.tui.screens.journeys import JourneysScreen, comparison
 from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
+from wizard.tui.screens.recipes import RecipesScreen, comparison
 from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.settings import SettingsScreen
 from wizard.tui.screens.welcome import WelcomeScreen
@@ -307,16 +307,16 @@ async def test_a_ready_journey_is_taken_with_its_answers() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
-        await choose(pilot, "journeys")
-        journeys = await screen(pilot, JourneysScreen)
-        picker = journeys.query_one(Picker)
+        await choose(pilot, "recipes")
+        recipes = await screen(pilot, RecipesScreen)
+        picker = recipes.query_one(Picker)
         await wait_for(pilot, lambda: picker.option_count)
         assert "Offline demo" in str(picker.get_option_at_index(0).prompt)
         await pilot.press("escape")
         await to_welcome(pilot)
-        await choose(pilot, "journeys")
-        journeys = await screen(pilot, JourneysScreen)
-        await wait_for(pilot, lambda: journeys.query_one(Picker).option_count)
+        await choose(pilot, "recipes")
+        recipes = await screen(pilot, RecipesScreen)
+        await wait_for(pilot, lambda: recipes.query_one(Picker).option_count)
         await pilot.press("enter")
         advice = await screen(pilot, AdviceScreen)
         assert advice.view.wishes.users == 2

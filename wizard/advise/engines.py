@@ -10,7 +10,7 @@ from wizard.advise.advice import Wishes
 from wizard.advise.reasons import Note, Obstacle, because, change
 from wizard.catalog import stacks
 from wizard.catalog.contents import TOOLS, contents
-from wizard.catalog.journeys import TIED
+from wizard.catalog.recipes import TIED
 from wizard.catalog.releases import NONE, Release, architectures, images, version
 from wizard.catalog.stack_facts import StackFacts
 from wizard.catalog.trtllm_tools import tools

@@ -54,7 +54,7 @@ def find(relative: str) -> Path:
     raise UsageError(
         "TW-D01",
         tr("{file} was not found", file=f"profiles/{relative}"),
-        tr("Run `triton-wizard journeys`, or check {variable}.", variable=f"${PROFILES_VARIABLE}"),
+        tr("Run `triton-wizard recipes`, or check {variable}.", variable=f"${PROFILES_VARIABLE}"),
     )
 
 

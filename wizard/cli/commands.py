@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import journeys, lint, prerequisites, serving, stages, web
+from wizard.cli import lint, prerequisites, recipes, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -22,7 +22,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "logs": serving.logs,
     "down": serving.down,
     "chat": serving.chat,
-    "journeys": journeys.journeys,
+    "recipes": recipes.recipes,
     "prerequisites": prerequisites.prerequisites,
     "web": web.web,
     "clean": serving.clean,

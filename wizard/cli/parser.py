@@ -337,13 +337,13 @@ def _add_server(commands: Commands) -> None:
 def _add_rest(commands: Commands) -> None:
     _add_lint(commands)
     _add_web(commands)
-    journeys = _command(
+    recipes = _command(
         commands,
-        "journeys",
+        "recipes",
         tr("list the ready-made recipes, or show one of them"),
-        "journeys\njourneys tutorial-000\njourneys --json",
+        "recipes\nrecipes tutorial-000\nrecipes --json",
     )
-    journeys.add_argument("name", nargs="?", metavar="NAME", help=tr("show this recipe and what was fixed in it"))
+    recipes.add_argument("name", nargs="?", metavar="NAME", help=tr("show this recipe and what was fixed in it"))
     _add_prerequisites(commands)
     clean = _command(
         commands, "clean", tr("list everything the wizard created, with sizes, and remove it"), "clean\nclean --yes"

@@ -14,7 +14,7 @@ from wizard.kernel.language import tr
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Wishes
     from wizard.advise.calibration import Calibration
-    from wizard.catalog.journeys import Journey
+    from wizard.catalog.recipes import Recipe
     from wizard.catalog.workshops import Workshop
     from wizard.chat.chunk import Chunk
     from wizard.chat.conversation import Conversation
@@ -127,9 +127,9 @@ class Pinned:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._journey, name)
 
-    def journeys(self) -> list[Journey]:
+    def recipes(self) -> list[Recipe]:
         """Those that can be taken."""
-        found: list[Journey] = self._journey.journeys()
+        found: list[Recipe] = self._journey.recipes()
         return [one for one in found if one.name == self._pin.get("model", one.name)]
 
     def suggestions(self, *about: Any, offline: bool = False, **how: Any) -> list[Suggestion]:

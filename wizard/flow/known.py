@@ -24,7 +24,7 @@ def ref(state: State) -> str:
 
 def known(state: State) -> Answers:
     """All answers: a pinned one goes before a given one, and that before the recipe's."""
-    from wizard.catalog.journeys import answered
+    from wizard.catalog.recipes import answered
 
     name = state.facts.ref if state.facts else ref(state)
     given = {**(state.offered or {}), **state.given, **state.workshop.pin}

@@ -13,7 +13,7 @@ from wizard.flow.walk import resume, step
 from wizard.kernel.errors import WizardError
 
 if TYPE_CHECKING:
-    from wizard.catalog.journeys import Journey
+    from wizard.catalog.recipes import Recipe
     from wizard.flow.effects import Effect
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -33,8 +33,8 @@ def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outco
         return Outcome(effect, error)
 
 
-def _recipe(journey: JourneyPort, _workspace: Workspace, effect: effects.Recipe) -> Journey | None:
-    return next((recipe for recipe in journey.journeys() if recipe.name == effect.ref), None)
+def _recipe(journey: JourneyPort, _workspace: Workspace, effect: effects.Recipe) -> Recipe | None:
+    return next((recipe for recipe in journey.recipes() if recipe.name == effect.ref), None)
 
 
 def _inspect(journey: JourneyPort, _workspace: Workspace, effect: effects.Inspect) -> ModelFacts:

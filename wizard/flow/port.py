@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Wishes
     from wizard.advise.calibration import Calibration
-    from wizard.catalog.journeys import Journey
     from wizard.catalog.presets import Preset
+    from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
@@ -34,7 +34,7 @@ class JourneyPort(Protocol):
 
     def monitor(self) -> Monitor: ...  # noqa: D102
 
-    def journeys(self) -> list[Journey]: ...  # noqa: D102
+    def recipes(self) -> list[Recipe]: ...  # noqa: D102
 
     def suggestions(  # noqa: D102
         self, host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True

@@ -19,7 +19,7 @@ def read(text: str | bytes, where: str) -> State:
     from pydantic import TypeAdapter, ValidationError
 
     from wizard.advise.advice import Advice, Choice
-    from wizard.catalog.journeys import Journey
+    from wizard.catalog.recipes import Recipe
     from wizard.chat.conversation import Conversation
     from wizard.kernel.values import unfit
     from wizard.model.facts import ModelFacts

@@ -10,7 +10,7 @@ from wizard.catalog.workshops import Workshop
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice
-    from wizard.catalog.journeys import Journey
+    from wizard.catalog.recipes import Recipe
     from wizard.chat.conversation import Conversation
     from wizard.flow.effects import Effect
     from wizard.kernel.errors import WizardError
@@ -71,7 +71,7 @@ class State:
     take: bool = False
     host: Host | None = None
     facts: ModelFacts | None = None
-    recipe: Journey | None = None
+    recipe: Recipe | None = None
     offered: dict[str, Any] | None = None
     advice: Advice | None = None
     choice: Choice | None = None

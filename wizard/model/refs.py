@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 
-FORMS = mark(
-    "Use a recipe (`triton-wizard journeys`), a folder or .gguf file (./PATH), or a model ID such as ORG/NAME."
-)
+FORMS = mark("Use a recipe (`triton-wizard recipes`), a folder or .gguf file (./PATH), or a model ID such as ORG/NAME.")
 """What names a model, in one sentence for error messages."""
 
 _REF = re.compile(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.catalog import profiles
-from wizard.catalog.journeys import journeys
+from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, tr
 from wizard.model import hub, local
@@ -35,7 +35,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
         text = tr("{ref} ({length} characters) is not a model name", ref=shown, length=len(ref))
         raise UsageError("TW-M01", text, tr(FORMS))
-    for known in journeys():
+    for known in recipes():
         if known.name == ref:
             if not known.model_in_profiles:
                 return replace(_outside(known.model, offline), ref=ref)
@@ -43,7 +43,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     try:
         return _outside(ref, offline)
     except UsageError as error:
-        near = difflib.get_close_matches(ref, [known.name for known in journeys()], 1)
+        near = difflib.get_close_matches(ref, [known.name for known in recipes()], 1)
         if error.code != "TW-M01" or not near:
             raise
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Which models are offered on a machine: well-known ones, journeys, those that are here already, and what is searched.
+"""Which models are offered on a machine: well-known ones, recipes, those that are here already, and what is searched.
 
 Each comes with what is known before anything is fetched, and whether it fits.
 """
@@ -62,8 +62,8 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from wizard.catalog.journeys import journeys
     from wizard.catalog.models import curated
+    from wizard.catalog.recipes import recipes
     from wizard.model import here, hub
 
     online = not offline and (not ask or hub.reachable())
@@ -88,7 +88,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     wanted.sort(key=lambda one: one.on != "gpu")  # with a GPU its own models first
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         famous = list(pool.map(look, wanted))
-    own = [one for one in journeys() if one.model_in_profiles]
+    own = [one for one in recipes() if one.model_in_profiles]
     ready = [
         _local(host, Suggestion(one.name, tr(one.title), tr(one.about), None, None, one.needs_network, True), silent)
         for one in own
@@ -123,7 +123,7 @@ def _local(host: Host, one: Suggestion, silent: str) -> Suggestion:
 def _ordered(
     known: list[Suggestion], ready: list[Suggestion], mine: list[Suggestion], *, online: bool
 ) -> list[Suggestion]:
-    """What fits first, each kind in its own order, journeys behind it; below the first one what is here already."""
+    """What fits first, each kind in its own order, recipes behind it; below the first one what is here already."""
 
     def key(one: Suggestion) -> tuple[bool, bool, int]:
         rank = _RANK[one.verdict.word if one.verdict else None]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from wizard.advise.advice import Choice
-from wizard.catalog.journeys import Journey, journeys
+from wizard.catalog.recipes import Recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -75,7 +75,7 @@ def plan(
     before = earlier(workspace, name)
     if running and before and not on_purpose:
         _check_model(before, facts)
-    told = next((one for one in journeys() if one.name == facts.ref), None)
+    told = next((one for one in recipes() if one.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
     same = told if told and told.answers.get("stack", choice.stack) == choice.stack else None
     made = build(
@@ -87,7 +87,7 @@ def plan(
         http_port=http_port or (None if running else _port(before)),
         keep_ports=running,
         question=(told and told.first_question) or FIRST_QUESTION,
-        options=from_data(Options, same.options, where=f"profiles/journeys/{same.name}.toml") if same else None,
+        options=from_data(Options, same.options, where=f"profiles/recipes/{same.name}.toml") if same else None,
     )
     again = tr("The server {name} is running with other settings; it is restarted with these.", name=name)
     restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
@@ -115,7 +115,7 @@ def _port(before: Plan | None) -> int | None:
     return next((action.ports.http for action in actions if isinstance(action, Start)), None)
 
 
-def _said(journey: Journey | None) -> tuple[str, ...]:
+def _said(journey: Recipe | None) -> tuple[str, ...]:
     """What the journey repairs of its tutorial, and what it leaves out."""
     if journey is None:
         return ()

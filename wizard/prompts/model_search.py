@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from wizard.catalog.journeys import Journey
+from wizard.catalog.recipes import Recipe
 from wizard.flow.port import JourneyPort
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
@@ -37,12 +37,12 @@ def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Va
     first = refs.index(kept) if kept in refs else len(refs) if typed else 0
     while True:
         ref = ask.choose(tr(MODEL.text), options, first, other=lambda text: str(MODEL.parse(text)))
-        journeys = journey.journeys()
+        recipes = journey.recipes()
         if ref == READY:
-            picked = ready(ask, journeys)
+            picked = ready(ask, recipes)
         else:
             named = ref or str(ask_question(ask, MODEL, typed))
-            known = named in refs or offline or not is_word(named, [recipe.name for recipe in journeys])
+            known = named in refs or offline or not is_word(named, [recipe.name for recipe in recipes])
             picked = named if known else searched(ask, journey, named)
         if picked:
             return picked
@@ -70,13 +70,13 @@ def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
     return ask.choose(tr("Which one of these?"), [*options, (tr("Back to the list"), None)])
 
 
-def ready(ask: Ask, journeys: Iterable[Journey]) -> str | None:
+def ready(ask: Ask, recipes: Iterable[Recipe]) -> str | None:
     """The name of the journey that is chosen; None to go back to the list."""
-    options: list[tuple[str, str | None]] = [(_title(one), one.name) for one in journeys]
+    options: list[tuple[str, str | None]] = [(_title(one), one.name) for one in recipes]
     return ask.choose(tr("Which recipe do you want to use?"), [*options, (tr("Back to the list"), None)])
 
 
-def _title(one: Journey) -> str:
+def _title(one: Recipe) -> str:
     machines = tr(" or ").join(one.machines)
     made = tr("made for {machines}", machines=machines) if machines else tr("made for any machine")
     return f"{tr(one.title)} · {made}"

@@ -100,7 +100,7 @@ class Flow:
     def _way(self, way: Way) -> object:
         """The way that the user chose, as the walk calls it; None if its server has gone meanwhile."""
         if way.server is None:
-            return {"journeys": "recipes", "machine": "machine"}.get(way.row, Serve(way.model))
+            return {"recipes": "recipes", "machine": "machine"}.get(way.row, Serve(way.model))
         if way.server.plan is not None:
             return Resume(way.server.plan)
         if way.server.endpoint is not None:
@@ -109,10 +109,10 @@ class Flow:
         return Watch(run.plan) if run else None
 
     async def _recipes(self, state: State, _ask: Ask) -> Answer | Back:
-        """The ready journeys, to take one of them."""
-        from wizard.tui.screens.journeys import JourneysScreen
+        """The ready recipes, to take one of them."""
+        from wizard.tui.screens.recipes import RecipesScreen
 
-        name = await self._show(JourneysScreen(self._journey.journeys, state.host))
+        name = await self._show(RecipesScreen(self._journey.recipes, state.host))
         return Back() if name is None else Answer(name)
 
     async def _machine(self, state: State, _ask: Ask) -> Answer | Back:

@@ -22,5 +22,5 @@ class Guide:
         """Ways of the welcome that lead to what the workshop hides, or to a model that it does not allow."""
         decided = "model" in self.workshop.hide or "model" in self.workshop.pin
         return frozenset(self.workshop.hide) & {"machine"} | (
-            frozenset({"model", "journeys"}) if decided else frozenset()
+            frozenset({"model", "recipes"}) if decided else frozenset()
         )

@@ -30,7 +30,7 @@ WHERE = {
     "app": mark("Everywhere"),
     "stage": mark("All stages"),
     "welcome": mark("Welcome"),
-    "journeys": mark("Recipes"),
+    "recipes": mark("Recipes"),
     "machine": mark("Machine"),
     "model": mark("Model"),
     "advice": mark("Advice"),

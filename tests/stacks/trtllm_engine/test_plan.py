@@ -107,7 +107,7 @@ def test_a_long_prompt_fits_into_one_step(version: str, length: int, said: str |
     assert values(argv).get("--max_num_tokens") == said
 
 
-def test_a_journeys_lengths_are_kept() -> None:
+def test_a_recipes_lengths_are_kept() -> None:
     made = planned(LLAMA, choice("0.10.0", length=1536), Options(max_input_len=1024))
     said = values(command(made, "trtllm-build"))
     assert (said["--max_input_len"], said["--max_output_len"]) == ("1024", "512")

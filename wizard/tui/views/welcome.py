@@ -56,7 +56,7 @@ class Row:
     """A way on."""
 
     id: str
-    """``server:NAME``, or one of serve, machine, model, journeys, settings, help, quit."""
+    """``server:NAME``, or one of serve, machine, model, recipes, settings, help, quit."""
     title: str
     about: str = ""
     recommended: bool = False
@@ -80,7 +80,7 @@ def rows(view: WelcomeView) -> list[Row]:
         _serve(view),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
         Row("model", tr("Choose another model"), tr("from a list, the Hub, a folder or a .gguf file")),
-        Row("journeys", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
+        Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
     return [*servers, *(one for one in ways if one.id not in view.without), *rest]

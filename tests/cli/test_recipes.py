@@ -1,4 +1,4 @@
-"""Journeys from the command line: listed, shown, and each planned for every machine that it says it fits."""
+"""Recipes from the command line: listed, shown, and each planned for every machine that it says it fits."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.cli.test_cli import wizard
-from wizard.catalog.journeys import journeys
+from wizard.catalog.recipes import recipes
 from wizard.kernel.program import command
 
-WITH_MACHINE = [(one.name, machine) for one in journeys() for machine in one.machines]
+WITH_MACHINE = [(one.name, machine) for one in recipes() for machine in one.machines]
 
 
 def planned(*arguments: str) -> dict[str, Any]:
@@ -22,8 +22,8 @@ def planned(*arguments: str) -> dict[str, Any]:
 
 
 def test_two_short_lines_for_each() -> None:
-    lines = wizard("journeys").stdout.splitlines()
-    assert len(lines) == 2 * len(journeys())
+    lines = wizard("recipes").stdout.splitlines()
+    assert len(lines) == 2 * len(recipes())
     assert max(map(len, lines)) <= 100
     shown = dict(zip(lines[::2], lines[1::2], strict=True))
     (second,) = (below for line, below in shown.items() if line.startswith("tutorial-001 "))
@@ -31,7 +31,7 @@ def test_two_short_lines_for_each() -> None:
 
 
 def test_json_has_everything() -> None:
-    found = {one["name"]: one for one in json.loads(wizard("journeys", "--json").stdout)}
+    found = {one["name"]: one for one in json.loads(wizard("recipes", "--json").stdout)}
     assert {f"tutorial-00{number}" for number in range(5)} | {"demo", "llm-api", "vllm", "transformers"} <= set(found)
     assert all(found[f"tutorial-00{number}"]["repaired"] for number in range(5))
     assert found["tutorial-002"]["later"]
@@ -39,22 +39,22 @@ def test_json_has_everything() -> None:
 
 
 def test_one_journey_with_what_was_repaired_and_what_comes_later() -> None:
-    shown = wizard("journeys", "tutorial-002", "--workspace", "my folder").stdout
+    shown = wizard("recipes", "tutorial-002", "--workspace", "my folder").stdout
     for said in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Repaired:", "cp", "Not supported yet:", "bucket"):
         assert said in shown
     assert f"{command(workspace='my folder')} plan tutorial-002 --hardware 1xA100" in shown
-    assert json.loads(wizard("journeys", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
+    assert json.loads(wizard("recipes", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
 
 
 def test_a_journey_that_there_is_none_of() -> None:
-    done = wizard("journeys", "tutorial-999")
+    done = wizard("recipes", "tutorial-999")
     assert done.returncode == 2
     assert "TW-D03" in done.stderr
 
 
 @pytest.mark.parametrize(("name", "machine"), WITH_MACHINE)
 def test_every_journey_is_planned_for_its_machines(name: str, machine: str) -> None:
-    (journey,) = (one for one in journeys() if one.name == name)
+    (journey,) = (one for one in recipes() if one.name == name)
     plan = planned(name, "--hardware", machine)
     choice, said = plan["choice"], journey.answers
     assert plan["steps"][-1]["id"] == "question"
@@ -81,7 +81,7 @@ def test_a_flag_goes_before_the_journey() -> None:
     assert planned("tutorial-000", "--hardware", "1xL4", "--release", "24.12")["choice"]["release"].startswith("24.12")
 
 
-def test_a_journeys_options_shape_its_plan() -> None:
+def test_a_recipes_options_shape_its_plan() -> None:
     assert "engine-environment" in [step["id"] for step in planned("tutorial-003", "--hardware", "1xA100")["steps"]]
     other = planned("tutorial-003", "--hardware", "1xA100", "--stack", "vllm", "--release", "25.11")
     assert not any(note.startswith("Repaired") for note in other["notes"])  # they are not about vLLM

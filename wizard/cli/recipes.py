@@ -1,4 +1,4 @@
-"""`triton-wizard journeys`: the ready-made journeys, or one of them with what was repaired and what comes later."""
+"""`triton-wizard recipes`: the ready-made recipes, or one of them with what was repaired and what comes later."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from wizard.cli.stages import print_json
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.catalog.journeys import Journey
+    from wizard.catalog.recipes import Recipe
 
 
-def journeys(arguments: argparse.Namespace) -> int:
+def recipes(arguments: argparse.Namespace) -> int:
     """List them in two lines each, or show the one that is named."""
     from wizard import journey
-    from wizard.catalog.journeys import journey as named
+    from wizard.catalog.recipes import recipe as named
 
     if arguments.name:
         one = named(arguments.name)
         print_json(one) if arguments.json else print(_whole(one, arguments))
         return 0
-    found = journey.journeys()
+    found = journey.recipes()
     if arguments.json:
         print_json(found)
         return 0
@@ -35,7 +35,7 @@ def journeys(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _whole(one: Journey, arguments: argparse.Namespace) -> str:
+def _whole(one: Recipe, arguments: argparse.Namespace) -> str:
     from wizard.advise import engines
     from wizard.catalog.stacks import facts
     from wizard.prompts.value_text import wrapped
@@ -58,7 +58,7 @@ def _whole(one: Journey, arguments: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def _fits(one: Journey) -> str:
+def _fits(one: Recipe) -> str:
     return f" · {tr('fits {machines}', machines=', '.join(one.machines))}" if one.machines else ""
 
 

@@ -1,4 +1,4 @@
-"""The plans of all journeys, word for word, as the command line makes them; ``UPDATE_GOLDEN=1`` writes them anew."""
+"""The plans of all recipes, word for word, as the command line makes them; ``UPDATE_GOLDEN=1`` writes them anew."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 
 from tests.plan.golden import GOLDEN, compared, shown
 from wizard import journey
-from wizard.catalog.journeys import answered
-from wizard.catalog.journeys import journey as journey_of
+from wizard.catalog.recipes import answered
+from wizard.catalog.recipes import recipe as journey_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Command, Plan, Write
 from wizard.plan.questions import wishes
 
 PLANS: dict[str, tuple[str, str, dict[str, object]]] = {
-    **{recipe.name: (recipe.name, recipe.machines[0], {}) for recipe in journey.journeys() if recipe.name != "demo"},
+    **{recipe.name: (recipe.name, recipe.machines[0], {}) for recipe in journey.recipes() if recipe.name != "demo"},
     "tutorial-002-tp2": ("tutorial-002", "2xA100", {"tp": 2}),
 }
 """Name of a golden plan → recipe, machine and flags: every recipe on the first machine that it is made for."""
@@ -35,18 +35,18 @@ def plan(name: str, hardware: str, **given: object) -> Plan:
     """What ``plan NAME --hardware HARDWARE`` and the flags ``given`` make of the journey, offline."""
     host = journey.probe(Workspace(Path("/w")), hardware=hardware)
     facts = journey.model(name, offline=True)
-    advice = journey.advise(host, facts, wishes(answered(name, given, journey.journeys())))
+    advice = journey.advise(host, facts, wishes(answered(name, given, journey.recipes())))
     return journey.plan(host, facts, advice.choices[0], Workspace(Path("/w")), name="demo")
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_plan_is_the_golden_one(name: str) -> None:
     ref, hardware, given = PLANS[name]
-    compared("journeys", name, shown(plan(ref, hardware, **given).steps))
+    compared("recipes", name, shown(plan(ref, hardware, **given).steps))
 
 
 def test_no_golden_plan_is_left_over() -> None:
-    assert {path.stem for path in (GOLDEN / "journeys").glob("*.txt")} == set(PLANS)
+    assert {path.stem for path in (GOLDEN / "recipes").glob("*.txt")} == set(PLANS)
 
 
 @pytest.mark.parametrize("length", [1024, 4096])

@@ -1,4 +1,4 @@
-"""Ready answers: each file of ``profiles/journeys`` is a whole journey with its model and its choices."""
+"""Ready-made setups: each file of ``profiles/recipes`` is a recipe with its model and its choices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from wizard.kernel.values import from_data
 
 
 @dataclass(frozen=True, slots=True)
-class Journey:
-    """A journey whose answers are given beforehand; any of them can still be changed."""
+class Recipe:
+    """A recipe whose answers are given beforehand; any of them can still be changed."""
 
     name: str
     """The file's name without ``.toml``, and what the user types."""
@@ -23,7 +23,7 @@ class Journey:
     model: str
     """A path inside ``profiles/`` (it begins with ``models/``) or a hub id."""
     source: str
-    """Where the journey comes from: a tutorial, the wizard itself."""
+    """Where the recipe comes from: a tutorial, the wizard itself."""
     answers: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Name of a question → its answer."""
     machines: tuple[str, ...] = ()
@@ -31,9 +31,9 @@ class Journey:
     options: dict[str, object] = field(default_factory=dict)
     """How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`."""
     repaired: tuple[str, ...] = ()
-    """What is wrong in the tutorial that the journey replaces, and what is done instead; a sentence each."""
+    """What is wrong in the tutorial that the recipe replaces, and what is done instead; a sentence each."""
     later: tuple[str, ...] = ()
-    """What the tutorial does afterwards and the journey does not; a sentence each."""
+    """What the tutorial does afterwards and the recipe does not; a sentence each."""
     first_question: str | None = None
     """Asked as soon as the model is ready."""
     needs_network: bool = True
@@ -45,26 +45,25 @@ class Journey:
         return self.model.startswith("models/")
 
 
-def journeys() -> list[Journey]:
-    """All journeys, those that need no network first, then by name.
+def recipes() -> list[Recipe]:
+    """All recipes, those that need no network first, then by name.
 
     Raises:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
     """
     found = [
-        from_data(Journey, {**load_toml(path), "name": name}, where=str(path))
-        for name, path in files("journeys").items()
+        from_data(Recipe, {**load_toml(path), "name": name}, where=str(path)) for name, path in files("recipes").items()
     ]
-    return sorted(found, key=lambda journey: (journey.needs_network, journey.name))
+    return sorted(found, key=lambda recipe: (recipe.needs_network, recipe.name))
 
 
-def journey(name: str) -> Journey:
-    """The journey ``name``.
+def recipe(name: str) -> Recipe:
+    """The recipe ``name``.
 
     Raises:
         UsageError: TW-D03 if there is none of that name.
     """
-    known = {found.name: found for found in journeys()}
+    known = {found.name: found for found in recipes()}
     if name not in known:
         names = ", ".join(known) or tr("none")
         raise UsageError(
@@ -77,10 +76,10 @@ TIED = ("release", "quantization", "kv_dtype")
 """Answers that mean something for one stack only: its images and its formats."""
 
 
-def answered(ref: str, given: Mapping[str, object], known: Iterable[Journey]) -> dict[str, object]:
-    """All answers for ``ref``: those of the journey of that name, beneath what was ``given``.
+def answered(ref: str, given: Mapping[str, object], known: Iterable[Recipe]) -> dict[str, object]:
+    """All answers for ``ref``: those of the recipe of that name, beneath what was ``given``.
 
-    With another stack than the journey's, what it says of that stack's images and formats is left out: 24.09 has the
+    With another stack than the recipe's, what it says of that stack's images and formats is left out: 24.09 has the
     TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for. Its image is left out too where the stack is
     to be served without one.
     """

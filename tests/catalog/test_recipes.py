@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from wizard.catalog.journeys import answered, journey, journeys
 from wizard.catalog.models import cpu_models, gpu_models
+from wizard.catalog.recipes import answered, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.model.known import known
@@ -15,7 +15,7 @@ from wizard.plan.questions import wishes
 
 
 def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
-    demo = journeys()[0]
+    demo = recipes()[0]
     assert (demo.name, demo.title, demo.needs_network) == ("demo", "Offline demo", False)
     assert demo.model == "models/triton-wizard-demo/triton-wizard-demo-q8_0.gguf"
     assert demo.model_in_profiles
@@ -24,9 +24,9 @@ def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
 
 
 def test_a_journey_by_name() -> None:
-    assert journey("demo") == journeys()[0]
+    assert recipe("demo") == recipes()[0]
     with pytest.raises(UsageError) as caught:
-        journey("dem\x1b[31mo")
+        recipe("dem\x1b[31mo")
     assert caught.value.code == "TW-D03"
     assert "demo" in caught.value.todo
     assert "\x1b" not in str(caught.value)
@@ -38,20 +38,20 @@ def profile(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(folder.parent))
 
 
-def test_journeys_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile(tmp_path / "journeys", 'title="T"\nabout="A"\nsource="S"\nmodel="org/name"\n', monkeypatch)
-    mine = journey("mine")
+def test_recipes_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile(tmp_path / "recipes", 'title="T"\nabout="A"\nsource="S"\nmodel="org/name"\n', monkeypatch)
+    mine = recipe("mine")
     assert (mine.model_in_profiles, mine.needs_network, mine.answers) == (False, True, {})
-    names = [found.name for found in journeys()]
+    names = [found.name for found in recipes()]
     assert names[0] == "demo"
     assert "mine" in names
 
 
 @pytest.mark.parametrize(("text", "code"), [("title", "TW-D02"), ('title="T"', "TW-K01"), ("answers=3", "TW-K01")])
 def test_a_journey_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
-    profile(tmp_path / "journeys", text, monkeypatch)
+    profile(tmp_path / "recipes", text, monkeypatch)
     with pytest.raises(UsageError) as caught:
-        journeys()
+        recipes()
     assert caught.value.code == code
     assert "mine.toml" in caught.value.what
 
@@ -70,10 +70,10 @@ def test_models_for_the_cpu_are_offered_best_first_with_licence_and_source() -> 
         assert model.context >= 2048
 
 
-def test_a_journeys_answers_are_beneath_what_was_given() -> None:
-    found = answered("tutorial-000", {"users": 4, "tp": 2}, journeys())
+def test_a_recipes_answers_are_beneath_what_was_given() -> None:
+    found = answered("tutorial-000", {"users": 4, "tp": 2}, recipes())
     assert (found["stack"], found["release"], found["users"], found["tp"]) == ("trtllm-engine", "24.09", 4, 2)
-    assert answered("org/name", {"users": 4}, journeys()) == {"users": 4}
+    assert answered("org/name", {"users": 4}, recipes()) == {"users": 4}
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_a_journeys_answers_are_beneath_what_was_given() -> None:
         ("tutorial-000", {"runtime": "native"}, "24.09"),
     ],
 )
-def test_a_journeys_image_is_left_out_where_no_image_serves(
+def test_a_recipes_image_is_left_out_where_no_image_serves(
     name: str, given: dict[str, object], release: str | None
 ) -> None:
-    assert answered(name, given, journeys()).get("release") == release
+    assert answered(name, given, recipes()).get("release") == release
 
 
-def test_what_journeys_settle_is_what_can_be_settled() -> None:
-    for one in journeys():
+def test_what_recipes_settle_is_what_can_be_settled() -> None:
+    for one in recipes():
         assert wishes(one.answers) is not None
         assert from_data(Options, one.options, where=one.name) is not None
 

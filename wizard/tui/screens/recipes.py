@@ -1,4 +1,4 @@
-"""The ready journeys: what each is about, and how this machine compares with the one that it was made for."""
+"""The ready recipes: what each is about, and how this machine compares with the one that it was made for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 
 if TYPE_CHECKING:
-    from wizard.catalog.journeys import Journey
+    from wizard.catalog.recipes import Recipe
     from wizard.probe.host import Host
 
 
@@ -28,7 +28,7 @@ ALIKE = 0.95
 """Share of a GPU's memory that counts as all of it: what drivers report of one kind differs by some hundred MiB."""
 
 
-class JourneysScreen(StageScreen[str]):
+class RecipesScreen(StageScreen[str]):
     """Dismissed with the name of a journey."""
 
     HELP = mark(
@@ -37,14 +37,14 @@ class JourneysScreen(StageScreen[str]):
         "before it runs."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", mark("Use this recipe"), id="journeys.accept", priority=True, key_display="⏎"),
+        Binding("enter", "accept", mark("Use this recipe"), id="recipes.accept", priority=True, key_display="⏎"),
     ]
 
-    def __init__(self, journeys: Callable[[], Sequence[Journey]], host: Host | None) -> None:
+    def __init__(self, recipes: Callable[[], Sequence[Recipe]], host: Host | None) -> None:
         """``host`` is the machine, if it is known by now."""
         super().__init__()
-        self._read, self._host = journeys, host
-        self._journeys: Sequence[Journey] = ()
+        self._read, self._host = recipes, host
+        self._recipes: Sequence[Recipe] = ()
 
     def compose(self) -> ComposeResult:
         """A list."""
@@ -62,8 +62,8 @@ class JourneysScreen(StageScreen[str]):
     async def _fill(self) -> None:
         self.query_one(".heading", Static).update(Content(tr("Which recipe do you want to use?")))
         try:
-            self._journeys = await background.call(self._read)
-            rows = await background.call(lambda: [_row(one, self._host) for one in self._journeys])
+            self._recipes = await background.call(self._read)
+            rows = await background.call(lambda: [_row(one, self._host) for one in self._recipes])
         except WizardError as error:
             self.query_one(ErrorPanel).show(error)
         else:
@@ -83,10 +83,10 @@ class JourneysScreen(StageScreen[str]):
         at = self.query_one(Picker).highlighted
         if at is not None:
             self.workers.cancel_node(self)
-            self.dismiss(self._journeys[at].name)
+            self.dismiss(self._recipes[at].name)
 
 
-def _row(one: Journey, host: Host | None) -> Content:
+def _row(one: Recipe, host: Host | None) -> Content:
     return Content.assemble(
         (tr(one.title), "bold"),
         "\n",
