@@ -19,6 +19,7 @@ from wizard.kernel.errors import HostError
 from wizard.model.source import find
 from wizard.probe.host import GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
+from wizard.texts.advise import verdict as words
 from wizard.tui.screens.machine import MachineView, judgement, said
 from wizard.tui.views.machine import cards
 from wizard.tui.views.model import ModelView, content, state
@@ -27,7 +28,7 @@ LOST = GpuReading(0, "NVIDIA H200", unknown={"memory": "lost", "utilisation": "l
 DATA = (
     *(one.ref for one in HITS),
     *(one.title for one in SUGGESTIONS),
-    *(one.verdict.why for one in VERDICTS if one.verdict),
+    *(words(one.verdict)[1] for one in VERDICTS if one.verdict),
     *(CPU_HOST.cpu.model or "", "python", "tritonserver", "lost", "NVIDIA H200", "GPU", "CPU", "NVLink", "PCIe", "MHz"),
     *("MIG", "apache", "mit", "x86"),
 )
@@ -79,7 +80,7 @@ def test_the_rows_of_the_list() -> None:
     view = ModelView(tuple(VERDICTS), unjudged={HITS[1].ref: "lost"}, judging=HITS[0].ref)
     with pseudo.spoken():
         for row in (*VERDICTS, *HITS):
-            assert pseudo.escaped(content(row, view).plain, (*DATA, row.why_not or "")) == []
+            assert pseudo.escaped(content(row, view).plain, (*DATA, str(row.why_not or ""))) == []
         for entry in PATHS:
             assert pseudo.escaped(content(entry, view).plain, DATA) == []
         assert pseudo.escaped(content("word", view).plain, ("word",)) == []
@@ -114,7 +115,7 @@ def test_the_reasons_of_verdicts() -> None:
         found = here(kind)
         with pseudo.spoken():
             facts = find(ref, offline=True)
-            why = verdict(found, facts, advise(found, facts, Wishes())).why
+            _, why = words(verdict(found, facts, advise(found, facts, Wishes())))
         assert pseudo.escaped(why, ("awq", "int4_awq")) == []
 
 
