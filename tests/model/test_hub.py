@@ -117,6 +117,7 @@ def test_headers_of_quantised_weights_are_read_whatever_the_hub_counts(fake: Fak
 
 def test_headers_that_come_too_late_are_done_without(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "HEADER_SECONDS", 0.0)
+    fake.half = True
     facts = find(quantised(fake))
     assert (facts.stored, facts.parameters, facts.weight_bytes) == (None, 80448, len(AWQ))
     assert "did not arrive within 0 s" in facts.unknown["stored"]
