@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from tests.advise.worlds import HOSTS, LLAMA_8B, facts_of
+from tests.worded import remedy_of
 from wizard.advise import fit as fitting
 from wizard.advise import memory, rules
 from wizard.advise.advice import Wishes
@@ -124,10 +125,11 @@ def test_weights_are_only_unpacked_before_this_gpu(name: str, first: Capability)
 
 @pytest.mark.parametrize(
     ("capability", "first"),
-    [((8, 0), (0, 9, 1)), ((7, 9), (0, 16)), ((7, 5), (0, 16)), ((7, 4), (0,))],
+    [((8, 0), "0.9.1"), ((7, 9), "0.16"), ((7, 5), "0.16"), ((7, 4), "0")],
 )
-def test_the_first_vllm_that_unpacks(capability: Capability, first: tuple[int, ...]) -> None:
-    assert rules.unpacks(replace(H100, compute_capability=capability)) == first
+def test_the_first_vllm_that_unpacks(capability: Capability, first: str) -> None:
+    setup = Setup("vllm", "float16", "fp8")
+    assert rules.unpacks(replace(H100, compute_capability=capability), setup) == first
 
 
 @pytest.mark.parametrize(("total", "tokens"), [(70 * GIB, 8192), (70 * GIB - 1, 2048)])
@@ -226,11 +228,11 @@ def test_the_length_that_nobody_asked_for_gives_way_at_the_byte() -> None:
 def test_the_remedies_are_the_largest_that_fit() -> None:
     context = asked(Wishes(users=2, max_len=8192, gpu_memory_utilization=share(2, 4096)))
     assert isinstance(context, Obstacle)
-    assert (context.code, context.remedy) == ("context", "--max-len 4096")
+    assert (context.code, remedy_of(context)) == ("context", "--max-len 4096")
     for people in (5, 1):
         users = asked(Wishes(users=9, max_len=2048, gpu_memory_utilization=share(people, 2048)))
         assert isinstance(users, Obstacle)
-        assert (users.code, users.remedy) == ("users", f"--users {people}")
+        assert (users.code, remedy_of(users)) == ("users", f"--users {people}")
 
 
 def test_a_share_may_be_all_that_is_free() -> None:
@@ -243,7 +245,7 @@ def test_a_share_may_be_all_that_is_free() -> None:
         assert found.memory.budget_bytes == 2**35 + outside
         busy = asked(Wishes(gpu_memory_utilization=0.5 + 2**-36), gpu)
         assert isinstance(busy, Obstacle)
-        assert (busy.code, busy.remedy) == ("busy", "--gpu-memory-utilization 0.50")
+        assert (busy.code, remedy_of(busy)) == ("busy", "--gpu-memory-utilization 0.50")
     unasked = asked(Wishes(), replace(free, free_bytes=free.free_bytes - 1))
     assert isinstance(unasked, Fit)
     assert unasked.utilization == 0.49  # whole hundredths, down

@@ -102,7 +102,7 @@ def test_weights_that_do_not_fit_want_more_or_larger_gpus() -> None:
     assert why.code == "memory"
     assert "131 GiB of weights" in text_of(why)
     assert "8 × NVIDIA L4 (tp 8)" in remedy_of(why)
-    assert "a GPU of ≥" in remedy_of(why)
+    assert "a GPU with at least 147 GB" in remedy_of(why)
     assert "tp" not in remedy_of(refused(device("MIG"), Wishes(), model=LLAMA_70B))  # slices cannot share a model
 
 

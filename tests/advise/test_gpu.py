@@ -227,7 +227,7 @@ def test_a_driver_that_is_too_old_for_all_says_which_branch_would_do() -> None:
     for one in rejections(old, as_published=True):
         assert one.code == "driver"
         assert "470.256.02" in text_of(one)
-        assert "branch 525" in remedy_of(one)
+        assert "NVIDIA driver 525 or newer" in remedy_of(one)
 
 
 def test_volta_gets_an_image_that_still_has_code_for_it() -> None:

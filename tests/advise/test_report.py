@@ -73,7 +73,7 @@ def test_whose_memory_it_is() -> None:
 
 def test_speed_with_its_range_and_who_says_so() -> None:
     assert report.speed_sentence(SPEED) == (
-        "40 tokens/s per user (32 to 50), 160 in total, first token after 180 ms, 1.2 s with all users at once. "
+        "40 tokens/s per user (32 to 50), 160 in total, TTFT 180 ms, 1.2 s with all users at once. "
         "Confidence: fair (close to what was measured); source: the wizard's roofline."
     )
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")
@@ -99,16 +99,16 @@ def test_what_limits_memory(choice: Choice, words: str) -> None:
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        ("memory", "Memory bandwidth"),
+        ("memory", "memory bandwidth"),
         ("compute", "tensor cores"),
-        ("launch", "Kernel launches"),
-        ("interconnect", "links between the GPUs"),
+        ("launch", "kernel launches"),
+        ("interconnect", "the links between the GPUs"),
     ],
 )
 def test_what_limits_speed(bound: str, words: str) -> None:
-    said = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
-    assert words in said
-    assert said.count(".") == 1, "one sentence"
+    limit = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
+    assert limit.startswith(f"Bottleneck: {words}. ")
+    assert limit.count(".") == 2, "what, and why"
 
 
 SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=replace(SPEED, tpot_ms=50.0))
@@ -118,7 +118,7 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
     ("criterion", "words"),
     [
         ("room", "It has room for only 4 at a time, 1,024 tokens each"),
-        ("pace", "It is slower: 20 instead of 40 tokens/s for each person."),
+        ("pace", "It is slower: 20 instead of 40 tokens/s per user."),
         ("speed", "It is slower: 20 instead of 40"),
         ("simplicity", "It is harder to set up than vLLM"),
         ("precision", "for little more precision than bfloat16"),
@@ -126,7 +126,7 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
         ("links", "over PCIe"),
         ("tokens", "It has lower throughput: 160 tokens/s instead of 160 tokens/s"),
         ("size", "Its weights take 6.7 MiB instead of 3.3 MiB"),
-        (None, "It is as good in all that is compared."),
+        (None, "It is equal in every comparison."),
     ],
 )
 def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
@@ -137,8 +137,8 @@ def test_what_speaks_for_it_all_the_same() -> None:
     def why(criterion: str, one: Choice, first: Choice) -> str:
         return text_of(comparison.behind("chat", criterion, one, first))
 
-    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s for each person.")
-    assert why("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
+    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s per user.")
+    assert why("speed", GPU, SLOW).endswith(", though it uses only 1 GPU.")
     longer = replace(GPU, max_seq_len=2048)
     assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
@@ -184,12 +184,12 @@ def test_large_numbers_have_commas_for_people() -> None:
     refused = advise(CPU_HOST, GGUF, Wishes(users=90_000, max_len=1024)).rejections[0]
     assert "90,000 users × 1,024 tokens" in text_of(refused)
     refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
-    assert "1,024 tokens of context; 100,000 were" in text_of(refused)
+    assert "1,024 tokens of context; you requested 100,000" in text_of(refused)
     assert remedy_of(refused) == "--max-len 1024", "a flag can be pasted"
 
 
-def test_the_runner_up_is_the_second_as_they_are_shown_and_says_why() -> None:
+def test_the_alternative_is_the_second_as_shown_and_says_why() -> None:
     why = behind("It is slower.")
     same, other = replace(GPU, tp=2, reasons=(why,)), replace(GPU, quantization="fp8", reasons=(why,))
-    assert report.runner_up((GPU, same, other)) == "Runner-up: vLLM · FP8. It is slower."
+    assert report.runner_up((GPU, same, other)) == "Alternative: vLLM · FP8. It is slower."
     assert report.runner_up((GPU, replace(other, reasons=()))) == report.runner_up((GPU,)) == report.runner_up(()) == ""

@@ -63,7 +63,7 @@ def test_one_way_that_is_good_is_enough_even_if_it_is_not_the_first() -> None:
 def test_why_it_is_tight_is_said() -> None:
     assert "only as FP8" in why(of(replace(CHOICE, quantization="fp8")))
     assert "only as INT4 AWQ" in why(of(replace(CHOICE, quantization="int4_awq")))
-    assert why(of(replace(CHOICE, max_batch_size=1, max_seq_len=2048))) == "1 person with up to 2,048 tokens"
+    assert why(of(replace(CHOICE, max_batch_size=1, max_seq_len=2048))) == "1 user with up to 2,048 tokens"
 
 
 def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sentence() -> None:
@@ -76,7 +76,7 @@ def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sent
     assert f"{size(cpu.memory_available_bytes)} free" in why(verdict(cpu, FACTS, Advice(False, (), (too_large,))))
     other = replace(too_large, code="driver")
     both = because("and", problem=reason, why=because("no-container-engine"))
-    said = "Tensor cores multiply FP8 from compute capability 8.9 on; the A100 has 8.0"
+    said = "Tensor cores support FP8 from compute capability 8.9; the A100 has 8.0"
     assert why(verdict(GPU, FACTS, Advice(False, (), (other,)))) == said
     assert why(verdict(GPU, FACTS, Advice(False, (), (replace(other, reason=both),)))) == said
     assert why(verdict(GPU, FACTS, Advice(False))) == ""

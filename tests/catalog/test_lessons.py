@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ DEMO = ("environment", "model", "repository", "start", "ready", "question")
 
 def _in(path: Path) -> set[str]:
     """Ids of the steps of a golden plan."""
-    return {line[2:].split(":")[0] for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")}
+    return set(re.findall(r"^# ([\w-]+): ", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
 
 
 def planned() -> dict[str, set[str]]:

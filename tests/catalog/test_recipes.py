@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wizard.catalog.models import cpu_models, gpu_models
-from wizard.catalog.recipes import answered, recipes
+from wizard.catalog.recipes import answered, recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.model.known import known
@@ -23,7 +23,7 @@ def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
     assert demo.answers == {"temperature": 0.0}
 
 
-def test_a_journey_by_name() -> None:
+def test_a_recipe_by_name() -> None:
     assert recipe("demo") == recipes()[0]
     with pytest.raises(UsageError) as caught:
         recipe("dem\x1b[31mo")
@@ -48,7 +48,7 @@ def test_recipes_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(("text", "code"), [("title", "TW-D02"), ('title="T"', "TW-K01"), ("answers=3", "TW-K01")])
-def test_a_journey_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
+def test_an_invalid_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
     profile(tmp_path / "recipes", text, monkeypatch)
     with pytest.raises(UsageError) as caught:
         recipes()

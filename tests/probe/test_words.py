@@ -21,5 +21,5 @@ def test_power_is_told_as_far_as_it_is_known(watts: float | None, limit: float |
         ({}, "no reason given"),
     ],
 )
-def test_a_gpu_that_does_not_answer_says_why_in_every_door(unknown: dict[str, str], why: str) -> None:
-    assert words.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"It does not answer: {why}"
+def test_a_gpu_that_does_not_respond_says_why(unknown: dict[str, str], why: str) -> None:
+    assert words.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"It does not respond: {why}"

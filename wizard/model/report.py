@@ -137,7 +137,7 @@ def _quantised(facts: ModelFacts) -> str | None:
 
 
 def _attention(facts: ModelFacts) -> str | None:
-    """``GQA, 32 heads share 8 of keys and values; 52 of 62 layers keep 1,024 tokens``."""
+    """``GQA, 32 heads share 8 key-value heads; 52 of 62 layers keep 1,024 tokens``."""
     anatomy = facts.anatomy
     if anatomy is None:
         return None
@@ -150,8 +150,10 @@ def _attention(facts: ModelFacts) -> str | None:
     else:
         name = "MQA" if anatomy.kv_heads == 1 else "GQA"
         said = [
-            tr(
+            ntr(
+                "{name}, {heads} heads share {shared} key-value head",
                 "{name}, {heads} heads share {shared} key-value heads",
+                anatomy.kv_heads,
                 name=name,
                 heads=anatomy.heads,
                 shared=anatomy.kv_heads,
