@@ -114,7 +114,9 @@ def test_every_wish_is_a_question_and_every_such_question_a_wish() -> None:
     assert STACK.options == stacks.names()
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("int4_akq", "int4_awq"), ("FP8", "such format"), ("", "such format")])
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("int4_akq", "int4_awq"), ("FP8", "unknown format"), ("", "unknown format")]
+)
 def test_an_unknown_format_is_refused_with_the_nearest(typed: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
         QUANTIZATION.check(typed)

@@ -67,7 +67,7 @@ def test_a_pinned_wish_goes_before_what_was_wished() -> None:
 
 def test_pins_are_said_where_they_are_asked() -> None:
     mine = Workshop("Mine", pin={"users": 2, "name": "first", "model": "demo"})
-    assert pinned_words(mine, "advice") == "Set by your facilitator: How many people at the same time: 2"
-    assert pinned_words(mine, "review") == "Set by your facilitator: Name of the server: first"
+    assert pinned_words(mine, "advice") == "Set by your facilitator: Number of concurrent users: 2"
+    assert pinned_words(mine, "review") == "Set by your facilitator: Server name: first"
     assert pinned_words(mine, "machine") == ""
     assert pinned_words(Workshop(), "advice") == ""
