@@ -81,7 +81,7 @@ def test_a_running_server_keeps_its_ports_and_a_restart_is_said(served: Workspac
     made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo", source="hub"), replace(CHOICE, max_seq_len=512), served)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.ports == Ports(9, 10, 11)
-    assert "stopped and started again" in made.notes[0]
+    assert "it is restarted with these" in made.notes[0]
 
 
 def test_a_stopped_server_comes_back_on_its_ports(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-A23": lambda _: own.check(with_own("1xL4", cuda=None), Wishes(engine_python=VENV.path)),
     "TW-D01": lambda _: profiles.find("nowhere.toml"),
     "TW-D02": profiles.load_toml,
-    "TW-D03": lambda _: recipes.journey("nowhere"),
+    "TW-D03": lambda _: recipes.recipe("nowhere"),
     "TW-K01": lambda _: from_json(HubRef, "{}", where="nowhere"),
     "TW-K02": lambda _: from_json(HubRef, "{", where="nowhere"),
     "TW-K04": _locked,

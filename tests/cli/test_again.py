@@ -51,7 +51,7 @@ def test_whoever_leaves_the_plain_door_comes_back_to_it(tmp_path: Path) -> None:
 
 def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = Namespace(words=["up", "demo"], workspace="/w", json=False)
-    _tell(CancelledError("TW-U07", "stopped", f"Go on from here: `{same(arguments)}`."), arguments)
+    _tell(CancelledError("TW-U07", "stopped", f"To continue, run `{same(arguments)}`."), arguments)
     _tell(CancelledError("TW-U07", "stopped", "See `triton-wizard status`."), arguments)
     said = capsys.readouterr().err
     assert f"`{again(arguments)} up demo`" in said

@@ -33,8 +33,8 @@ def session(fake: FakeJourney, tmp_path: Path) -> Journey:
 async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
     assert session.up() == ENDPOINT
     out = capsys.readouterr().out
-    assert "[1/2] Create the server environment … skipped: done before and unchanged\n" in out
-    assert "[2/2] Write the model repository … done in 0.1 s\n" in out
+    assert "[1/2] Create the server environment … skipped: already done and unchanged\n" in out
+    assert "[2/2] Create the model repository … done in 0.1 s\n" in out
     assert calibration.text(MEASUREMENT) in out
     answer = session.chat("What is Triton?")
     assert capsys.readouterr().out == "You asked: What is Triton?\n"
@@ -86,7 +86,7 @@ def test_a_failed_run_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixt
     session = Journey("demo", workspace=tmp_path, journey=FakeJourney(tmp_path, run="fail"))
     with pytest.raises(StepError):
         session.up()
-    assert "failed: step 'Write the model repository' failed" in capsys.readouterr().out
+    assert "failed: step 'Create the model repository' failed" in capsys.readouterr().out
     assert session.up() == ENDPOINT
 
 

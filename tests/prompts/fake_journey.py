@@ -139,7 +139,7 @@ class FakeJourney:
         if ref == "org/gated" and not os.environ.get("HF_TOKEN"):
             raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence.")
         if ref not in ("demo", "org/small", "org/gated"):
-            raise ModelError("TW-M01", f"there is no model {ref!r}", "Check its name.")
+            raise ModelError("TW-M01", f"{ref!r} is not a recipe, a path or a model ID", "Check its name.")
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
 
     def calibration(self, workspace: Workspace) -> Calibration:
@@ -198,7 +198,7 @@ class FakeJourney:
                 self._note("run-stopped")
         if self.runs in ("fail", "fail-twice"):
             self.runs = "ready" if self.runs == "fail" else "fail"
-            error = CommandError("step 'Write the model repository' failed", "Mend the cause.", FAILURE)
+            error = CommandError("step 'Create the model repository' failed", "Fix the cause.", FAILURE)
             yield StepFinished("repository", "failed", 0.1, error.what, 0.7, error=error.as_json())
             raise error
         yield StepFinished("repository", "done", 0.1, "", 0.7)
