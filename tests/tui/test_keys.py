@@ -191,7 +191,7 @@ def test_keys_are_taken_as_people_write_them(written: str, name: str) -> None:
 
 
 def test_a_key_that_does_several_things_one_after_the_other_stays() -> None:
-    assert "several things" in refusal(key("build.stop"), "f9", {})
+    assert "several functions" in refusal(key("build.stop"), "f9", {})
 
 
 async def to_keys(pilot: object) -> KeysScreen:
@@ -225,7 +225,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         await screen(pilot, PressScreen)
         await pilot.press("q")
         await screen(pilot, KeysScreen)
-        assert "q is taken there: Quit" in str(window.query_one("#about", Static).render())
+        assert "q is already used there: Quit" in str(window.query_one("#about", Static).render())
         assert load().keys == {}
         await pilot.press("enter")
         await screen(pilot, PressScreen)
@@ -248,7 +248,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
 
 @pytest.mark.parametrize(
     ("press", "taken"),
-    [("f1", "Help"), ("f2", "Settings"), ("ctrl+p", "Commands"), ("ctrl+q", "Quit"), ("ctrl+c", "Copy what")],
+    [("f1", "Help"), ("f2", "Settings"), ("ctrl+p", "Commands"), ("ctrl+q", "Quit"), ("ctrl+c", "Copy the selection")],
 )
 async def test_where_a_key_is_asked_for_the_keys_of_everywhere_do_nothing_else(press: str, taken: str) -> None:
     app = StillApp(FakeJourney())
@@ -258,7 +258,7 @@ async def test_where_a_key_is_asked_for_the_keys_of_everywhere_do_nothing_else(p
         await screen(pilot, PressScreen)
         await pilot.press(press)
         assert await screen(pilot, KeysScreen) is window
-        assert f"is taken there: {taken}" in str(window.query_one("#about", Static).render())
+        assert f"is already used there: {taken}" in str(window.query_one("#about", Static).render())
         assert load().keys == {}
 
 
