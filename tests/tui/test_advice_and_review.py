@@ -124,7 +124,7 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         shown = text_of(advice, "Text", "Notes")
         assert "Not possible with the constraints" in shown
         assert "r: reset" in shown
-        assert "needs 4 like GPUs" in " ".join(shown.split())
+        assert "needs 4 identical GPUs" in " ".join(shown.split())
         assert "→ tp " in shown
         await pilot.press("enter")
         assert pilot.app.screen is advice
@@ -319,10 +319,10 @@ async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
         assert advice.view.advice is not None
         second = advice.view.advice.choices[1]
         shown = " ".join(text_of(advice, "Notes").split())
-        assert f"Runner-up: {report.choice_title(second)}" in shown
+        assert f"Alternative: {report.choice_title(second)}" in shown
         assert report.reason(second, report.BEHIND).split(".")[0] in shown
         await pilot.press("down")
-        await wait_for(pilot, lambda: "Runner-up" not in text_of(advice, "Notes"))
+        await wait_for(pilot, lambda: "Alternative" not in text_of(advice, "Notes"))
 
 
 @pytest.mark.parametrize("way", [to_advice, to_review])

@@ -74,7 +74,7 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
     async with chatting(made) as (pilot, chat):
         await pilot.press("f8")
         await pilot.pause()
-        assert "From the next answer on" in notes(pilot)
+        assert "from the next answer on" in notes(pilot)
         await asked(pilot, "Q", chat)
         assert made.asked[0].sampling.logprobs == 5
         await pilot.press("f8")

@@ -45,7 +45,7 @@ async def test_steps_progress_and_output_are_shown_while_they_happen() -> None:
         await wait_for(pilot, lambda: build.view.progress)
         await pilot.pause()
         steps = text(build, "#steps")
-        assert "✓ Create the server environment  done before" in steps
+        assert "✓ Create the server environment  already done" in steps
         assert "✓ Get the model  2.2 s" in steps
         assert "● Create the model repository  running" in steps
         assert "○ Start Triton" in steps
@@ -335,7 +335,7 @@ async def test_a_step_that_starts_the_server_is_not_left_out() -> None:
         build = await failed(pilot)
         await pilot.press("s")
         await wait_for(pilot, lambda: pilot.app._notifications)
-        assert "there is not a server without it" in next(iter(pilot.app._notifications)).message
+        assert "cannot be skipped: the server requires it" in next(iter(pilot.app._notifications)).message
         assert pilot.app.screen is build
         assert made.runs == 1
 
@@ -350,7 +350,7 @@ async def test_a_step_that_is_done_is_done_again() -> None:
         assert "▸✓ Get the model" in text(build, "#steps")
         await pilot.press("R")
         question = await screen(pilot, AskScreen)
-        assert "Do 'Get the model' again?" in question._question
+        assert "Rerun 'Get the model'?" in question._question
         await pilot.press("enter")
         await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.READY)
         assert made.otherwise == ({"model"}, frozenset())
@@ -380,7 +380,7 @@ async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.FAILED)
-        assert "– Get the model  left out" in text(build, "#steps")
+        assert "– Get the model  skipped" in text(build, "#steps")
         await pilot.press("r")
         await wait_for(pilot, lambda: made.runs == 3 and build.view.phase is Phase.FAILED)
         assert made.otherwise[1] == {"model"}

@@ -126,7 +126,7 @@ async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked()
             await pilot.press("ctrl+b")
             found.append(pilot.app.clipboard)
         assert found == ["two\nthree\n", "one()\n", "two\nthree\n"]
-        assert "Code 2 of 2" in notes(pilot)
+        assert "Copied code block 2 of 2" in notes(pilot)
         assert chat.talks.first.transcript.turns[-1].marked == 1
 
 

@@ -95,7 +95,7 @@ async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
         await wait_for(pilot, lambda: app._exit)
     app._print_error_renderables()
     said = "".join(capsys.readouterr().err.split())
-    assert f"demogoesonrunningat{ELSEWHERE.http}" in said
+    assert f"demokeepsrunningat{ELSEWHERE.http}" in said
 
 
 async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() -> None:
