@@ -140,9 +140,9 @@ async def test_an_empty_list_and_a_search_in_vain_say_so() -> None:
     async with chatting(FakeJourney(), NARROW) as (pilot, chat):
         await pilot.press("f4")
         window = await screen(pilot, ConversationsScreen)
-        await wait_for(pilot, lambda: "Nothing is kept yet" in str(window.query_one("#none").render()))
+        await wait_for(pilot, lambda: "Nothing saved yet" in str(window.query_one("#none").render()))
         await pilot.press(*"xy")
-        await wait_for(pilot, lambda: "Nothing has these words" in str(window.query_one("#none").render()))
+        await wait_for(pilot, lambda: "No conversation contains these words" in str(window.query_one("#none").render()))
         assert window.query_one("#search", Input).value == "xy"
         await pilot.press("enter", "ctrl+x", "ctrl+d", "escape")
         assert await screen(pilot, ChatScreen) is chat

@@ -123,7 +123,7 @@ async def test_review_explains_the_step_under_the_cursor() -> None:
             assert lesson is not None
             await wait_for(pilot, lambda lesson=lesson: lesson.what in panel(review))
             assert lesson.look in panel(review)
-            assert "has you type" in panel(review)
+            assert "What you type in tutorial" in panel(review)
         assert "The weights are here already." not in panel(review), "the reason stands above"
 
 
@@ -225,7 +225,7 @@ async def test_words_of_welcome_come_first() -> None:
         welcome = await to_welcome(pilot)
         assert about(welcome) in panel(welcome), "a workshop explains"
         said = text(welcome.query_one(PinnedLine))
-        assert "Pinned by your facilitator: " in said
+        assert "Set by your facilitator: " in said
         assert "demo" in said
         assert [row.id for row in welcome.rows] == ["serve", "machine", "settings", "help", "quit"]
 

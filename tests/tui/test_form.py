@@ -182,6 +182,6 @@ async def test_in_40_by_15_the_longest_refusal_can_be_read() -> None:
         await pilot.pause()
         await pilot.pause()
         said, field = form.query_one("#about", Static), form.query_one("#name")
-        assert "it is the model's name in Triton too." in " ".join(about(form).split())
+        assert "also the model's name in Triton." in " ".join(about(form).split())
         assert said.get_content_height(said.size, form.size, said.size.width) <= said.size.height
         assert form.query_one(".form").region.contains_region(field.region)

@@ -242,7 +242,7 @@ async def test_a_restart_goes_on_with_the_conversation() -> None:
         chat = await to_chat(pilot)
         await pilot.press(*"One", "enter")
         await answered(pilot, chat)
-        made.chat_error = ServerError("TW-C01", "no server answers", "Start it again.")
+        made.chat_error = ServerError("TW-C01", "no server responds", "Start it again.")
         await pilot.press(*"Two", "enter")
         await answered(pilot, chat)
         made.chat_error = None

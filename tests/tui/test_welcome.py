@@ -195,7 +195,7 @@ async def test_nothing_is_waited_for_and_the_cursor_stays_where_the_user_put_it(
         await wait_for(pilot, lambda: welcome.view.servers)
         await pilot.pause()
         assert "Chat with demo" in text(welcome)
-        assert "looking for the one" in text(welcome)
+        assert "looking for the model" in text(welcome)
         assert under_cursor(welcome) == "server:demo"
         await pilot.press("down", "down")
         assert under_cursor(welcome) == "machine"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import work
@@ -32,6 +32,7 @@ from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.views.advice import AdviceView
 from wizard.tui.views.what_if import fields, nearest
 from wizard.tui.widgets.bill import MemoryBill, bar
 from wizard.tui.widgets.error import ErrorPanel
@@ -50,30 +51,6 @@ GROUPS = {
 """Name of the first wish of a group → what stands above the group."""
 SMALL_BAR = 6
 """Cells of the memory bar in a row of the list."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdviceView:
-    """What is on the screen."""
-
-    advice: Advice | None = None
-    choices: tuple[Choice, ...] = ()
-    """The advice's, as they are listed."""
-    at: int = 0
-    """The choice under the cursor."""
-    wishes: Wishes = field(default_factory=Wishes)
-    given: Wishes = field(default_factory=Wishes)
-    """The wishes before any "what if"."""
-    field: int = 0
-    """The wish that keys change."""
-    last: Choice | None = None
-    """The choice that was shown last, to start from where nothing is possible."""
-    error: WizardError | None = None
-
-    @property
-    def choice(self) -> Choice | None:
-        """The choice under the cursor."""
-        return self.choices[self.at] if self.choices else None
 
 
 class AdviceScreen(StageScreen[Choice]):

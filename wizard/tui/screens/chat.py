@@ -52,8 +52,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     STAGE = 5
     HELP = mark(
         "You chat with Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, and the settings "
-        "control how the model answers. The figures are measured here: tokens per second, and the time to first token "
-        "(TTFT)."
+        "control how the model answers. Tokens per second and time to first token (TTFT) are measured here."
     )
     BINDINGS = KEYS
 
