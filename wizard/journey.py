@@ -97,7 +97,7 @@ def served_before(workspace: Workspace, name: str) -> str | None:
     """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
     from wizard.plan.renewed import origin
 
-    earlier = None if name in {one.name for one in recipes()} else earlier_plan(workspace, name)
+    earlier = None if name in {recipe.name for recipe in recipes()} else earlier_plan(workspace, name)
     return origin(earlier.facts) if earlier else None
 
 

@@ -100,7 +100,9 @@ def machine(host: Host, choice: Choice) -> str:
     if not choice.devices:
         return processor(host)
     mine = set(choice.devices)
-    return next((one.name for one in devices(host) if mine <= set(one.indices)), tr("a GPU that is not present"))
+    return next(
+        (device.name for device in devices(host) if mine <= set(device.indices)), tr("a GPU that is not present")
+    )
 
 
 def engine(stack: str, release: str) -> str:
@@ -114,10 +116,11 @@ def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, m
     Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine said enough.
     """
     fitting = [
-        one
-        for one in calibration.measurements
-        if (one.machine, one.choice.stack, one.engine, one.formulas) == (machine, stack, engine, FORMULAS)
-        and (one.measured.activation_bytes is not None or _overhead(one) is not None)
+        measurement
+        for measurement in calibration.measurements
+        if (measurement.machine, measurement.choice.stack, measurement.engine, measurement.formulas)
+        == (machine, stack, engine, FORMULAS)
+        and (measurement.measured.activation_bytes is not None or _overhead(measurement) is not None)
     ]
     best = [one for one in fitting if one.model == model] or fitting
     return best[-1] if best else None

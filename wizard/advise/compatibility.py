@@ -36,16 +36,16 @@ def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
 
 
 def _other_python(host: Host, environment: Environment) -> Obstacle:
-    have = tuple(dict.fromkeys(short(one) for one in host.interpreters if one.usable))
+    have = tuple(dict.fromkeys(short(interpreter) for interpreter in host.interpreters if interpreter.usable))
     why = because("other-python", engine=environment.engine, wanted=environment.pythons, have=have)
     return Obstacle("python", why, (do("install-python", version=environment.pythons[-1]),))
 
 
 def _no_interpreter(host: Host, environment: Environment) -> Obstacle:
     unusable = tuple(
-        because("python-why-not", path=one.path, version=one.version, why=one.why_not)
-        for one in host.interpreters
-        if one.why_not
+        because("python-why-not", path=interpreter.path, version=interpreter.version, why=interpreter.why_not)
+        for interpreter in host.interpreters
+        if interpreter.why_not
     )
     low, high = environment.python_min, environment.python_max
     ways = tuple(way for way in (installed_by(host.system.name), f"uv python install {high}") if way)

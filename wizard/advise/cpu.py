@@ -91,8 +91,14 @@ def candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """The one choice that the CPU offers with each stack, or everything that keeps it from serving."""
-    made = [_candidates(host, facts, wishes, past, one) for one in stacks.cpu_stacks() if wishes.stack in (None, one)]
-    return [one for choices, _ in made for one in choices], [one for _, rejections in made for one in rejections]
+    made = [
+        _candidates(host, facts, wishes, past, cpu_stack)
+        for cpu_stack in stacks.cpu_stacks()
+        if wishes.stack in (None, cpu_stack)
+    ]
+    return [choice for choices, _ in made for choice in choices], [
+        rejection for _, rejections in made for rejection in rejections
+    ]
 
 
 def _candidates(

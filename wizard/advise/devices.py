@@ -104,8 +104,8 @@ def devices(host: Host) -> list[Device]:
             alone = MigSlice(gpu.uuid or "", profile, gpu.memory_total_bytes)
             parts.setdefault((name, profile), []).append((gpu, alone))
         elif gpu.mig_enabled:
-            for one in gpu.mig_slices:
-                parts.setdefault((name, one.profile), []).append((gpu, one))
+            for mig_slice in gpu.mig_slices:
+                parts.setdefault((name, mig_slice.profile), []).append((gpu, mig_slice))
         elif gpu.memory_total_bytes and gpu.compute_capability:
             key = (name, gpu.memory_total_bytes, gpu.compute_capability, _taken(gpu) > BUSY * gpu.memory_total_bytes)
             whole.setdefault(key, []).append(gpu)
@@ -195,9 +195,10 @@ def _holders(gpu: Gpu, several: bool) -> list[Reason]:
     """Who holds memory of ``gpu``, and how much of it nobody is seen to hold (a container hides other processes)."""
     where = gpu.index if several else None
     lines = [
-        because("holder", name=one.name, pid=one.pid, size_bytes=one.used_bytes, index=where) for one in gpu.processes
+        because("holder", name=process.name, pid=process.pid, size_bytes=process.used_bytes, index=where)
+        for process in gpu.processes
     ]
-    hidden = _taken(gpu) - sum(one.used_bytes or 0 for one in gpu.processes)
+    hidden = _taken(gpu) - sum(process.used_bytes or 0 for process in gpu.processes)
     if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
         lines.append(because("hidden-holders", size_bytes=hidden, index=where))
     return lines
@@ -208,7 +209,7 @@ def _link(
 ) -> tuple[Literal["nvlink", "bridge", "pcie"], float | None]:
     """How the members reach one another, and bytes per second of one GPU in one direction (None if unknown)."""
     inside = {gpu.index for gpu in members}
-    bonds = [int(one.kind[2:]) for one in links if one.kind.startswith("NV") and {one.a, one.b} <= inside]
+    bonds = [int(link.kind[2:]) for link in links if link.kind.startswith("NV") and {link.a, link.b} <= inside]
     if not bonds:
         generation = members[0].pcie_generation or (profile.link.pcie_generation if profile else None)
         lanes = min((gpu.pcie_width or 16 for gpu in members), default=16)

@@ -78,13 +78,13 @@ def _forward(have: int, host: Host, device: Device, release: Release, known: Dri
     """Whether forward compatibility is documented; the driver must know the GPU itself."""
     if not known.runs(release.tag, host.driver_version or "", device.name):
         return False
-    first = next((one.driver for one in architectures().gpus if one.name == dots(device.compute_capability)), 0)
+    first = next((gpu.driver for gpu in architectures().gpus if gpu.name == dots(device.compute_capability)), 0)
     return have >= first
 
 
 def engine_environment(host: Host, stack: str, capability: tuple[int, int]) -> Environment | None:
     """The newest environment with the engine of ``stack`` that driver and GPU run; None if they run none."""
-    return next((one for one in engines(stack) if environment_obstacle(host, capability, one) is None), None)
+    return next((engine for engine in engines(stack) if environment_obstacle(host, capability, engine) is None), None)
 
 
 def environment_obstacle(host: Host, capability: tuple[int, int], env: Environment) -> Obstacle | None:

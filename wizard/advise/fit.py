@@ -91,7 +91,7 @@ _STEPS = tuple(1 << power for power in range(11, 24))
 
 
 def _longest(lengths: list[int], most: int, fits: Callable[[int], bool]) -> int:
-    found = [one for one in lengths if one <= most and fits(one)]
+    found = [length for length in lengths if length <= most and fits(length)]
     return max(found, default=min(lengths))
 
 
@@ -139,9 +139,9 @@ def _too_large(
     )
     room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     fits = [
-        one
-        for one in (*_STEPS, length)
-        if one < length and memory.sequence_bytes(anatomy, setup, one, step) * users <= room
+        earlier
+        for earlier in (*_STEPS, length)
+        if earlier < length and memory.sequence_bytes(anatomy, setup, earlier, step) * users <= room
     ]
     if fits:
         return Obstacle("context", why, (change(max_len=max(fits)),))

@@ -93,7 +93,7 @@ def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
     def size(part: str, count: int) -> int:
         return round(count * (found.bits_per_weight / 8 if part in quantised else SIXTEEN))
 
-    return Parts(**{one.name: size(one.name, getattr(anatomy.parts, one.name)) for one in fields(Parts)})
+    return Parts(**{field.name: size(field.name, getattr(anatomy.parts, field.name)) for field in fields(Parts)})
 
 
 _LINEARS = ("attention", "key_value", "latent", "mlp", "experts", "shared")

@@ -34,13 +34,13 @@ def candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
-    stacks = [one for one in gpu_stacks() if wishes.stack in (None, one)]
+    stacks = [gpu_stack for gpu_stack in gpu_stacks() if wishes.stack in (None, gpu_stack)]
     groups = devices(host)
     python = known(host, wishes.engine_python) if wishes.engine_python else None
     if why := _before(host, facts, groups):
         stored = wishes.quantization or (facts.quantization and facts.quantization.format) or "none"
         tp, pp = wishes.tp or 1, wishes.pp or 1
-        return [], [Rejection(one, stored, tp, pp, why.code, why.reason, why.remedies) for one in stacks]
+        return [], [Rejection(stack, stored, tp, pp, why.code, why.reason, why.remedies) for stack in stacks]
     choices: list[Choice] = []
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
@@ -91,7 +91,9 @@ def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:
         room = other.max_batch_size >= one.max_batch_size and other.max_seq_len >= one.max_seq_len
         return other.speed.tpot_ms <= one.speed.tpot_ms and tokens[1] >= tokens[0] and room
 
-    return [one for one in choices if wishes.pp or one.pp == 1 or not any(better(each, one) for each in choices)]
+    return [
+        choice for choice in choices if wishes.pp or choice.pp == 1 or not any(better(each, choice) for each in choices)
+    ]
 
 
 def wide(choice: Choice) -> bool:
@@ -124,7 +126,7 @@ def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]
     """Everything that is worth a look on ``device``."""
     stored = facts.quantization
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
-    tps = (wishes.tp,) if wishes.tp else tuple(one for one in SPLITS if one <= max(1, there))
+    tps = (wishes.tp,) if wishes.tp else tuple(split for split in SPLITS if split <= max(1, there))
     names: tuple[str, ...]
     if stored is not None:
         names = (stored.format or "none",)

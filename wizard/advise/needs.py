@@ -67,13 +67,13 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
     """What the engine's version ``has`` is too old for, which ``release`` has, or the environment without one."""
     others = instead(setup.stack)
-    for one in needs:
-        if one.first == NONE:
-            yield Obstacle(one.code, one.without, others or (do("another-stack"),))
-        elif version(has) < version(one.first):
-            values: dict[str, Param] = {"what": one.what, "engine": engine(setup), "version": one.first, "has": has}
+    for need in needs:
+        if need.first == NONE:
+            yield Obstacle(need.code, need.without, others or (do("another-stack"),))
+        elif version(has) < version(need.first):
+            values: dict[str, Param] = {"what": need.what, "engine": engine(setup), "version": need.first, "has": has}
             why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
-            yield Obstacle(one.code, why, (do("newer-release"), *others))
+            yield Obstacle(need.code, why, (do("newer-release"), *others))
 
 
 def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:

@@ -89,7 +89,7 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
 def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
     """What keeps the user's PyTorch from computing on ``device``: its CUDA is too old for the GPU, or too new."""
     have, cuda = dots(device.compute_capability), version(python.cuda or "")[:2]
-    first = next((one for one in architectures().gpus if one.name == have), None)
+    first = next((gpu for gpu in architectures().gpus if gpu.name == have), None)
     about = {"path": python.path, "gpu": device.name, "capability": device.compute_capability, "has": python.cuda}
     if first and cuda and cuda < version(first.cuda):
         return Obstacle("own-gpu", because("own-gpu-cuda", cuda=first.cuda, **about), (WITHOUT,))
@@ -143,11 +143,11 @@ def check(host: Host, wishes: Wishes) -> None:
     if python is None:
         return
     names = (wishes.stack,) if wishes.stack else tuple(filter(packages, stacks.names()))
-    found = [against_wishes(wishes, one) or obstacle(host, python, one) for one in names]
+    found = [against_wishes(wishes, name) or obstacle(host, python, name) for name in names]
     problems = [one for one in found if one is not None]
     if len(problems) < len(found):
         return
-    _refuse(max(problems, key=lambda one: ORDER.index(one.code)))
+    _refuse(max(problems, key=lambda problem: ORDER.index(problem.code)))
 
 
 ORDER = ("own-missing", "own-old", "own-cuda", "own-stack", "own-runtime")

@@ -186,7 +186,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
             raise InfeasibleError("TW-A10", what, tr("Use the model's safetensors repository."))
         text = tr("unknown weight format: {name!r}", name=setup.quantization[:40])
         raise UsageError("TW-A08", text, tr("Use one of {names}.", names=", ".join(FORMATS)))
-    groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
+    groups = [device for device in devices(host) if setup.gpus <= (1 if device.mig else len(device.indices))]
     if not groups:
         what = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
         todo = tr("Choose a machine with GPUs, e.g. --hardware 8xH100.")

@@ -39,10 +39,10 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NO
     choices, rejections = _candidates(host, facts, wishes, past)
     if not choices:
         return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
-    notes = {stack: engines.notes(stack, facts) for stack in {one.stack for one in choices}}
+    notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
-        replace(one, warnings=(*one.warnings, *notes[one.stack], *damaged(past)))
-        for one in sorted(choices, key=_key(facts, wishes))
+        replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
+        for choice in sorted(choices, key=_key(facts, wishes))
     ]
     return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
 
@@ -71,7 +71,7 @@ def _candidates(
     if wishes.stack in stacks.cpu_stacks() or (wishes.stack is None and of_gguf and not host.gpus):
         return untried.told(host, choices), rejections
     more, others = gpu.candidates(host, facts, wishes, past)
-    gguf = [one for one in rejections if one.code == "format"]
+    gguf = [rejection for rejection in rejections if rejection.code == "format"]
     if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
         rejections = gguf if not host.gpus else []
     return untried.told(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
@@ -177,7 +177,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         others = (each for each in one.remedies if not _within(each, made, other.tp))
         return replace(one, remedies=(Remedy(OPTIONS, made), *others))
 
-    return [helped(one) for one in rejections]
+    return [helped(rejection) for rejection in rejections]
 
 
 def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
@@ -237,11 +237,14 @@ def _with_nearest(
         choices, _ = _candidates(host, facts, others, past)
         if choices:
             remedies = (_instead(name, wishes, others, facts, choices, rejections),)
-            cause = next((one for one in rejections if one.code in CAUSES[name]), None)
+            cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)
             if cause is not None and name == "release":  # it knows which one would do
-                return [cause, *(one for one in rejections if one is not cause)]
+                return [cause, *(rejection for rejection in rejections if rejection is not cause)]
             if cause is not None:
-                return [replace(cause, remedies=remedies), *(one for one in rejections if one is not cause)]
+                return [
+                    replace(cause, remedies=remedies),
+                    *(rejection for rejection in rejections if rejection is not cause),
+                ]
             best = min(choices, key=_key(facts, others))
             shape = (best.stack, best.quantization or "none", best.tp, best.pp)
             return [Rejection(*shape, "wishes", because("not-at-once", option=name), remedies), *rejections]
@@ -255,9 +258,9 @@ def _instead(
     key = _key(facts, others)
     if name in ("tp", "pp"):
         asked: int = getattr(wishes, name)
-        best = min(choices, key=lambda one: (abs(getattr(one, name) - asked), key(one)))
+        best = min(choices, key=lambda choice: (abs(getattr(choice, name) - asked), key(choice)))
     elif name == "max_gpus":
-        best = min(choices, key=lambda one: (one.tp * one.pp, key(one)))
+        best = min(choices, key=lambda choice: (choice.tp * choice.pp, key(choice)))
     else:
         best = min(choices, key=key)
     if name in ("max_len", "users"):
@@ -276,5 +279,5 @@ def _instead(
 
 def _alone(name: str, rejections: list[Rejection]) -> list[int]:
     """Values of the number ``name`` that are the whole remedy of a rejection."""
-    alone = [one.remedies[0].changes for one in rejections if len(one.remedies) == 1]
+    alone = [rejection.remedies[0].changes for rejection in rejections if len(rejection.remedies) == 1]
     return [value for one in alone if one.keys() == {name} and isinstance(value := one[name], int)]

@@ -86,7 +86,11 @@ def resolve(
 
 def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why: Reason) -> Obstacle | None:
     """Why the asked ``runtime`` does not serve, and another that would; None if it is native and does."""
-    usable = [one.name for one in host.engines if one.name != runtime and not no_containers(host, one.name)]
+    usable = [
+        container_engine.name
+        for container_engine in host.engines
+        if container_engine.name != runtime and not no_containers(host, container_engine.name)
+    ]
     ways = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
         native = stacks.facts(setup.stack).native and not wish
@@ -127,7 +131,7 @@ def _in_containers(
 def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     """Whether an image with CUDA 12, which every driver from 525 on runs, has an engine that serves the model."""
     broken = _judge(needed(facts, device, setup), device, setup, None)
-    old = (one for one in _images(setup).releases if driver.cuda(one) == driver.EVERYWHERE)
+    old = (release for release in _images(setup).releases if driver.cuda(release) == driver.EVERYWHERE)
     return any(broken(one) is None for one in old)
 
 
@@ -152,8 +156,8 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
     With ``name`` only that engine counts.
     """
     described = not host.is_here
-    engines = [one for one in host.engines if name in (None, one.name)]
-    if any(one.nvidia_runtime and (one.works or described) for one in engines):
+    engines = [container_engine for container_engine in host.engines if name in (None, container_engine.name)]
+    if any(container_engine.nvidia_runtime and (container_engine.works or described) for container_engine in engines):
         return None
     if not engines:
         return because("engine-not-installed", engine=name) if name else because("no-container-engine")
@@ -213,7 +217,7 @@ def _judge(
     What is the same for all releases is looked up once: reading a profile asks the disk whether it has changed.
     """
     have = dots(device.compute_capability)
-    first = next((one for one in architectures().gpus if one.name == have), None)
+    first = next((gpu for gpu in architectures().gpus if gpu.name == have), None)
     stack = stacks.facts(setup.stack)
     builds = ended.judge() if stack.builds_engine else None
 

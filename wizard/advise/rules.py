@@ -50,7 +50,7 @@ def weight_only(device: Device, setup: Setup) -> bool:
 def unpacks(device: Device, setup: Setup) -> str:
     """The first version of the engine that unpacks weights on ``device``."""
     rows = on_gpu(setup.stack).formats.unpacked
-    return next((one.engine for one in rows if device.compute_capability >= one.capability), "0")
+    return next((row.engine for row in rows if device.compute_capability >= row.capability), "0")
 
 
 def not_multiplied(device: Device, setup: Setup) -> Obstacle:
@@ -113,8 +113,12 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
 def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
     """The oldest GPU for the format ``name`` where it depends on who made the checkpoint."""
     method = facts.quantization.method if facts.quantization else ""
-    rows = (one for one in known.checkpoints if name in one.formats and method.startswith(one.method))
-    return next((one.oldest for one in rows), None)
+    rows = (
+        checkpoint
+        for checkpoint in known.checkpoints
+        if name in checkpoint.formats and method.startswith(checkpoint.method)
+    )
+    return next((row.oldest for row in rows), None)
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:

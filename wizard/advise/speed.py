@@ -108,7 +108,7 @@ class Step:
             "launch": self.launch,
             "interconnect": self.interconnect,
         }
-        return max(times, key=lambda one: times[one])
+        return max(times, key=lambda label: times[label])
 
 
 def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None) -> Speed | None:

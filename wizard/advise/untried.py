@@ -21,7 +21,7 @@ def told(host: Host, choices: list[Choice]) -> list[Choice]:
     machine = host.cpu.architecture
     if machine == TRIED:
         return choices
-    return [replace(one, warnings=(*one.warnings, _note(one, machine))) for one in choices]
+    return [replace(choice, warnings=(*choice.warnings, _note(choice, machine))) for choice in choices]
 
 
 def _note(choice: Choice, machine: str) -> Note:

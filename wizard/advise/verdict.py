@@ -34,7 +34,7 @@ def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
     """What `advice` means for `facts` on `host`."""
     if not advice.feasible:
         return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else None)
-    published = [one for one in advice.choices if _as_published(one, facts)]
+    published = [choice for choice in advice.choices if _as_published(choice, facts)]
     good = next((one for one in published if _roomy(one, facts)), None)
     if good is not None:
         return Verdict("fits", _pace(good))

@@ -57,7 +57,7 @@ class Images:
     def named(self, wish: str) -> tuple[Release, ...]:
         """Those that ``wish`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
         names = (wish, wish.removeprefix("v"), wish.removesuffix(f"-{self.suffix}"))
-        return tuple(one for one in self.releases if one.tag in names or one.engine == names[1])
+        return tuple(release for release in self.releases if release.tag in names or release.engine == names[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def families() -> tuple[str, ...]:
 def image_bytes(tag: str) -> int | None:
     """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
     every = map(images, families())
-    known = {f"{one.tag}-{each.suffix}": one.image_bytes for each in every for one in each.releases}
+    known = {f"{release.tag}-{each.suffix}": release.image_bytes for each in every for release in each.releases}
     return known.get(tag)
 
 

@@ -183,13 +183,13 @@ class Tools:
     def sources_of(self, version: str) -> Sources:
         """Where the scripts of ``version`` are from."""
         return max(
-            (one for one in self.sources if version_of(one.since) <= version_of(version)),
-            key=lambda one: version_of(one.since),
+            (source for source in self.sources if version_of(source.since) <= version_of(version)),
+            key=lambda source: version_of(source.since),
         )
 
     def family(self, architecture: str | None) -> Family | None:
         """Whose script converts ``architecture``."""
-        return next((one for one in self.families if architecture in one.architectures), None)
+        return next((family for family in self.families if architecture in family.architectures), None)
 
     def format(self, name: str) -> Format | None:
         """The quantisation ``name``."""
@@ -202,7 +202,11 @@ class Tools:
     def library(self, version: str) -> Library | None:
         """What ``quantize.py`` of ``version`` needs beside the image, or None."""
         return next(
-            (one for one in self.libraries if version_of(one.since) <= version_of(version) < version_of(one.until)),
+            (
+                library
+                for library in self.libraries
+                if version_of(library.since) <= version_of(version) < version_of(library.until)
+            ),
             None,
         )
 

@@ -186,7 +186,9 @@ def demo(arguments: argparse.Namespace) -> int:
     plan = make_plan(arguments)
     workspace = workspace_of(arguments)
     question = plan.facts.questions[0] if plan.facts.questions else "What is Triton?"
-    ours = plan.name not in {one.name for one in journey.statuses(workspace) if one.state in ("ready", "starting")}
+    ours = plan.name not in {
+        server.name for server in journey.statuses(workspace) if server.state in ("ready", "starting")
+    }
     try:
         carry_out(plan, arguments)
         endpoint = journey.endpoint(workspace, plan.name)
@@ -263,7 +265,9 @@ def chat(arguments: argparse.Namespace) -> int:
     endpoint = _at_url(arguments) if arguments.url else journey.endpoint(workspace, arguments.name)
     history = journey.history(workspace)
     kept = started(history, go_on=arguments.go_on, preset=arguments.preset)
-    given = {one.name: value for one in SETTINGS if (value := getattr(arguments, one.name, None)) is not None}
+    given = {
+        setting.name: value for setting in SETTINGS if (value := getattr(arguments, setting.name, None)) is not None
+    }
     spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
     return run_chat(
         replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model),

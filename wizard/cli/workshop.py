@@ -177,7 +177,9 @@ class Pinned:
     def chat(self, endpoint: Endpoint, conversation: Conversation, **how: Any) -> AsyncGenerator[Chunk, None]:
         """An answer sampled as it is pinned."""
         sampling = conversation.sampling
-        pins: dict[str, Any] = {one.name: self._pin[one.name] for one in fields(sampling) if one.name in self._pin}
+        pins: dict[str, Any] = {
+            field.name: self._pin[field.name] for field in fields(sampling) if field.name in self._pin
+        }
         pinned = replace(conversation, sampling=replace(sampling, **pins))
         if "system" in self._pin:
             pinned = pinned.with_system(str(self._pin["system"]))

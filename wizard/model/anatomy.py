@@ -38,7 +38,7 @@ class Parts:
     @property
     def total(self) -> int:
         """All of it."""
-        return sum(getattr(self, one.name) for one in fields(self))
+        return sum(getattr(self, field.name) for field in fields(self))
 
     @property
     def linears(self) -> int:

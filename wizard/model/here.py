@@ -30,7 +30,7 @@ def found(models: Path) -> list[str]:
 
 def _folders(parent: Path, pattern: str) -> list[Path]:
     try:
-        return [one for one in parent.glob(pattern) if one.is_dir()]
+        return [path for path in parent.glob(pattern) if path.is_dir()]
     except OSError:
         return []
 
@@ -62,7 +62,7 @@ def _refs(place: Path, *, cached: bool) -> Iterator[str]:
 
 def _gguf(folder: Path) -> list[Path]:
     try:
-        return sorted(one for one in folder.glob("*.gguf") if one.is_file())
+        return sorted(path for path in folder.glob("*.gguf") if path.is_file())
     except OSError:
         return []
 
@@ -87,8 +87,8 @@ def browse(text: str) -> list[Entry]:
     try:
         folder = Path(parent + slash or ".").expanduser()
         with os.scandir(folder) as entries:
-            names = [one for one in entries if one.name.startswith(begun) and one.name.isprintable()]
-            listed = [_entry(one, parent + slash) for one in names if begun or not one.name.startswith(".")]
+            names = [entry for entry in entries if entry.name.startswith(begun) and entry.name.isprintable()]
+            listed = [_entry(name, parent + slash) for name in names if begun or not name.name.startswith(".")]
     except (OSError, RuntimeError, ValueError):  # no right, no such user, a null character
         return []
     order = {"model": 0, "gguf": 1, "folder": 2}
@@ -104,5 +104,5 @@ def _entry(one: os.DirEntry[str], parent: str) -> Entry | None:
 
 def completed(text: str, entries: Sequence[Entry]) -> str:
     """``text`` with everything added that all ``entries`` have in common."""
-    common = os.path.commonprefix([one.path for one in entries])  # noqa: RUF071 - what is typed ends anywhere
+    common = os.path.commonprefix([entry.path for entry in entries])  # noqa: RUF071 - what is typed ends anywhere
     return common if len(common) > len(text) else text

@@ -123,14 +123,14 @@ def memory_html(choice: Choice) -> str:
     """The memory bill as a bar with a legend; the legend says everything that the colours do."""
     parts = report.bill(choice.memory)
     cells = "".join(
-        f'<span title="{text(one.name)}: {size(one.bytes)}" '
-        f'style="flex:{0 if one.kind == "excess" else one.bytes} 0 2px;background:{PARTS[one.kind]}"></span>'
-        for one in parts
+        f'<span title="{text(part.name)}: {size(part.bytes)}" '
+        f'style="flex:{0 if part.kind == "excess" else part.bytes} 0 2px;background:{PARTS[part.kind]}"></span>'
+        for part in parts
     )
     legend = " ".join(
-        f'<span style="display:inline-block;margin-right:1em" title="{text(one.about)}">'
-        f'<span style="color:{PARTS[one.kind]}">■</span> {text(one.name)} {size(one.bytes)}</span>'
-        for one in parts
+        f'<span style="display:inline-block;margin-right:1em" title="{text(part.about)}">'
+        f'<span style="color:{PARTS[part.kind]}">■</span> {text(part.name)} {size(part.bytes)}</span>'
+        for part in parts
     )
     bar = f'<div style="display:flex;height:1em;max-width:40em">{cells}</div>'
     return f"<div>{text(report.bill_title(choice))}{bar}{legend}</div>"
@@ -139,8 +139,10 @@ def memory_html(choice: Choice) -> str:
 def figures_html(figures: Sequence[Figure]) -> str:
     """Numbers, each with its formula and its source."""
     rows = "".join(
-        _row((text(one.name), f"<b>{text(one.result)}</b><br>= {text(one.formula)}<br>{_muted(one.source)}"))
-        for one in figures
+        _row(
+            (text(figure.name), f"<b>{text(figure.result)}</b><br>= {text(figure.formula)}<br>{_muted(figure.source)}")
+        )
+        for figure in figures
     )
     return _grid(rows)
 

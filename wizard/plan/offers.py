@@ -88,7 +88,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     wanted.sort(key=lambda one: one.on != "gpu")  # with a GPU its own models first
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         famous = list(pool.map(look, wanted))
-    own = [one for one in recipes() if one.model_in_profiles]
+    own = [recipe for recipe in recipes() if recipe.model_in_profiles]
     ready = [
         _local(host, Suggestion(one.name, tr(one.title), tr(one.about), None, None, one.needs_network, True), silent)
         for one in own

@@ -62,7 +62,7 @@ def _unneeded(one: Prerequisite) -> Prerequisite:
 
 def usable_engine(host: Host) -> ContainerEngine | None:
     """The container engine to use: one that works and gives GPUs to containers, else one that works."""
-    answering = [one for one in host.engines if one.works]
+    answering = [engine for engine in host.engines if engine.works]
     return next((one for one in answering if one.nvidia_runtime), next(iter(answering), None))
 
 

@@ -373,7 +373,7 @@ def wishes(answers: Mapping[str, object]) -> Wishes:
     Raises:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
-    said = {one.name: one.check(answers[one.name]) for one in (*WISHES, *SETUP) if one.name in answers}
+    said = {wish.name: wish.check(answers[wish.name]) for wish in (*WISHES, *SETUP) if wish.name in answers}
     if said.get(ENGINE_PYTHON.name) == NO_PYTHON:
         del said[ENGINE_PYTHON.name]
     return Wishes(**said)  # type: ignore[arg-type]  # checked

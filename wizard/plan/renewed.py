@@ -75,7 +75,7 @@ def plan(
     before = earlier(workspace, name)
     if running and before and not on_purpose:
         _check_model(before, facts)
-    told = next((one for one in recipes() if one.name == facts.ref), None)
+    told = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
     same = told if told and told.answers.get("stack", choice.stack) == choice.stack else None
     made = build(

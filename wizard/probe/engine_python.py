@@ -140,7 +140,9 @@ def absolute(path: str) -> str:
 
 def known(host: Host, path: str) -> EnginePython | None:
     """What ``host`` knows of the Python at ``path``; None if nothing."""
-    return next((one for one in host.engine_pythons if one.path in (path, absolute(path))), None)
+    return next(
+        (engine_python for engine_python in host.engine_pythons if engine_python.path in (path, absolute(path))), None
+    )
 
 
 def with_python(host: Host, path: str | None) -> Host:

@@ -270,8 +270,8 @@ def _take(talk: ChatSession, reply: Reply, asked: Conversation) -> None:
         talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())
     elif asked.messages[-1].versions:
         talk.conversation = asked.without_open_question()
-    talk.request = next((one.request for one in reply.chunks if one.request), None)
-    talk.logprobs = [token for one in reply.chunks for token in one.logprobs]
+    talk.request = next((chunk.request for chunk in reply.chunks if chunk.request), None)
+    talk.logprobs = [token for chunk in reply.chunks for token in chunk.logprobs]
 
 
 class _Shown:

@@ -163,8 +163,8 @@ def _not_kept(talk: ChatSession) -> UsageError:
 
 def _listed(talk: ChatSession, entries: Iterable[Entry]) -> str:
     rows = []
-    for one in entries:
-        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))
-        here = f" ({tr('current')})" if one.id == talk.kept.id else ""
-        rows.append((str(one.id), day, one_line(one.model), one_line(one.title) + here, one_line(one.found)))
+    for entry in entries:
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
+        here = f" ({tr('current')})" if entry.id == talk.kept.id else ""
+        rows.append((str(entry.id), day, one_line(entry.model), one_line(entry.title) + here, one_line(entry.found)))
     return listed(rows)

@@ -80,13 +80,13 @@ def logprobs(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(tr("No answer with log probabilities yet; ask something, or type /again."))
     rows = [
         (
-            _percent(one.logprob),
-            _token(one.text),
-            "  ".join(f"{_token(text)} {_percent(value)}" for text, value in one.top),
+            _percent(logprob.logprob),
+            _token(logprob.text),
+            "  ".join(f"{_token(text)} {_percent(value)}" for text, value in logprob.top),
         )
-        for one in talk.logprobs
+        for logprob in talk.logprobs
     ]
-    mean = -sum(one.logprob for one in talk.logprobs) / len(talk.logprobs)
+    mean = -sum(logprob.logprob for logprob in talk.logprobs) / len(talk.logprobs)
     perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(min(mean, LARGEST_EXPONENT)))
     return Outcome(f"{listed(rows)}\n{perplexity}")
 

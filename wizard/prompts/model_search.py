@@ -72,7 +72,7 @@ def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
 
 def ready(ask: Ask, recipes: Iterable[Recipe]) -> str | None:
     """The name of the journey that is chosen; None to go back to the list."""
-    options: list[tuple[str, str | None]] = [(_title(one), one.name) for one in recipes]
+    options: list[tuple[str, str | None]] = [(_title(recipe), recipe.name) for recipe in recipes]
     return ask.choose(tr("Which recipe do you want to use?"), [*options, (tr("Back to the list"), None)])
 
 

@@ -23,7 +23,7 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
     """What can be chosen: the first ``top`` ways, and what else can be done; no other model if it is ``pinned``."""
     choices = report.ordered(advice.choices)
     options: list[tuple[str, Choice | Other]] = [
-        (f"{report.choice_title(one)} · {report.choice_room(one)}", one) for one in choices[:top]
+        (f"{report.choice_title(choice)} · {report.choice_room(choice)}", choice) for choice in choices[:top]
     ]
     if choices:
         options[0] = (tr("{way} (recommended)", way=options[0][0]), options[0][1])
@@ -55,8 +55,8 @@ def as_value(value: object) -> Value | None:
 def not_here(suggestions: Iterable[Any]) -> list[str]:
     """A line for each reason why models cannot be had here."""
     titles: dict[str, list[str]] = defaultdict(list)
-    for one in suggestions:
-        titles[one_line(reasons.text(one.why_not or ""))].append(one_line(one.title))
+    for offer in suggestions:
+        titles[one_line(reasons.text(offer.why_not or ""))].append(one_line(offer.title))
     return [
         tr("Not possible with {model}: {why}", model=whose[0], why=why)
         if len(whose) == 1

@@ -127,12 +127,12 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
 def figures_text(figures: Iterable[Figure], fit: Fit = wrapped) -> str:
     """Numbers, each with its formula and its source."""
     lines = []
-    for one in figures:
+    for figure in figures:
         lines += [
-            fit(f"{one.name} = {one.result}", "    ", first="  "),
-            fit(f"= {one.formula}", "      ", first="    "),
+            fit(f"{figure.name} = {figure.result}", "    ", first="  "),
+            fit(f"= {figure.formula}", "      ", first="    "),
         ]
-        lines.append(fit(tr("Source: {source}", source=one.source), "      ", first="    "))
+        lines.append(fit(tr("Source: {source}", source=figure.source), "      ", first="    "))
     return "\n".join([tr("Explanation of these figures:"), *lines])
 
 
@@ -150,13 +150,13 @@ def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
     parts = report.bill(choice.memory)
     title = fit(report.bill_title(choice), "  ", first="")
     if fit is aloud:
-        lines = (": ".join((one.name, size(one.bytes))) + (f", {one.about}" if one.about else "") for one in parts)
+        lines = (": ".join((part.name, size(part.bytes))) + (f", {part.about}" if part.about else "") for part in parts)
         return "\n".join([title, *(fit(line, "    ", first="  - ") for line in lines)])
     cells = report.shares(parts, min(60, columns() - 4))
     drawn = "".join(MARKS[one.kind] * count for one, count in zip(parts, cells, strict=True))
-    legend = table([(MARKS[one.kind], one.name, size(one.bytes), one.about) for one in parts], indent="  ")
+    legend = table([(MARKS[part.kind], part.name, size(part.bytes), part.about) for part in parts], indent="  ")
     if max(map(width, legend.split("\n"))) > min(100, columns()):
-        legend = table([(MARKS[one.kind], one.name, size(one.bytes)) for one in parts], indent="  ")
+        legend = table([(MARKS[part.kind], part.name, size(part.bytes)) for part in parts], indent="  ")
     return f"{title}\n  [{drawn}]\n{legend}"
 
 

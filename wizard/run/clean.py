@@ -88,7 +88,7 @@ def images(workspace: Workspace) -> list[Image]:
     used = {(container.engine, container.image) for _, container in _containers(workspace)}
     questions = {one: (one[0], "image", "inspect", "--format", "{{.Size}}", one[1]) for one in sorted(used)}
     with asking(questions) as asked:
-        answers = {one: asked[one].answer() for one in questions}
+        answers = {question: asked[question].answer() for question in questions}
     return [
         Image(image, int(answer.out), (engine, "image", "rm", image))
         for (engine, image), answer in answers.items()

@@ -33,7 +33,7 @@ class Held:
     def look(self) -> None:
         """Ask NVML which of the processes hold GPU memory now."""
         reading = self.monitor.read()
-        mine = ((gpu.index, [one for one in gpu.processes if one.pid in self.pids]) for gpu in reading.gpus)
+        mine = ((gpu.index, [process for process in gpu.processes if process.pid in self.pids]) for gpu in reading.gpus)
         self.gpus = {index: processes for index, processes in mine if processes}
 
 
@@ -61,9 +61,14 @@ async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
         await asyncio.to_thread(found.look)
         if found.gpus and time.monotonic() > until:
             parts = [
-                tr("process {pid} {bytes} on GPU {index}", pid=one.pid, bytes=size(one.used_bytes or 0), index=index)
+                tr(
+                    "process {pid} {bytes} on GPU {index}",
+                    pid=process.pid,
+                    bytes=size(process.used_bytes or 0),
+                    index=index,
+                )
                 for index, processes in found.gpus.items()
-                for one in processes
+                for process in processes
             ]
             raise ServerError(
                 "TW-S10",

@@ -66,14 +66,14 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
 
 
 def _device(host: Host, choice: Choice) -> Device | None:
-    return next((one for one in devices(host) if set(choice.devices) <= set(one.indices)), None)
+    return next((device for device in devices(host) if set(choice.devices) <= set(device.indices)), None)
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------
 
 
 def _sum(parts: Parts) -> str:
-    named = ((one.name, getattr(parts, one.name)) for one in fields(Parts))
+    named = ((field.name, getattr(parts, field.name)) for field in fields(Parts))
     return " + ".join(tr(PARTS[name], amount=f"{amount:,}") for name, amount in named if amount)
 
 
@@ -288,7 +288,7 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     if choice.stack not in cpu_stacks() or not (facts.layers and facts.kv_heads and facts.head_dim):
         return
     engine = cpu.on_cpu(choice.stack)
-    if sizes := [one.bytes for one in facts.weights if one.bytes]:
+    if sizes := [weight.bytes for weight in facts.weights if weight.bytes]:
         formula = " + ".join(f"{count:,}" for count in sizes)
         yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("size of the memory-mapped files"))
     element = cpu.KV_BYTES[engine.cache]

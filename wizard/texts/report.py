@@ -60,10 +60,10 @@ def choice_room(choice: Choice) -> str:
 def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
     """The best choice of each stack and format, then the rest; each part in the order of ``choices``."""
     best: dict[tuple[str, str | None], Choice] = {}
-    for one in choices:
-        best.setdefault((one.stack, one.quantization), one)
+    for choice in choices:
+        best.setdefault((choice.stack, choice.quantization), choice)
     first = list(best.values())
-    return (*first, *(one for one in choices if not any(one is each for each in first)))
+    return (*first, *(choice for choice in choices if not any(choice is each for each in first)))
 
 
 def reason(choice: Choice, code: str) -> str:

@@ -74,7 +74,7 @@ class Key:
 
     def keys(self, changed: Mapping[str, str]) -> list[str]:
         """The keys that do it, given the ``changed`` ones of the settings, by Textual's names."""
-        return [normal(one) for one in changed.get(self.id, self.binding.key).split(",")]
+        return [normal(word) for word in changed.get(self.id, self.binding.key).split(",")]
 
 
 def classes() -> list[type[DOMNode]]:
@@ -85,10 +85,10 @@ def classes() -> list[type[DOMNode]]:
     for package in (screens, widgets):
         names += [module.name for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")]
     return [
-        one
+        var
         for name in names
-        for one in vars(importlib.import_module(name)).values()
-        if isinstance(one, type) and one.__module__ == name and "BINDINGS" in vars(one)
+        for var in vars(importlib.import_module(name)).values()
+        if isinstance(var, type) and var.__module__ == name and "BINDINGS" in vars(var)
     ]
 
 
@@ -175,7 +175,7 @@ def _typed(wanted: Key) -> bool:
     """Whether a letter would be typed instead, or no longer could be: screens with a field have no letters as keys."""
     if not issubclass(wanted.owner, (App, Screen)):
         return wanted.binding.priority and not issubclass(wanted.owner, (OptionList, Options))
-    return all(len(format_key(one)) != 1 for one in wanted.keys({}))
+    return all(len(format_key(key)) != 1 for key in wanted.keys({}))
 
 
 def together(one: type[Any], other: type[Any]) -> bool:
@@ -195,7 +195,7 @@ def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         if binding is None:
             why = tr("unknown ID")
         else:
-            why = next((said for one in keys.split(",") if (said := refusal(binding, normal(one), good))), "")
+            why = next((said for word in keys.split(",") if (said := refusal(binding, normal(word), good))), "")
         if why:
             del good[name]
             problems.append(

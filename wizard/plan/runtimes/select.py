@@ -77,7 +77,9 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
 
 def _engine(host: Host, wanted: str, *, gpus: bool) -> str:
     """Name of the container engine, ``wanted`` if it can be; what a described machine has counts as usable."""
-    like = replace(host, engines=tuple(sorted(host.engines, key=lambda one: one.name != wanted)))
+    like = replace(
+        host, engines=tuple(sorted(host.engines, key=lambda container_engine: container_engine.name != wanted))
+    )
     engine = usable_engine(like)
     if not host.is_here:
         return engine.name if engine else wanted

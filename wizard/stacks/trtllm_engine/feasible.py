@@ -173,7 +173,11 @@ def _published(job: Job, stored: Quantization) -> None:
         )
     if stored.desc_act:
         raise _refused(job, tr("is a GPTQ repository with desc_act, which convert_checkpoint.py does not support"))
-    known = [one for one in job.tools.checkpoints if (one.method, one.family) == (stored.method, job.family.name)]
+    known = [
+        checkpoint
+        for checkpoint in job.tools.checkpoints
+        if (checkpoint.method, checkpoint.family) == (stored.method, job.family.name)
+    ]
     if not any(version_of(one.since) <= version_of(job.version) for one in known):
         raise _refused(
             job,

@@ -41,7 +41,7 @@ def logprobs(text: str) -> tuple[TokenLogprob, ...]:
     for place in json.loads(text or "null") or ():
         tokens = [(str(one["decoded_token"] or ""), float(one["logprob"])) for one in place.values()]
         if tokens:
-            top = sorted(tokens, key=lambda one: one[1], reverse=True) if len(tokens) > 1 else ()
+            top = sorted(tokens, key=lambda token: token[1], reverse=True) if len(tokens) > 1 else ()
             found.append(TokenLogprob(*tokens[0], tuple(top)))
     return tuple(found)
 

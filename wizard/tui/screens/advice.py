@@ -225,7 +225,7 @@ class AdviceScreen(StageScreen[Choice]):
     def action_succeed(self) -> None:
         """Serve the same model without an engine: by the first successor that can, or show why none can."""
         ways = [engines.succeeded(self.view.wishes, stack) for stack in engines.successors(self._facts)]
-        self._what_if(next((one for one in ways if self._advise(one).feasible), ways[0]), None)
+        self._what_if(next((way for way in ways if self._advise(way).feasible), ways[0]), None)
 
     def action_remedy(self) -> None:
         """Change the wishes as the first refusal's remedy says."""
@@ -300,7 +300,7 @@ class AdviceScreen(StageScreen[Choice]):
     def _show_rest(self) -> None:
         view, notes = self.view, self.query_one(Notes)
         best = view.advice.choices[0] if view.advice and view.advice.choices else None
-        self.query_one(Picker).show([_row(one, one is best) for one in view.choices], view.at)
+        self.query_one(Picker).show([_row(choice, choice is best) for choice in view.choices], view.at)
         if view.choice is not None:
             others = view.advice.choices[1:2] if view.advice and view.choice is best else ()
             refused = len(view.advice.rejections) if view.advice else 0

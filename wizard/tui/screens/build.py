@@ -351,7 +351,7 @@ def _heading(view: BuildView, run: Run) -> str:
         Phase.STOPPING: tr("Stopping …"),
         Phase.READY: tr("{name} is ready", name=name),
         Phase.FAILED: tr("A step failed")
-        if any(one.state == "failed" for one in view.steps)
+        if any(step.state == "failed" for step in view.steps)
         else tr("The build failed"),
         Phase.CANCELLED: tr("Stopped"),
     }

@@ -49,7 +49,7 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
     Raises:
         UsageError: TW-C08 if a value is out of its range.
     """
-    known = {one.name: one for one in SETTINGS}
+    known = {setting.name: setting for setting in SETTINGS}
     if view.served and view.served.default_temperature is not None:
         own = tr("{value:g}, the model's own", value=view.served.default_temperature)
         known["temperature"] = replace(known["temperature"], otherwise=own)

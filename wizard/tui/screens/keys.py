@@ -92,7 +92,7 @@ class KeysScreen(ModalScreen[None]):
 
     def _show(self, at: int) -> None:
         holds, _problems = usable(self._changed)
-        names = [shown(one.keys(holds)) + CHANGED * (one.id in self._changed) for one in self._keys]
+        names = [shown(key.keys(holds)) + CHANGED * (key.id in self._changed) for key in self._keys]
         room = min(max(map(width, names)), MOST_CELLS)
         rows = [
             Content.assemble(

@@ -63,7 +63,7 @@ class RecipesScreen(StageScreen[str]):
         self.query_one(".heading", Static).update(Content(tr("Which recipe do you want to use?")))
         try:
             self._recipes = await background.call(self._read)
-            rows = await background.call(lambda: [_row(one, self._host) for one in self._recipes])
+            rows = await background.call(lambda: [_row(recipe, self._host) for recipe in self._recipes])
         except WizardError as error:
             self.query_one(ErrorPanel).show(error)
         else:

@@ -206,7 +206,7 @@ def _server(plan: Plan) -> str:
     starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
     said = [
         tr("HTTP port {http} (gRPC {grpc}, metrics {metrics})", http=on.http, grpc=on.grpc, metrics=on.metrics)
-        for on in (one.ports for one in starts)
+        for on in (start.ports for start in starts)
     ]
     return " · ".join([tr("Server {name}", name=one_line(plan.name)), *said])
 

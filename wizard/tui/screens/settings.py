@@ -90,7 +90,7 @@ class SettingsScreen(ModalScreen[None]):
         return self.query_one(Picker).highlighted or 0
 
     def _show(self, at: int) -> None:
-        titles = [tr(one.title) for one in self._settings] + [tr("Keys")]
+        titles = [tr(setting.title) for setting in self._settings] + [tr("Keys")]
         room = max(map(width, titles)) + 2
         titles = [title + " " * (room - width(title)) for title in titles]  # Korean letters take two cells each
         rows = [

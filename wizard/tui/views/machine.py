@@ -116,11 +116,11 @@ def holders(processes: Sequence[GpuProcess]) -> list[str]:
     return [
         tr(
             "{name} ({pid}) {size}",
-            name=one_line(PurePath(one.name).name) if one.name else tr("name hidden"),
-            pid=one.pid,
-            size=size(one.used_bytes) if one.used_bytes is not None else tr("size hidden"),
+            name=one_line(PurePath(process.name).name) if process.name else tr("name hidden"),
+            pid=process.pid,
+            size=size(process.used_bytes) if process.used_bytes is not None else tr("size hidden"),
         )
-        for one in sorted(processes, key=lambda one: -(one.used_bytes or 0))
+        for process in sorted(processes, key=lambda process: -(process.used_bytes or 0))
     ]
 
 

@@ -62,7 +62,11 @@ class ModelView:
 def matching(suggestions: Sequence[Suggestion], text: str) -> list[Suggestion]:
     """The suggestions that contain every word of ``text``."""
     words = text.lower().split()
-    return [one for one in suggestions if all(word in f"{one.ref} {one.title} {one.about}".lower() for word in words)]
+    return [
+        suggestion
+        for suggestion in suggestions
+        if all(word in f"{suggestion.ref} {suggestion.title} {suggestion.about}".lower() for word in words)
+    ]
 
 
 def is_path(text: str) -> bool:
@@ -145,7 +149,7 @@ def content(row: Row, view: ModelView) -> Content:
         )
     if isinstance(row, Entry):
         return Content.assemble((one_line(row.path), "bold"), f"  {tr(KINDS[row.kind])}")
-    best = next((one for one in view.suggestions or () if one.usable), None)
+    best = next((suggestion for suggestion in view.suggestions or () if suggestion.usable), None)
     star = f"★ {tr('recommended')} · " if row is best and not view.looking else ""
     title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view))
     lines = [title, Content.assemble((star, "$accent"), (" · ".join(known(row)), "$secondary"))]

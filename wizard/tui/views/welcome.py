@@ -64,18 +64,18 @@ class Row:
 
 def best(view: WelcomeView) -> Suggestion | None:
     """The model that is recommended on this machine, as soon as it is known; one that asks for no token if there is."""
-    usable = [one for one in view.suggestions or () if one.usable]
+    usable = [suggestion for suggestion in view.suggestions or () if suggestion.usable]
     return next((one for one in usable if not one.gated), next(iter(usable), None))
 
 
 def first(suggestions: Sequence[Suggestion]) -> str:
     """The model that is recommended, if nobody chooses; empty, which no model is called, if there is none."""
-    return next((one.ref for one in suggestions if one.usable), "")
+    return next((suggestion.ref for suggestion in suggestions if suggestion.usable), "")
 
 
 def rows(view: WelcomeView) -> list[Row]:
     """The ways on; those that must be waited for have their place from the beginning, but for servers."""
-    servers = [Row(f"server:{one.name}", _way_to(one), one.about) for one in view.servers or ()]
+    servers = [Row(f"server:{server.name}", _way_to(server), server.about) for server in view.servers or ()]
     ways = [
         _serve(view),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
@@ -83,7 +83,7 @@ def rows(view: WelcomeView) -> list[Row]:
         Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
-    return [*servers, *(one for one in ways if one.id not in view.without), *rest]
+    return [*servers, *(way for way in ways if way.id not in view.without), *rest]
 
 
 def _way_to(server: Server) -> str:
@@ -180,8 +180,8 @@ def _parts(host: Host) -> Sequence[str]:
 def _can(host: Host) -> str:
     if not host.runs_triton:
         return tr("✗ No Python on this machine can run Triton's Python backend; see the machine screen for what to do.")
-    ways = [one.name for one in host.engines if one.works]
-    pythons = [one for one in host.interpreters if one.usable]
+    ways = [engine.name for engine in host.engines if engine.works]
+    pythons = [interpreter for interpreter in host.interpreters if interpreter.usable]
     if pythons:
         ways.append("Python " + ".".join(map(str, pythons[0].version[:2])))
     return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(ways)) if ways else ""

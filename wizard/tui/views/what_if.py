@@ -40,7 +40,7 @@ class Field:
         """The wishes with the next value, or the one before; the same at the end."""
         now = self.value(wishes, choice)
         if isinstance(now, int):
-            others = [one for one in self.values if isinstance(one, int) and (one > now if by > 0 else one < now)]
+            others = [item for item in self.values if isinstance(item, int) and (item > now if by > 0 else item < now)]
             value: str | int | None = (min(others) if by > 0 else max(others)) if others else None
         else:
             at = (self.values.index(now) if now in self.values else -1) + by
@@ -69,7 +69,7 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
         Field(
             "max_len",
             mark("context"),
-            (*(one for one in CONTEXTS if one < longest), longest),
+            (*(context for context in CONTEXTS if context < longest), longest),
             lambda one: one.max_seq_len,
         ),
         Field("users", mark("users"), USERS, lambda one: one.max_batch_size),

@@ -87,7 +87,7 @@ def key_name(key: str) -> str:
     *modifiers, last = key.split("+")
     last = PRINTED.get(last) or format_key(last)
     caret = "^" * ("ctrl" in modifiers)
-    name = "+".join([*(one for one in modifiers if one != "ctrl"), caret + last])
+    name = "+".join([*(modifier for modifier in modifiers if modifier != "ctrl"), caret + last])
     return name if last in PRINTED.values() or len(name) == 1 else name.title()
 
 
@@ -97,7 +97,11 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
     With ``hidden`` also what the key bar has no room for. Keys of several parts of the screen that are described by the
     same word (arrows and pages scroll) share a row.
     """
-    found = [one for one in screen.active_bindings.values() if one.enabled and one.binding.description]
+    found = [
+        active_binding
+        for active_binding in screen.active_bindings.values()
+        if active_binding.enabled and active_binding.binding.description
+    ]
     active = sorted(found, key=lambda one: not one.binding.show)
     rows: dict[str, KeyRow] = {}
     said: set[tuple[int, str]] = set()

@@ -89,7 +89,7 @@ class Conversations(Vertical):
             self.query_one("#none", Static).update(said)
         self.query_one("#none").display = not self._entries
         present = self._keeping.open_now
-        self.query_one("#entries", Picker).show([_row(one, one.id in present) for one in self._entries])
+        self.query_one("#entries", Picker).show([_row(entry, entry.id in present) for entry in self._entries])
         self.refresh_bindings()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:

@@ -290,7 +290,7 @@ class LiveLog(ScrollView, can_focus=True):
             begin = max(start, done)
             segments += [Segment(text[done:begin], base), Segment(text[begin:end], base + self._style(name))]
             done = max(end, done)
-        return [one for one in (*segments, Segment(text[done:], base)) if one.text]
+        return [segment for segment in (*segments, Segment(text[done:], base)) if segment.text]
 
     def _style(self, name: str) -> Style:
         if name not in self._styles:

@@ -59,7 +59,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def show(self, messages: Iterable[Message]) -> None:
         """Show these instead, from their end."""
-        self.turns = [Turn(one.role, one.content) for one in messages]
+        self.turns = [Turn(message.role, message.content) for message in messages]
         self._follows = True
         self._measure()
 

@@ -93,7 +93,7 @@ class Answer:
     def say(self, text: str, tokens: int, entries: Sequence[dict[str, Any]] = ()) -> None:
         """Send a piece of text, or keep it where the client wants a single response."""
         if self._alternatives is not None:
-            self._logprobs += [_logprob(one, self._alternatives) for one in entries]
+            self._logprobs += [_logprob(entry, self._alternatives) for entry in entries]
         if self._stream and text:
             self._sender.send(response(text, "", tokens, self._new_logprobs()))
         else:

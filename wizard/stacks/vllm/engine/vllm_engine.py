@@ -26,7 +26,7 @@ def _logprobs(places: Any, alternatives: int) -> list[Any]:
     found = []
     for place in places:
         tokens = [(one.decoded_token or "", one.logprob) for one in place.values()]
-        top = sorted(tokens, key=lambda one: one[1], reverse=True)[:alternatives]
+        top = sorted(tokens, key=lambda token: token[1], reverse=True)[:alternatives]
         found.append((*tokens[0], top))
     return found
 
