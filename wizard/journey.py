@@ -125,11 +125,11 @@ def search(text: str, *, offline: bool = False) -> list[Suggestion]:
     return find(text, offline=offline)
 
 
-def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
     """``one`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
     from wizard.plan.offers import judged as look
 
-    return look(host, one, offline=offline)
+    return look(host, suggestion, offline=offline)
 
 
 def browse(text: str) -> list[Entry]:
@@ -189,7 +189,7 @@ def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
     from wizard.advise.cases import cases as read
     from wizard.kernel.errors import UsageError
 
-    return ((name, one if isinstance(one, UsageError) else advise(*one)) for name, one in read(path))
+    return ((name, case if isinstance(case, UsageError) else advise(*case)) for name, case in read(path))
 
 
 def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:
@@ -256,7 +256,7 @@ def export(plan: Plan, name: str) -> str:
     """Stage 4. The plan as another text: ``shell``, ``plan``, ``answers`` (see `wizard.export.formats.FORMATS`)."""
     from wizard.export.formats import FORMATS
 
-    return next(one for one in FORMATS if one.name == name).text(plan)
+    return next(export_format for export_format in FORMATS if export_format.name == name).text(plan)
 
 
 def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:

@@ -17,22 +17,22 @@ def _version(text: str) -> tuple[int, ...]:
 
 def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
     """Everything that keeps ``environment`` from running on ``host``; empty if it can."""
-    found: list[Obstacle] = []
+    barriers: list[Obstacle] = []
     if host.cpu.architecture not in environment.machines:
         why = because("processor", wanted=environment.machines, machine=host.cpu.architecture)
-        found.append(Obstacle("machine", why, (do("other-processor", machines=environment.machines),)))
+        barriers.append(Obstacle("machine", why, (do("other-processor", machines=environment.machines),)))
     libc = host.system.libc
     if libc is not None and not (libc.startswith("glibc") and _version(libc) >= _version(environment.glibc)):
         why = because("libc", glibc=environment.glibc, libc=libc)
-        found.append(Obstacle("libc", why, (do("newer-distribution"),)))
+        barriers.append(Obstacle("libc", why, (do("newer-distribution"),)))
     missing = tuple(flag for flag in environment.cpu_flags if host.cpu.flags and flag not in host.cpu.flags)
     if missing and host.cpu.architecture == environment.machine:
-        found.append(Obstacle("cpu", because("cpu-flags", flags=missing), (do("newer-processor"),)))
+        barriers.append(Obstacle("cpu", because("cpu-flags", flags=missing), (do("newer-processor"),)))
     if usable_interpreter(host) is None:
-        found.append(_no_interpreter(host, environment))
+        barriers.append(_no_interpreter(host, environment))
     elif usable_interpreter(host, environment.pythons) is None:
-        found.append(_other_python(host, environment))
-    return found
+        barriers.append(_other_python(host, environment))
+    return barriers
 
 
 def _other_python(host: Host, environment: Environment) -> Obstacle:

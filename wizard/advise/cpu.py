@@ -105,9 +105,9 @@ def _candidates(
     host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration, stack: str
 ) -> tuple[list[Choice], list[Rejection]]:
     env = environment_of(stack)
-    found = [*_against_wishes(facts, wishes, stack), *_against_model(facts, stack), *obstacles(host, env)]
-    if found:
-        return [], [_rejection(facts, wishes, one, stack) for one in found]
+    barriers = [*_against_wishes(facts, wishes, stack), *_against_model(facts, stack), *obstacles(host, env)]
+    if barriers:
+        return [], [_rejection(facts, wishes, obstacle, stack) for obstacle in barriers]
     budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
     measured = calibration.latest(
         past,
@@ -149,29 +149,29 @@ def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle, stack: str) -> 
 
 
 def _against_wishes(facts: ModelFacts, wishes: Wishes, stack: str) -> list[Obstacle]:
-    found: list[Obstacle] = []
+    barriers: list[Obstacle] = []
     kept = on_cpu(stack).cache
     if barred := own.against_wishes(wishes, stack):
-        found.append(barred)
+        barriers.append(barred)
     elif wishes.runtime not in (None, "native"):
         why = because("cpu-runtime", stack=stack, runtime=wishes.runtime)
-        found.append(Obstacle("runtime", why, (change(runtime="native"),)))
+        barriers.append(Obstacle("runtime", why, (change(runtime="native"),)))
     for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
         if value not in (None, 1):
             why = because("cpu-split", name=stack, option=name, value=value)
-            found.append(Obstacle(name, why, (change(**{name: 1}),)))
+            barriers.append(Obstacle(name, why, (change(**{name: 1}),)))
     if wishes.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=wishes.kv_dtype)
-        found.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
+        barriers.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = _format(facts)
     if wishes.quantization and wishes.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
         asked = wishes.quantization
         why = because("file-stored", stored=stored, asked=asked)
-        found.append(Obstacle("quantization", why, (do("other-file", asked=asked),)))
+        barriers.append(Obstacle("quantization", why, (do("other-file", asked=asked),)))
     if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
         why = beyond_training(facts.max_context, wishes.max_len)
-        found.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
-    return found
+        barriers.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
+    return barriers
 
 
 def beyond_training(most: int, asked: int) -> Reason:

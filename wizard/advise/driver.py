@@ -31,8 +31,8 @@ EVERYWHERE = "12"
 
 def branch(host: Host) -> int | None:
     """The driver's branch; None if it is unknown, which is taken to be new."""
-    found = re.match(r"\d+", host.driver_version or "")
-    return int(found.group()) if found else None
+    match = re.match(r"\d+", host.driver_version or "")
+    return int(match.group()) if match else None
 
 
 def way(host: Host, device: Device, release: Release, known: Drivers) -> Way | None:
@@ -60,16 +60,16 @@ def cuda(release: Release) -> str:
 def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
     """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
     have, known = branch(host), drivers()
-    ways = [(one, way(host, device, one, known)) for one in suiting]
-    first = [one for one, how in ways if how == "as-is" or (how == "minor" and cuda(one) == EVERYWHERE)]
+    ways = [(release, way(host, device, release, known)) for release in suiting]
+    first = [release for release, how in ways if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
     if first:
         return first[0]
-    if further := [one for one, how in ways if how == "minor"]:
+    if further := [release for release, how in ways if how == "minor"]:
         return further[-1]
-    forward = [one for one, how in ways if how == "forward"]
+    forward = [release for release, how in ways if how == "forward"]
     if len(suiting) > 1:  # one alone was asked for
         newest = max(known.branches.values())
-        forward = [one for one in forward if one.driver <= newest]
+        forward = [release for release in forward if release.driver <= newest]
     bare = have is not None and have < known.branches[EVERYWHERE]
     return forward[0 if bare else -1] if forward else None
 

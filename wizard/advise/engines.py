@@ -48,7 +48,7 @@ def later(tag: str) -> tuple[str, ...]:
     """Releases after ``tag`` whose images build engines, the nearest first."""
     known = (release for release in reversed(_releases()) if version(release.tag) > version(tag))
     why = judge()
-    return tuple(one.tag for one in known if why(one) is None)
+    return tuple(release.tag for release in known if why(release) is None)
 
 
 def successors(facts: ModelFacts) -> tuple[str, ...]:

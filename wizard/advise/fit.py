@@ -68,8 +68,8 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishe
     step = memory.step_tokens(device)
 
     def room(people: int) -> int:
-        one = memory.bill(facts, anatomy, device, setup, people, min(limit, LEAST), budget)
-        return one.kv_bytes_per_token * one.kv_capacity_tokens
+        bill = memory.bill(facts, anatomy, device, setup, people, min(limit, LEAST), budget)
+        return bill.kv_bytes_per_token * bill.kv_capacity_tokens
 
     def need(tokens: int) -> int:
         return memory.sequence_bytes(anatomy, setup, tokens, step)
@@ -91,8 +91,8 @@ _STEPS = tuple(1 << power for power in range(11, 24))
 
 
 def _longest(lengths: list[int], most: int, fits: Callable[[int], bool]) -> int:
-    found = [length for length in lengths if length <= most and fits(length)]
-    return max(found, default=min(lengths))
+    fitting = [length for length in lengths if length <= most and fits(length)]
+    return max(fitting, default=min(lengths))
 
 
 def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wishes: Wishes) -> float | Obstacle:

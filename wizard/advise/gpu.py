@@ -81,15 +81,15 @@ def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:
     fewer stages of more ranks. `WIDEST` ranks over PCIe are no such alternative.
     """
 
-    def better(other: Choice, one: Choice) -> bool:
-        like = (other.stack, other.quantization) == (one.stack, one.quantization)
-        if not like or other.pp >= one.pp or other.tp * other.pp != one.tp * one.pp or wide(other):
+    def better(other: Choice, choice: Choice) -> bool:
+        like = (other.stack, other.quantization) == (choice.stack, choice.quantization)
+        if not like or other.pp >= choice.pp or other.tp * other.pp != choice.tp * choice.pp or wide(other):
             return False
-        if not (one.speed and other.speed and one.speed.tpot_ms and other.speed.tpot_ms):
+        if not (choice.speed and other.speed and choice.speed.tpot_ms and other.speed.tpot_ms):
             return False
-        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (one, other) if each.speed]
-        room = other.max_batch_size >= one.max_batch_size and other.max_seq_len >= one.max_seq_len
-        return other.speed.tpot_ms <= one.speed.tpot_ms and tokens[1] >= tokens[0] and room
+        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (choice, other) if each.speed]
+        room = other.max_batch_size >= choice.max_batch_size and other.max_seq_len >= choice.max_seq_len
+        return other.speed.tpot_ms <= choice.speed.tpot_ms and tokens[1] >= tokens[0] and room
 
     return [
         choice for choice in choices if wishes.pp or choice.pp == 1 or not any(better(each, choice) for each in choices)
@@ -180,12 +180,12 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    found = fit(facts, anatomy, device, setup, wishes)
-    if isinstance(found, Obstacle):
-        return found
+    best = fit(facts, anatomy, device, setup, wishes)
+    if isinstance(best, Obstacle):
+        return best
     there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    speed = estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens)
+    speed = estimate(facts, device, setup, load_of(best.users, best.length), best.memory.kv_capacity_tokens)
     unknown = () if speed else (_no_speed(facts, device, setup),)
     choice = Choice(
         stack=setup.stack,
@@ -195,23 +195,23 @@ def _choice(
         kv_cache_dtype=setup.kv_cache_dtype,
         tp=setup.tp,
         pp=setup.pp,
-        max_batch_size=found.users,
-        max_seq_len=found.length,
+        max_batch_size=best.users,
+        max_seq_len=best.length,
         release=release.release,
-        memory=found.memory,
+        memory=best.memory,
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
-        gpu_memory_utilization=found.utilization,
-        kv_cache_fraction=memory.kv_fraction(device, setup, found.memory) if of_free else None,
+        gpu_memory_utilization=best.utilization,
+        kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         speed=speed,
-        warnings=(*unknown, *_warnings(facts, device, setup, found), *release.warnings),
-        reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
+        warnings=(*unknown, *_warnings(facts, device, setup, best), *release.warnings),
+        reasons=(*_reasons(facts, anatomy, device, setup, best), release.reason),
         engine_python=wishes.engine_python and absolute(wishes.engine_python),
         environment=release.environment,
     )
     if measured is None:
         return choice
-    users = found.users
+    users = best.users
     counted = memory.overhead(anatomy, setup, users) - memory.overhead(anatomy, plain, users)
     return calibration.corrected(choice, measured, counted)
 
@@ -240,10 +240,10 @@ def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
     return Note("speed", {"why": why_unknown(facts, device, setup)})
 
 
-def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
+def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
-    if found.cut:
-        yield Note("few-users", {"users": found.users, "tokens": found.length})
+    if best.cut:
+        yield Note("few-users", {"users": best.users, "tokens": best.length})
     if device.named:
         yield Note("one-machine", {"count": device.named, "gpu": device.name, "here": len(device.indices)})
     if device.holders:
@@ -258,7 +258,7 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> It
 
 def _another(facts: ModelFacts, name: str) -> Note:
     """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
-    known = next((one for one in ready(facts.location) if one.format == name), None)
+    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == name), None)
     return Note("requantize", {"format": name, "ref": known.ref if known else None}, known.source if known else None)
 
 
@@ -272,8 +272,8 @@ def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memor
     return Note("weights", values)
 
 
-def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
-    bill = found.memory
+def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
+    bill = best.memory
     cache = on_gpu(setup.stack).cache
     values: dict[str, Param] = {
         "used_bytes": bill.total_bytes,
@@ -282,24 +282,24 @@ def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
         "counts_of": cache.counts_of,
     }
     if cache.counts_of == "total":
-        values["share"] = found.utilization
+        values["share"] = best.utilization
     elif cache.counts_of == "free":
         values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
     return Note("memory", values, cache.source if cache.knob else None)
 
 
-def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
-    bill = found.memory
+def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
+    bill = best.memory
     yield _weights_note(facts, anatomy, setup, bill)
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
     values: dict[str, Param] = {
-        "users": found.users,
-        "length": found.length,
-        "need_bytes": bill.kv_bytes_per_token * found.users * found.length,
+        "users": best.users,
+        "length": best.length,
+        "need_bytes": bill.kv_bytes_per_token * best.users * best.length,
         "cache_bytes": bill.kv_bytes_per_token * bill.kv_capacity_tokens,
         "tokens": bill.kv_capacity_tokens,
-        "longest": found.longest,
+        "longest": best.longest,
     }
     yield Note("context", values)
-    yield _memory_note(device, setup, found)
+    yield _memory_note(device, setup, best)

@@ -123,9 +123,9 @@ def described(host: Host, path: str) -> EnginePython:
     Raises:
         Refused: TW-A21 if it says nothing: the machine was described without it.
     """
-    if (found := known(host, path)) is None:
+    if (engine_python := known(host, path)) is None:
         raise Refused("TW-A21", HostError, replace(unknown(path), remedies=(do("plan-there"),)))
-    return found
+    return engine_python
 
 
 def check(host: Host, wishes: Wishes) -> None:
@@ -143,9 +143,9 @@ def check(host: Host, wishes: Wishes) -> None:
     if python is None:
         return
     names = (wishes.stack,) if wishes.stack else tuple(filter(packages, stacks.names()))
-    found = [against_wishes(wishes, name) or obstacle(host, python, name) for name in names]
-    problems = [one for one in found if one is not None]
-    if len(problems) < len(found):
+    answers = [against_wishes(wishes, name) or obstacle(host, python, name) for name in names]
+    problems = [problem for problem in answers if problem is not None]
+    if len(problems) < len(answers):
         return
     _refuse(max(problems, key=lambda problem: ORDER.index(problem.code)))
 

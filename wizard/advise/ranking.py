@@ -82,15 +82,15 @@ def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[
     key, names, first = _key(facts, wishes), CRITERIA[wishes.goal], ranked[0]
     best = key(first)
 
-    def explained(one: Choice) -> Choice:
-        notes = [limit(one, facts)]
-        if one is not first:
-            pairs = zip(names, best, key(one), strict=True)
+    def explained(choice: Choice) -> Choice:
+        notes = [limit(choice, facts)]
+        if choice is not first:
+            pairs = zip(names, best, key(choice), strict=True)
             criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
-            notes.append(behind(wishes.goal, criterion, one, first))
-        return replace(one, reasons=(*notes, *one.reasons))
+            notes.append(behind(wishes.goal, criterion, choice, first))
+        return replace(choice, reasons=(*notes, *choice.reasons))
 
-    return [explained(one) for one in ranked]
+    return [explained(choice) for choice in ranked]
 
 
 Key = Callable[[Choice], tuple[Any, ...]]
@@ -109,73 +109,73 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
     """What is compared, the most important first; less is better."""
     large = (facts.parameters or 0) >= LARGE
 
-    def tpot(one: Choice) -> float:
-        return one.speed.tpot_ms if one.speed and one.speed.tpot_ms else 1000.0
+    def tpot(choice: Choice) -> float:
+        return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
 
-    def cramped(one: Choice) -> bool:
+    def cramped(choice: Choice) -> bool:
         wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
-        return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or FEW)
+        return choice.max_seq_len < wanted or choice.max_batch_size < (wishes.users or FEW)
 
-    def untried(one: Choice) -> bool:
-        return any(note.code == release.UNTRIED_CODE for note in one.warnings)
+    def untried(choice: Choice) -> bool:
+        return any(note.code == release.UNTRIED_CODE for note in choice.warnings)
 
-    def quality(one: Choice) -> int:
-        return PRECISION.get(one.quantization or "none", 5)
+    def quality(choice: Choice) -> int:
+        return PRECISION.get(choice.quantization or "none", 5)
 
-    def chat(one: Choice) -> tuple[Any, ...]:
-        slow = tpot(one) > FLUENT_MS
-        format_rank = -quality(one) if large and _native(one) else quality(one)
-        reading = round(tpot(one), -1) if slow else 0  # no finer than the estimate is
-        key = (_steps(one), format_rank, one.tp * one.pp, tpot(one))
-        return (cramped(one), gpu.wide(one), slow, reading, *key)
+    def chat(choice: Choice) -> tuple[Any, ...]:
+        slow = tpot(choice) > FLUENT_MS
+        format_rank = -quality(choice) if large and _native(choice) else quality(choice)
+        reading = round(tpot(choice), -1) if slow else 0  # no finer than the estimate is
+        key = (_steps(choice), format_rank, choice.tp * choice.pp, tpot(choice))
+        return (cramped(choice), gpu.wide(choice), slow, reading, *key)
 
-    def throughput(one: Choice) -> tuple[Any, ...]:
-        tokens = (one.speed.throughput_tokens_per_s or 0) * one.replicas if one.speed else 0
-        return (cramped(one), gpu.wide(one), -round(tokens), _steps(one), one.tp * one.pp)
+    def throughput(choice: Choice) -> tuple[Any, ...]:
+        tokens = (choice.speed.throughput_tokens_per_s or 0) * choice.replicas if choice.speed else 0
+        return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), choice.tp * choice.pp)
 
-    def best(one: Choice) -> tuple[Any, ...]:
-        pace = (tpot(one) > FLUENT_MS, _steps(one), one.tp * one.pp, tpot(one))
-        return (cramped(one), quality(one), gpu.wide(one), *pace)
+    def best(choice: Choice) -> tuple[Any, ...]:
+        pace = (tpot(choice) > FLUENT_MS, _steps(choice), choice.tp * choice.pp, tpot(choice))
+        return (cramped(choice), quality(choice), gpu.wide(choice), *pace)
 
-    def smallest(one: Choice) -> tuple[Any, ...]:
-        used = one.memory.weights_bytes * one.tp * one.pp
-        return (one.tp * one.pp, gpu.wide(one), used, _steps(one), tpot(one))
+    def smallest(choice: Choice) -> tuple[Any, ...]:
+        used = choice.memory.weights_bytes * choice.tp * choice.pp
+        return (choice.tp * choice.pp, gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
-    return lambda one: (untried(one), *by_goal(one))
+    return lambda choice: (untried(choice), *by_goal(choice))
 
 
-def _steps(one: Choice) -> int:
-    return stacks.facts(one.stack).simplicity.steps
+def _steps(choice: Choice) -> int:
+    return stacks.facts(choice.stack).simplicity.steps
 
 
-def _native(one: Choice) -> bool:
+def _native(choice: Choice) -> bool:
     """Whether the tensor cores multiply the format itself, so that it is faster and not only smaller."""
-    unpacked = any(note.code == rules.WEIGHT_ONLY for note in one.warnings)
-    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq") and not unpacked
+    unpacked = any(note.code == rules.WEIGHT_ONLY for note in choice.warnings)
+    return choice.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq") and not unpacked
 
 
 def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
     """Where something near can serve, that is the smallest remedy: a wider split, another format, another stack."""
 
-    def near(one: Rejection) -> Choice | None:
-        same = [each for each in ranked if each.stack == one.stack]
-        alike = [each for each in same if each.quantization == one.quantization]
+    def near(rejection: Rejection) -> Choice | None:
+        same = [each for each in ranked if each.stack == rejection.stack]
+        alike = [each for each in same if each.quantization == rejection.quantization]
         return next(iter(alike or same or ranked), None)
 
-    def helped(one: Rejection) -> Rejection:
-        other = near(one)
-        if other is None or one.code not in ("memory", "format", "model", "image", "capability", "architecture"):
-            return one
-        made: dict[str, Setting] = {} if other.stack == one.stack else {"stack": other.stack}
-        made |= {} if other.quantization == one.quantization else {"quantization": other.quantization}
-        made |= {} if (other.tp, other.pp) == (one.tp, one.pp) else {"tp": other.tp}
-        made |= {} if other.pp == one.pp else {"pp": other.pp}
+    def helped(rejection: Rejection) -> Rejection:
+        other = near(rejection)
+        if other is None or rejection.code not in ("memory", "format", "model", "image", "capability", "architecture"):
+            return rejection
+        made: dict[str, Setting] = {} if other.stack == rejection.stack else {"stack": other.stack}
+        made |= {} if other.quantization == rejection.quantization else {"quantization": other.quantization}
+        made |= {} if (other.tp, other.pp) == (rejection.tp, rejection.pp) else {"tp": other.tp}
+        made |= {} if other.pp == rejection.pp else {"pp": other.pp}
         if not made:
-            return one
+            return rejection
         # What that sets already (a wider split here, another stack) is not offered a second time.
-        others = (each for each in one.remedies if not _within(each, made, other.tp))
-        return replace(one, remedies=(Remedy(OPTIONS, made), *others))
+        others = (each for each in rejection.remedies if not _within(each, made, other.tp))
+        return replace(rejection, remedies=(Remedy(OPTIONS, made), *others))
 
     return [helped(rejection) for rejection in rejections]
 
@@ -280,4 +280,4 @@ def _instead(
 def _alone(name: str, rejections: list[Rejection]) -> list[int]:
     """Values of the number ``name`` that are the whole remedy of a rejection."""
     alone = [rejection.remedies[0].changes for rejection in rejections if len(rejection.remedies) == 1]
-    return [value for one in alone if one.keys() == {name} and isinstance(value := one[name], int)]
+    return [value for changes in alone if changes.keys() == {name} and isinstance(value := changes[name], int)]

@@ -71,8 +71,8 @@ def resolve(
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
-        found = _in_containers(host, facts, device, setup, wish, asked=runtime is not None)
-        return found if isinstance(found, Obstacle) or not runtime else replace(found, runtime=runtime)
+        resolved = _in_containers(host, facts, device, setup, wish, asked=runtime is not None)
+        return resolved if isinstance(resolved, Obstacle) or not runtime else replace(resolved, runtime=runtime)
     if runtime:
         if refused := _other_runtime(host, setup, wish, runtime, why):
             return refused
@@ -112,19 +112,21 @@ def _in_containers(
     Where no image with CUDA 12 has a vLLM for the model, a driver for CUDA 12 gets it natively. A newer driver then
     must not get an image with an older vLLM.
     """
-    found = _image(host, facts, device, setup, wish)
+    resolved = _image(host, facts, device, setup, wish)
     native = stacks.facts(setup.stack).native
     if asked or wish or native is None or not host.driver_version:
-        return found
-    if isinstance(found, Obstacle):
-        why = because("no-image-will-do", problem=found.reason)
+        return resolved
+    if isinstance(resolved, Obstacle):
+        why = because("no-image-will-do", problem=resolved.reason)
     elif not native.replaces_older_image or _in_cuda_12(facts, device, setup):
-        return found
+        return resolved
     else:
-        why = because("older-vllm", release=found.release)
+        why = because("older-vllm", release=resolved.release)
     other = _native(host, facts, device, setup, why)
-    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found, setup) >= _engine(other, setup)):
-        return found
+    if isinstance(other, Obstacle) or (
+        isinstance(resolved, Resolved) and _engine(resolved, setup) >= _engine(other, setup)
+    ):
+        return resolved
     return other
 
 
@@ -132,14 +134,14 @@ def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     """Whether an image with CUDA 12, which every driver from 525 on runs, has an engine that serves the model."""
     broken = _judge(needed(facts, device, setup), device, setup, None)
     old = (release for release in _images(setup).releases if driver.cuda(release) == driver.EVERYWHERE)
-    return any(broken(one) is None for one in old)
+    return any(broken(older) is None for older in old)
 
 
-def _engine(found: Resolved, setup: Setup) -> tuple[int, ...]:
+def _engine(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
     """Version of the engine that serves."""
-    if found.runtime == "native":
-        return version(found.release.rpartition(" ")[2])
-    (image,) = _images(setup).named(found.release)
+    if resolved.runtime == "native":
+        return version(resolved.release.rpartition(" ")[2])
+    (image,) = _images(setup).named(resolved.release)
     return version(image.engine)
 
 
@@ -161,12 +163,12 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
         return None
     if not engines:
         return because("engine-not-installed", engine=name) if name else because("no-container-engine")
-    one = next((each for each in engines if each.works), engines[0])
-    if not one.server_version:
-        return because("engine-silent", engine=one.name, problem=one.problem)
-    if one.problem:
-        return because("engine-problem", engine=one.name, problem=one.problem)
-    return because("no-nvidia-runtime", engine=one.name)
+    engine = next((each for each in engines if each.works), engines[0])
+    if not engine.server_version:
+        return because("engine-silent", engine=engine.name, problem=engine.problem)
+    if engine.problem:
+        return because("engine-problem", engine=engine.name, problem=engine.problem)
+    return because("no-nvidia-runtime", engine=engine.name)
 
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
@@ -183,16 +185,16 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         return _no_environment(host, device, setup)
     judge = _judge(needed(facts, device, setup), device, setup, own)
     broken, suiting = list[Obstacle](), list[Release]()
-    for one in asked:
-        if why := judge(one):
+    for release in asked:
+        if why := judge(release):
             broken.append(why)
         else:
-            suiting.append(one)
-    if found := driver.chosen(host, device, suiting):
-        return _resolved(host, facts, device, setup, found, own)
+            suiting.append(release)
+    if chosen := driver.chosen(host, device, suiting):
+        return _resolved(host, facts, device, setup, chosen, own)
     if suiting:
         why = _old_driver(host, device, suiting, wish)
-    elif wish or broken[0].code != "image" or len({one.code for one in broken}) == 1:
+    elif wish or broken[0].code != "image" or len({problem.code for problem in broken}) == 1:
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
@@ -202,8 +204,8 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
 def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
     """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
     nearest = ended.later(asked.tag) if why.code == ended.CODE else ()
-    found = (_image(host, facts, device, setup, one) for one in (*nearest, None))
-    other = next((one for one in found if isinstance(one, Resolved)), None)
+    answers = (_image(host, facts, device, setup, tag) for tag in (*nearest, None))
+    other = next((answer for answer in answers if isinstance(answer, Resolved)), None)
     if other is None:
         return why
     return replace(why, remedies=(change(release=other.release.partition("-")[0]), *why.remedies))
@@ -235,15 +237,15 @@ def _judge(
 
 def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
     """What keeps even the oldest engine environment from running here."""
-    found = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
-    if found is None:
+    problem = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
+    if problem is None:
         raise AssertionError("an environment that runs was looked for before")
-    return found
+    return problem
 
 
 def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
     """One of any age would do if the driver were that of the least demanding."""
-    wanted, oldest = min((driver.oldest(device, one, drivers()), one.tag) for one in suiting)
+    wanted, oldest = min((driver.oldest(device, release, drivers()), release.tag) for release in suiting)
     return driver.too_old(because("this-release", release=oldest if wish else None), wanted, host)
 
 
@@ -288,27 +290,27 @@ def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
 
 
 def _source(known: Images, facts: ModelFacts) -> str:
-    model = next((one.source for one in architectures().models if one.name == facts.architecture), None)
+    model = next((model.source for model in architectures().models if model.name == facts.architecture), None)
     return f"{known.source}; {model}" if model else known.source
 
 
 def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Reason) -> Resolved | Obstacle:
     """The environments of `profiles/environments`, behind Triton from a wheel."""
     front, have = environment("front"), device.compute_capability
-    found = driver.engine_environment(host, setup.stack, have)
-    for env in (front, found or environment_of(setup.stack)):
+    engine_env = driver.engine_environment(host, setup.stack, have)
+    for env in (front, engine_env or environment_of(setup.stack)):
         if problems := obstacles(host, env):
             first = problems[0]
             both = because("and", problem=first.reason, why=why)
             return Obstacle(first.code, both, (do("containers-need"), *first.remedies))
-    if found is None:
+    if engine_env is None:
         return _no_environment(host, device, setup)
-    if broken := next(too_old(needed(facts, device, setup), setup, _version(found), None), None):
+    if broken := next(too_old(needed(facts, device, setup), setup, _version(engine_env), None), None):
         return broken
     reason = because(
         "in-environment",
         why=why,
-        engine=found.engine,
+        engine=engine_env.engine,
         version=front.triton,
         driver=host.driver_version,
         serves=_serves(facts, device, setup),
@@ -319,16 +321,16 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         warnings = (Note(UNTRIED_CODE),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
-    release = f"triton {front.triton}, {found.engine_name}"
+    release = f"triton {front.triton}, {engine_env.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
-    return Resolved("native", release, note, warnings, found.name)
+    return Resolved("native", release, note, warnings, engine_env.name)
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
     """The engine that is there, behind Triton from a wheel."""
     front, title = environment("front"), own.title(python, setup.stack)
-    if found := obstacles(host, front):
-        return found[0]
+    if problems := obstacles(host, front):
+        return problems[0]
     needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
     if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
         return broken

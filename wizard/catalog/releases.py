@@ -128,7 +128,7 @@ class Drivers:
         if any(word.lower() in words for word in self.other_gpus):
             return False
         have = version(driver)
-        rows = (version(one) for row in self.forward if tag in row.releases for one in row.drivers)
+        rows = (version(driver) for row in self.forward if tag in row.releases for driver in row.drivers)
         return any(have[:1] == first[:1] and have[1:2] >= first[1:] for first in rows)
 
 
@@ -154,7 +154,7 @@ def families() -> tuple[str, ...]:
         UsageError: As `wizard.catalog.stacks.facts`.
     """
     served = (stacks.facts(name).image for name in stacks.names())
-    return tuple(dict.fromkeys(one.family for one in served if one))
+    return tuple(dict.fromkeys(kind.family for kind in served if kind))
 
 
 def image_bytes(tag: str) -> int | None:
@@ -185,10 +185,10 @@ def drivers() -> Drivers:
 def unknown(wish: str) -> str:
     """What is wrong with ``wish`` as a release: nothing if an image has that tag or engine, else with near ones."""
     every = [images(family) for family in families()]
-    if any(one.named(wish) for one in every):
+    if any(stack.named(wish) for stack in every):
         return ""
     names = list(
-        dict.fromkeys(name for one in every for release in one.releases for name in (release.tag, release.engine))
+        dict.fromkeys(name for stack in every for release in stack.releases for name in (release.tag, release.engine))
     )
     near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
     if not near:

@@ -174,11 +174,11 @@ class Tools:
         """Meaning → flag of ``tool`` in ``version``; what the tool has no flag for is not in it."""
         release = version_of(version)
         rows = [row for row in self.flags if row.tool == tool and row.family in (None, family)]
-        found: dict[str, str] = {}
+        flags: dict[str, str] = {}
         for row in sorted(rows, key=lambda row: (row.family is not None, version_of(row.since))):
             if row.known_in(release):
-                found |= row.names
-        return {meaning: flag for meaning, flag in found.items() if flag}
+                flags |= row.names
+        return {meaning: flag for meaning, flag in flags.items() if flag}
 
     def sources_of(self, version: str) -> Sources:
         """Where the scripts of ``version`` are from."""
@@ -193,7 +193,7 @@ class Tools:
 
     def format(self, name: str) -> Format | None:
         """The quantisation ``name``."""
-        return next((one for one in self.formats if one.name == name), None)
+        return next((row for row in self.formats if row.name == name), None)
 
     def plugin(self, version: str, dtype: str) -> str:
         """The dtype that a plugin is given in ``version``."""

@@ -51,9 +51,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
         """Later lines of it stand below the first argument, which argparse finds by counting characters."""
-        said = tr("usage: ") if prefix is None else prefix
-        room = width(said)
-        return said + super()._format_usage(usage, actions, groups, " " * room)[room:]
+        start = tr("usage: ") if prefix is None else prefix
+        room = width(start)
+        return start + super()._format_usage(usage, actions, groups, " " * room)[room:]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,9 +84,9 @@ def parser() -> argparse.ArgumentParser:
 Commands = Any  # argparse does not name the type of what add_subparsers returns
 
 
-def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
+def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
     """Options of every command; below a command they must not overwrite what came before it."""
-    group = one.add_argument_group(tr("global options"))
+    group = parser.add_argument_group(tr("global options"))
     group.add_argument(
         "--workspace", metavar="DIR", default=default, help=tr("folder for everything that the wizard creates")
     )
@@ -114,19 +114,19 @@ def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = 
 
 
 def _command(commands: Commands, name: str, help_text: str, example: str) -> argparse.ArgumentParser:
-    one: argparse.ArgumentParser = commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_text,
         description=help_text[0].upper() + help_text[1:] + ".",
         epilog="\n".join([tr("examples:"), *(f"  triton-wizard {line}" for line in example.split("\n"))]),
         formatter_class=Help,
     )
-    _common(one, json=True, default=argparse.SUPPRESS)
-    return one
+    _common(parser, json=True, default=argparse.SUPPRESS)
+    return parser
 
 
-def _add_wishes(one: argparse.ArgumentParser, default: Any = None) -> None:
-    group = one.add_argument_group(tr("constraints (never overridden; an error if one is not possible)"))
+def _add_wishes(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    group = parser.add_argument_group(tr("constraints (never overridden; an error if one is not possible)"))
     for question in (*WISHES, *SETUP):
         _wish(group, question, default)
 
@@ -156,24 +156,24 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
     )
 
 
-def _add_plan(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--name", type=server_name, metavar="NAME", help=tr("name of the server and of the model in Triton")
     )
-    one.add_argument(
+    parser.add_argument(
         "--http-port", type=port, metavar="P", help=tr("first port to try (8000); gRPC and metrics follow")
     )
-    _answers(one, default=argparse.SUPPRESS)
+    _answers(parser, default=argparse.SUPPRESS)
 
 
-def _explain(one: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
-    one.add_argument(
+def _explain(parser: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
+    parser.add_argument(
         "--explain", action="store_true", default=default, help=tr("explain what each step does and what to look at")
     )
 
 
-def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
-    one.add_argument(
+def _answers(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    parser.add_argument(
         "--answers", metavar="FILE", default=default, help=tr("read answers from a TOML file and skip those questions")
     )
 
@@ -370,18 +370,18 @@ def _add_web(commands: Commands) -> None:
 
 
 def _add_prerequisites(commands: Commands) -> None:
-    one = _command(
+    parser = _command(
         commands,
         "prerequisites",
         tr("show what this machine lacks for GPU containers, and how to install it"),
         "prerequisites\nprerequisites --json\nprerequisites --run toolkit",
     )
-    one.add_argument(
+    parser.add_argument(
         "--run",
         choices=("driver", "engine", "toolkit"),
         help=tr("run the commands that install it, after confirmation"),
     )
-    one.add_argument("--yes", action="store_true", help=tr("run them without confirmation"))
+    parser.add_argument("--yes", action="store_true", help=tr("run them without confirmation"))
 
 
 def _add_lint(commands: Commands) -> None:

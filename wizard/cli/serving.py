@@ -132,9 +132,9 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # whoever was impatient has not read the plan
     print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (said := sys.stdin.readline().lower()) and said.strip() not in ("", "y", "yes", "n", "no"):
+    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
         print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    if not said or said.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
+    if not reply or reply.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
         raise CancelledError(
             "TW-U06", tr("the plan was not accepted"), tr("Nothing was done; use flags to change the plan.")
         )
@@ -217,13 +217,13 @@ def status(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.kernel.values import to_data
 
-    found = journey.statuses(workspace_of(arguments))
+    servers = journey.statuses(workspace_of(arguments))
     if arguments.json:
-        print_json([{**to_data(one), "url": one.url} for one in found])
+        print_json([{**to_data(server), "url": server.url} for server in servers])
     else:
         from wizard.prompts.value_text import statuses_text
 
-        print(statuses_text(found, again(arguments, "up", "demo")))
+        print(statuses_text(servers, again(arguments, "up", "demo")))
     return 0
 
 
@@ -313,22 +313,22 @@ def clean(arguments: argparse.Namespace) -> int:
     from wizard.kernel.units import size
 
     workspace = workspace_of(arguments)
-    found, images = journey.made(workspace), journey.images(workspace)
+    items, images = journey.made(workspace), journey.images(workspace)
     if arguments.yes:
-        journey.clean(workspace, found)
+        journey.clean(workspace, items)
     if arguments.json:
-        print_json({"removed": arguments.yes, "items": found, "images": images})
+        print_json({"removed": arguments.yes, "items": items, "images": images})
         return 0
-    rows = [(tr(KINDS[one.kind]), one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
+    rows = [(tr(KINDS[item.kind]), item.name, size(item.bytes), item.path or shlex.join(item.remove)) for item in items]
     print(table(rows) or tr("{folder} is empty", folder=workspace.root))
     for image in images:
         words = {"image": image.name, "size": size(image.bytes), "command": shlex.join(image.remove)}
-        said = tr(
+        hint = tr(
             "Kept the image {image} ({size}), which may be in use elsewhere; to remove it, run `{command}`", **words
         )
-        print(said, file=sys.stderr)
-    if found:
-        total = size(sum(one.bytes for one in found))
+        print(hint, file=sys.stderr)
+    if items:
+        total = size(sum(item.bytes for item in items))
         left = tr("{size} in total; pass --yes to remove it", size=total)
         print(tr("removed {size}", size=total) if arguments.yes else left, file=sys.stderr)
     return 0

@@ -113,4 +113,4 @@ class Anatomy:
     @property
     def kv_heads(self) -> int:
         """Heads of keys and values in the layers that have most."""
-        return max((one.kv_heads for one in self.attention), default=0)
+        return max((attention.kv_heads for attention in self.attention), default=0)

@@ -29,8 +29,8 @@ def endpoint() -> str:
 def hub_cache() -> Path:
     """The Hugging Face cache as the environment names it now (``huggingface_hub/constants.py`` for the order)."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if found := os.environ.get(name):
-            return Path(os.path.expandvars(found)).expanduser()
+        if folder := os.environ.get(name):
+            return Path(os.path.expandvars(folder)).expanduser()
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
     return Path(os.path.expandvars(home)).expanduser() / "hub"
 

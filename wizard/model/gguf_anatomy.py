@@ -38,7 +38,7 @@ def anatomy(header: Header, n: Mapping[str, Any], where: str) -> Anatomy | None:
     name = header.metadata.get("general.architecture")
     meta = {key.partition(".")[2]: value for key, value in header.metadata.items() if key.startswith(f"{name}.")}
     parts = stored.sums(((tensor.name, tensor.elements) for tensor in header.tensors), n)
-    layers = {found[1] for each in header.tensors if (found := re.match(r"blk\.(\d+)\.ffn_\w*_exps\.", each.name))}
+    layers = {match[1] for each in header.tensors if (match := re.match(r"blk\.(\d+)\.ffn_\w*_exps\.", each.name))}
     width = whole(meta, "expert_feed_forward_length", 100_000_000, where, low=0) or n.get("intermediate_size") or 0
     shared = whole(meta, "expert_shared_feed_forward_length", 100_000_000, where, low=0)
     if shared is None:

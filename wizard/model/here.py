@@ -57,7 +57,7 @@ def _refs(place: Path, *, cached: bool) -> Iterator[str]:
     if folder is None:
         return
     named = [HubRef(ref.repo, None, file.name) for file in _gguf(folder)] or [ref]
-    yield from (str(one) for one in named if cache.complete(one) is not None)
+    yield from (str(ref) for ref in named if cache.complete(ref) is not None)
 
 
 def _gguf(folder: Path) -> list[Path]:
@@ -92,14 +92,14 @@ def browse(text: str) -> list[Entry]:
     except (OSError, RuntimeError, ValueError):  # no right, no such user, a null character
         return []
     order = {"model": 0, "gguf": 1, "folder": 2}
-    return sorted(filter(None, listed), key=lambda one: (order[one.kind], one.path))[:ENTRIES]
+    return sorted(filter(None, listed), key=lambda entry: (order[entry.kind], entry.path))[:ENTRIES]
 
 
-def _entry(one: os.DirEntry[str], parent: str) -> Entry | None:
-    if one.is_dir():
-        kind: Literal["folder", "model"] = "model" if Path(one.path, "config.json").is_file() else "folder"
-        return Entry(f"{parent}{one.name}/", kind)
-    return Entry(f"{parent}{one.name}", "gguf") if one.name.lower().endswith(".gguf") else None
+def _entry(entry: os.DirEntry[str], parent: str) -> Entry | None:
+    if entry.is_dir():
+        kind: Literal["folder", "model"] = "model" if Path(entry.path, "config.json").is_file() else "folder"
+        return Entry(f"{parent}{entry.name}/", kind)
+    return Entry(f"{parent}{entry.name}", "gguf") if entry.name.lower().endswith(".gguf") else None
 
 
 def completed(text: str, entries: Sequence[Entry]) -> str:

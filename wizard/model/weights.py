@@ -79,16 +79,16 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
             )
         return replace(facts, anatomy=anatomy, parameters=counted.total, unknown=unknown)
     vision = counted.other if unknown.pop("vision", None) else 0
-    promised, found = anatomy.parts.total, counted.total - vision
+    promised, total = anatomy.parts.total, counted.total - vision
     parts = replace(anatomy.parts, other=vision)
-    if facts.quantization is None and found != promised:
+    if facts.quantization is None and total != promised:
         parts = counted
-        if abs(found - promised) > TOLERANCE * promised:
+        if abs(total - promised) > TOLERANCE * promised:
             unknown["config"] = tr(
                 "config.json states {promised:,} parameters, but the files contain {found:,}; the files take "
                 "precedence",
                 promised=promised,
-                found=found,
+                found=total,
             )
     return replace(facts, anatomy=replace(anatomy, parts=parts), parameters=parts.total, unknown=unknown)
 

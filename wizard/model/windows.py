@@ -81,8 +81,8 @@ def _sliding(family: Family, layers: int, config: Mapping[str, Any], where: str)
     """Whether each layer slides, for configs without ``layer_types``."""
 
     def number(name: str, default: int, low: int = 1) -> int:
-        found = whole(config, name, 10_000, where, low=low)
-        return default if found is None else found
+        value = whole(config, name, 10_000, where, low=low)
+        return default if value is None else value
 
     listed = config.get("no_rope_layers")  # 1 for layers *with* rotary positions, which are the chunked ones
     if family.window == "llama4" and isinstance(listed, (list, tuple)) and len(listed) == layers:

@@ -46,10 +46,10 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
     """
     if ENGINE_PYTHON.name in known or any(file.format == "gguf" for file in facts.weights):
         return None
-    found = next(_usable(host, wishes(known)), None)
-    if found is None:
+    usable = next(_usable(host, wishes(known)), None)
+    if usable is None:
         return None
-    python, stack = found
+    python, stack = usable
     values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
     new = tr("NVIDIA's image with its own engine")
     if no_containers(host):

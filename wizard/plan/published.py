@@ -24,7 +24,7 @@ def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str,
     wanted = choice.quantization
     if facts.quantization or facts.local or wanted in (None, "none") or not _as_stored(choice.stack):
         return facts, ()
-    known = next((one for one in ready(facts.location) if one.format == wanted), None)
+    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == wanted), None)
     if known is None or wanted is None:
         return facts, ()
     chosen = replace(

@@ -373,7 +373,7 @@ def wishes(answers: Mapping[str, object]) -> Wishes:
     Raises:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
-    said = {wish.name: wish.check(answers[wish.name]) for wish in (*WISHES, *SETUP) if wish.name in answers}
-    if said.get(ENGINE_PYTHON.name) == NO_PYTHON:
-        del said[ENGINE_PYTHON.name]
-    return Wishes(**said)  # type: ignore[arg-type]  # checked
+    checked = {wish.name: wish.check(answers[wish.name]) for wish in (*WISHES, *SETUP) if wish.name in answers}
+    if checked.get(ENGINE_PYTHON.name) == NO_PYTHON:
+        del checked[ENGINE_PYTHON.name]
+    return Wishes(**checked)  # type: ignore[arg-type]  # checked

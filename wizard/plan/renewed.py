@@ -75,9 +75,9 @@ def plan(
     before = earlier(workspace, name)
     if running and before and not on_purpose:
         _check_model(before, facts)
-    told = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
+    ready_made = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
-    same = told if told and told.answers.get("stack", choice.stack) == choice.stack else None
+    same = ready_made if ready_made and ready_made.answers.get("stack", choice.stack) == choice.stack else None
     made = build(
         host,
         facts,
@@ -86,7 +86,7 @@ def plan(
         name=name,
         http_port=http_port or (None if running else _port(before)),
         keep_ports=running,
-        question=(told and told.first_question) or FIRST_QUESTION,
+        question=(ready_made and ready_made.first_question) or FIRST_QUESTION,
         options=from_data(Options, same.options, where=f"profiles/recipes/{same.name}.toml") if same else None,
     )
     again = tr("The server {name} is running with other settings; it is restarted with these.", name=name)
@@ -120,6 +120,6 @@ def _said(journey: Recipe | None) -> tuple[str, ...]:
     if journey is None:
         return ()
     return (
-        *(tr("Fixed: {one}", one=tr(one)) for one in journey.repaired),
-        *(tr("Not supported yet: {one}", one=tr(one)) for one in journey.later),
+        *(tr("Fixed: {one}", one=tr(text)) for text in journey.repaired),
+        *(tr("Not supported yet: {one}", one=tr(text)) for text in journey.later),
     )

@@ -80,12 +80,16 @@ def wishes_of(workshop: Workshop, wishes: Wishes) -> Wishes:
 
 def pinned_words(workshop: Workshop, stage: str) -> str:
     """What is pinned of what ``stage`` asks, for people; empty if nothing is."""
-    said = [
-        tr("{question}: {answer}", question=tr(one.text).rstrip("?"), answer=one_line(_shown(workshop.pin[one.name])))
-        for one in ASKED.get(stage, ())
-        if one.name in workshop.pin
+    answers = [
+        tr(
+            "{question}: {answer}",
+            question=tr(question.text).rstrip("?"),
+            answer=one_line(_shown(workshop.pin[question.name])),
+        )
+        for question in ASKED.get(stage, ())
+        if question.name in workshop.pin
     ]
-    return tr("Set by your facilitator: {answers}", answers=" · ".join(said)) if said else ""
+    return tr("Set by your facilitator: {answers}", answers=" · ".join(answers)) if answers else ""
 
 
 def _shown(value: object) -> str:

@@ -165,9 +165,9 @@ RUNTIMES = {
 
 def _interpreter(each: Interpreter) -> str:
     version = ".".join(map(str, each.version))
-    said = tr("usable by Triton") if each.usable else each.why_not
+    state = tr("usable by Triton") if each.usable else each.why_not
     venv = "" if each.has_venv else " " + tr("(cannot create virtual environments)")
-    return f"{version} {each.path}: {said}{venv}"
+    return f"{version} {each.path}: {state}{venv}"
 
 
 def _engines(each: EnginePython) -> str:
@@ -179,8 +179,8 @@ def _engines(each: EnginePython) -> str:
 def _ports(host: Host) -> str:
     free = [str(port) for port in TRITON_PORTS if port not in host.busy_ports]
     busy = [str(port) for port in host.busy_ports]
-    said = [
+    parts = [
         tr("{ports} free", ports=", ".join(free)) if free else "",
         tr("{ports} in use (the wizard picks other ports)", ports=", ".join(busy)) if busy else "",
     ]
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, parts))

@@ -84,8 +84,8 @@ def run_chat(
     if journey is None:
         from wizard import journey
     tolerate_odd_encodings()
-    said = conversation or Conversation()
-    talk = begin(endpoint, said, journey=journey, workspace=workspace, history=history, keeps=keep)
+    first = conversation or Conversation()
+    talk = begin(endpoint, first, journey=journey, workspace=workspace, history=history, keeps=keep)
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)

@@ -100,11 +100,11 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
         talk.keep()
         return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
     parts = []
-    for place, one in enumerate(every):
+    for place, version in enumerate(every):
         head = tr("Version {number} of {count}", number=place + 1, count=len(every))
         here = f" ({tr('current')})" if place == now else ""
-        measured = f"\n{heard(figures(one.stats))}" if one.stats else ""
-        parts.append(f"{head}{here}: {one_line(one.question)}\n{plain(one.answer)}{measured}")
+        measured = f"\n{heard(figures(version.stats))}" if version.stats else ""
+        parts.append(f"{head}{here}: {one_line(version.question)}\n{plain(version.answer)}{measured}")
     return Outcome("\n\n".join(parts))
 
 

@@ -46,8 +46,8 @@ def _gpu(gpu: GpuReading) -> str:
         words.degrees(gpu.temperature_c),
         words.power(gpu),
     ]
-    said = list(filter(None, parts)) or [words.silence(gpu)]
-    return f"GPU {gpu.index} ({one_line(gpu.name)}): {', '.join(said)}"
+    readings = list(filter(None, parts)) or [words.silence(gpu)]
+    return f"GPU {gpu.index} ({one_line(gpu.name)}): {', '.join(readings)}"
 
 
 def _free(free: int | None, total: int | None) -> str:

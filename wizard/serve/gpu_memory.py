@@ -45,21 +45,21 @@ async def held(pids: Collection[int]) -> AsyncIterator[Held]:
     is waited for.
     """
     with closing(Monitor()) as monitor:
-        found = Held(monitor, frozenset(pids))
-        await asyncio.to_thread(found.look)
-        yield found
+        held = Held(monitor, frozenset(pids))
+        await asyncio.to_thread(held.look)
+        yield held
 
 
-async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
+async def freed(server: str, held: Held, seconds: float = SECONDS) -> None:
     """Wait until the driver has freed what ``found`` held.
 
     Raises:
         ServerError: TW-S10 if it has not after ``seconds``.
     """
     until = time.monotonic() + seconds
-    while found.gpus:
-        await asyncio.to_thread(found.look)
-        if found.gpus and time.monotonic() > until:
+    while held.gpus:
+        await asyncio.to_thread(held.look)
+        if held.gpus and time.monotonic() > until:
             parts = [
                 tr(
                     "process {pid} {bytes} on GPU {index}",
@@ -67,7 +67,7 @@ async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
                     bytes=size(process.used_bytes or 0),
                     index=index,
                 )
-                for index, processes in found.gpus.items()
+                for index, processes in held.gpus.items()
                 for process in processes
             ]
             raise ServerError(

@@ -127,9 +127,9 @@ def shares(parts: Sequence[Part], cells: int) -> list[int]:
     if not whole:
         return [0] * len(counts)
     least = [1 if count and part.kind != "left" else 0 for part, count in zip(parts, counts, strict=True)]
-    found = [max(one, cells * count // whole) for one, count in zip(least, counts, strict=True)]
-    found[found.index(max(found))] += cells - sum(found)
-    return found
+    cells_each = [max(least_cells, cells * count // whole) for least_cells, count in zip(least, counts, strict=True)]
+    cells_each[cells_each.index(max(cells_each))] += cells - sum(cells_each)
+    return cells_each
 
 
 # -- speed -------------------------------------------------------------------------------------------------------------

@@ -117,9 +117,9 @@ class WizardApp(App[int]):
 
     def get_driver_class(self) -> type[Driver]:
         """What writes to this platform's terminal, or to what ``TEXTUAL_DRIVER`` says."""
-        found = super().get_driver_class()
-        if found.__name__ != "LinuxDriver":
-            return found
+        driver = super().get_driver_class()
+        if driver.__name__ != "LinuxDriver":
+            return driver
         from wizard.tui import terminal_driver
 
         return terminal_driver.Driver
@@ -207,7 +207,7 @@ class WizardApp(App[int]):
 
     def watches(self, run: Run) -> bool:
         """Whether a screen shows ``run``."""
-        return any(getattr(one, "run", None) is run for one in self.screen_stack)
+        return any(getattr(screen, "run", None) is run for screen in self.screen_stack)
 
     @on(events.DeliveryComplete)
     def _saved(self, event: events.DeliveryComplete) -> None:
@@ -284,7 +284,7 @@ class WizardApp(App[int]):
             stage.terminate()
 
     def _stage(self) -> StageScreen[Any] | None:
-        return next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, StageScreen)), None)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave, and name the servers that go on running; what is being built is stopped before, if the user agrees."""

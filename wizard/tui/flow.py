@@ -160,8 +160,8 @@ class Flow:
         past = await background.call(partial(self._journey.calibration, self._workspace))
         host, facts = there(state.host), there(state.facts)
 
-        def advise(wished: Wishes) -> Advice:
-            return self._journey.advise(host, facts, wished, past)
+        def advise(wishes: Wishes) -> Advice:
+            return self._journey.advise(host, facts, wishes, past)
 
         screen = AdviceScreen(facts, advise, partial(figures, host, facts), wishes(known(state)), state.choice)
         choice = await self._show(screen)

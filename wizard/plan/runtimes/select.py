@@ -125,7 +125,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     python = _own(host, choice)
     interpreter = usable_interpreter(host)
     made = (server_environment, None if python else engine)
-    problems = [problem for one in made if one for problem in obstacles(host, one)]
+    problems = [problem for environment in made if environment for problem in obstacles(host, environment)]
     if interpreter is None or problems:
         raise Refused("TW-L01", HostError, problems[0])
     if engine and choice.devices and not python:

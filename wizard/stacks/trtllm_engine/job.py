@@ -41,8 +41,8 @@ class Call:
 
 def told(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
     """``values`` by meaning as flags; what is None or False, or has no flag in this release, is not said."""
-    said = {meaning: value for meaning, value in values.items() if meaning in names and value not in (None, False)}
-    return tuple((names[meaning], None if value is True else str(value)) for meaning, value in said.items())
+    given = {meaning: value for meaning, value in values.items() if meaning in names and value not in (None, False)}
+    return tuple((names[meaning], None if value is True else str(value)) for meaning, value in given.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class Job:
     @property
     def calibrated(self) -> bool:
         """``quantize.py`` makes the checkpoint: the format or the KV cache needs scales that are measured."""
-        found = self.tools.format(self.quantization)
-        needs_scales = self.fp8_cache or (found is not None and found.precision is None)
+        row = self.tools.format(self.quantization)
+        needs_scales = self.fp8_cache or (row is not None and row.precision is None)
         return needs_scales and not self.as_published
 
     @property

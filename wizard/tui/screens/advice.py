@@ -241,20 +241,20 @@ class AdviceScreen(StageScreen[Choice]):
     def action_explain(self) -> None:
         """Every number of the choice, with its formula and its source."""
         if self.view.choice is not None:
-            found = self._explain(self.view.choice)
+            figures = self._explain(self.view.choice)
             text = "\n\n".join(
-                f"{one.name} = {one.result}\n  = {one.formula}\n  {tr('Source: {source}', source=one.source)}"
-                for one in found
+                f"{each.name} = {each.result}\n  = {each.formula}\n  {tr('Source: {source}', source=each.source)}"
+                for each in figures
             )
             title = tr("Explanation of these figures · {way}", way=report.choice_title(self.view.choice))
             self.app.push_screen(ReaderScreen(title, text or tr("These figures have no formula.")))
 
     def action_refused(self) -> None:
         """Everything that does not work here, with what would help."""
-        found = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
+        groups = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
         text = "\n\n".join(
-            f"✗ {advise.ways(one)}\n{reasons.text(one.reason)}\n→ {remedies.text(one.remedies, flags=False)}"
-            for one in found
+            f"✗ {advise.ways(each)}\n{reasons.text(each.reason)}\n→ {remedies.text(each.remedies, flags=False)}"
+            for each in groups
         )
         self.app.push_screen(ReaderScreen(tr("Not possible on this machine"), text))
 
@@ -280,7 +280,7 @@ class AdviceScreen(StageScreen[Choice]):
         """Show the state: bar and speed in the next frame, and what is read at leisure in the one after."""
         self.query_one(ErrorPanel).show(view.error)
         choice = view.choice
-        shown = [(tr(one.title), one.words(view.wishes, choice or view.last)) for one in self._fields]
+        shown = [(tr(field.title), field.words(view.wishes, choice or view.last)) for field in self._fields]
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
         self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
@@ -386,25 +386,25 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
     for note in report.whys(choice):
         yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
-        said = ntr(
+        count = ntr(
             "{count} other alternative is not possible: press x to see the reason and the fix.",
             "{count} other alternatives are not possible: press x to see the reasons and fixes.",
             refused,
             count=refused,
         )
-        yield listed(BAD, said)
+        yield listed(BAD, count)
 
 
 def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
     yield Content(""), Content("")
-    for one in refusals.grouped(rejections):
+    for refusal in refusals.grouped(rejections):
         yield (
             Content.assemble(BAD),
             Content.assemble(
-                (f"{advise.ways(one)}: ", "bold"),
-                plain(reasons.text(one.reason)),
+                (f"{advise.ways(refusal)}: ", "bold"),
+                plain(reasons.text(refusal.reason)),
                 "\n",
                 ("→ ", "$accent"),
-                remedies.text(one.remedies, flags=False),
+                remedies.text(refusal.remedies, flags=False),
             ),
         )

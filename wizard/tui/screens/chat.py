@@ -230,12 +230,12 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def action_copy_code(self) -> None:
         """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
-        if found := self.talks.here.transcript.next_code():
-            code, number, count = found
+        if block := self.talks.here.transcript.next_code():
+            code, number, count = block
             self._copy(code, tr("Copied code block {number} of {count} to the clipboard", number=number, count=count))
 
-    def _copy(self, text: str, said: str) -> None:
-        copy(self.app, text, said, instead=tr("^S saves the conversation to a file."))
+    def _copy(self, text: str, message: str) -> None:
+        copy(self.app, text, message, instead=tr("^S saves the conversation to a file."))
 
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
@@ -255,8 +255,8 @@ class ChatScreen(StageScreen[ChatEnd]):
         if self.query(LogPanel):
             await self.query_one(LogPanel).remove()
         else:
-            one = self.talks.here.endpoint
-            await self.query_one("#talk-row").mount(LogPanel(one.name, one.log, Tail(one.log).read))
+            endpoint = self.talks.here.endpoint
+            await self.query_one("#talk-row").mount(LogPanel(endpoint.name, endpoint.log, Tail(endpoint.log).read))
 
     # Other conversations
 
@@ -302,8 +302,8 @@ class ChatScreen(StageScreen[ChatEnd]):
     async def _keep(self, talk: ModelChat) -> None:
         """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
         await self._save(talk)
-        for one in self.query(Conversations):
-            one.find()
+        for panel in self.query(Conversations):
+            panel.find()
         if there := await background.call(partial(self.calls.renewed, self.endpoint)):
             self.endpoint = there
             self._meet()
@@ -384,8 +384,8 @@ class ChatScreen(StageScreen[ChatEnd]):
     def relabel(self) -> None:
         """Say everything in the present language."""
         super().relabel()
-        said = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
-        self.query_one("#welcome", Static).update(said)
+        text = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
+        self.query_one("#welcome", Static).update(text)
         self.show_state()
 
     def show_state(self) -> None:

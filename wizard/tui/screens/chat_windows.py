@@ -71,15 +71,17 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
     Raises:
         WizardError: See `wizard.catalog.presets`.
     """
-    found = await background.call(presets)
-    choices = [(one.name, ": ".join(filter(None, (one.name, one.about and tr(one.about))))) for one in found]
+    every = await background.call(presets)
+    choices = [
+        (preset.name, ": ".join(filter(None, (preset.name, preset.about and tr(preset.about))))) for preset in every
+    ]
     choices.append(("+", tr("Save the current system prompt and settings as a preset")))
-    own = [(one.name, one.name) for one in found if one.own]
+    own = [(preset.name, preset.name) for preset in every if preset.own]
     if own:
         choices.append(("-", tr("Remove one of your presets")))
     answer = await app.push_screen_wait(AskScreen(tr("How should the model answer?"), choices))
     if answer not in ("+", "-"):
-        return next((one for one in found if one.name == answer), None)
+        return next((preset for preset in every if preset.name == answer), None)
     if answer == "+":
         answers = await app.push_screen_wait(FormScreen(tr("Save as a preset"), [NAME], {}))
         if answers:
@@ -115,11 +117,11 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
 
 async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
     """Choose the server that answers beside the ``first``: one of this workspace, or one elsewhere."""
-    found: list[Endpoint] = []
+    endpoints: list[Endpoint] = []
     with told(app):
-        found = await background.call(calls.others)
-    others = {one.name: one for one in found if one.name != first.name}
-    choices = [(name, tr("{name} at {address}", name=name, address=one.http)) for name, one in others.items()]
+        endpoints = await background.call(calls.others)
+    others = {endpoint.name: endpoint for endpoint in endpoints if endpoint.name != first.name}
+    choices = [(name, tr("{name} at {address}", name=name, address=endpoint.http)) for name, endpoint in others.items()]
     choices.append(("/", tr("Another server, by address")))
     answer = await app.push_screen_wait(AskScreen(tr("Which model do you want to compare with?"), choices))
     if answer != "/":

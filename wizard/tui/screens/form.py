@@ -85,7 +85,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
 
     def on_descendant_focus(self) -> None:
         """Say what there is to say about the focused question."""
-        question = next((one for one in self._questions if self._fields[one.name].has_focus), None)
+        question = next((item for item in self._questions if self._fields[item.name].has_focus), None)
         if question is not None:
             # Errors and remedies name the flags, which answer the same questions.
             flag = f"  {question.flag}" if question.flag.startswith("--") else ""

@@ -97,10 +97,10 @@ class KeysScreen(ModalScreen[None]):
         rows = [
             Content.assemble(
                 (name + " " * (room - width(name)), "bold $accent"),
-                f"  {tr(one.binding.description)}",
-                (f" · {one.where}", "$text-muted"),
+                f"  {tr(key.binding.description)}",
+                (f" · {key.where}", "$text-muted"),
             )
-            for name, one in zip(names, self._keys, strict=True)
+            for name, key in zip(names, self._keys, strict=True)
         ]
         self.query_one(Picker).show(rows, at)
         self.refresh_bindings()

@@ -116,11 +116,11 @@ class MachineScreen(StageScreen[Host]):
         """Probe in the background."""
         self.view = MachineView(reading=self.view.reading)
         try:
-            found = await background.call(self._probe)
+            host = await background.call(self._probe)
         except WizardError as error:
             self.view = replace(self.view, error=error)
         else:
-            self.view = replace(self.view, host=found)
+            self.view = replace(self.view, host=host)
 
     @work(exclusive=True, group="live")
     async def _follow(self, read: Callable[[], Reading]) -> None:

@@ -86,13 +86,13 @@ class RecipesScreen(StageScreen[str]):
             self.dismiss(self._recipes[at].name)
 
 
-def _row(one: Recipe, host: Host | None) -> Content:
+def _row(recipe: Recipe, host: Host | None) -> Content:
     return Content.assemble(
-        (tr(one.title), "bold"),
+        (tr(recipe.title), "bold"),
         "\n",
-        (one_line(tr(one.about)), "$text-muted"),
+        (one_line(tr(recipe.about)), "$text-muted"),
         "\n",
-        (comparison(one.machines, host), "$secondary"),
+        (comparison(recipe.machines, host), "$secondary"),
     )
 
 

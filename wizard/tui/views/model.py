@@ -89,16 +89,18 @@ def rows(view: ModelView) -> tuple[list[Row], int | None]:
     """What the list holds and where the cursor begins."""
     typed = view.text.strip()
     offered = matching(view.suggestions or (), view.text)
-    refs = {one.ref for one in offered}
-    found: list[Row] = [*offered]
+    refs = {suggestion.ref for suggestion in offered}
+    offered_rows: list[Row] = [*offered]
     if view.searched == typed:
-        found += [view.judged.get(one.ref, one) for one in view.found if one.ref not in refs]
+        offered_rows += [
+            view.judged.get(suggestion.ref, suggestion) for suggestion in view.found if suggestion.ref not in refs
+        ]
     if is_path(typed):
-        found = [typed, *view.entries]
+        offered_rows = [typed, *view.entries]
     elif typed:
-        found = [typed, *found] if is_reference(typed) else [*found, typed]
-    first = next((i for i, row in enumerate(found) if not isinstance(row, Suggestion) or row.usable), None)
-    return found, first
+        offered_rows = [typed, *offered_rows] if is_reference(typed) else [*offered_rows, typed]
+    first = next((i for i, row in enumerate(offered_rows) if not isinstance(row, Suggestion) or row.usable), None)
+    return offered_rows, first
 
 
 def name(row: Row) -> str:

@@ -65,7 +65,7 @@ class Row:
 def best(view: WelcomeView) -> Suggestion | None:
     """The model that is recommended on this machine, as soon as it is known; one that asks for no token if there is."""
     usable = [suggestion for suggestion in view.suggestions or () if suggestion.usable]
-    return next((one for one in usable if not one.gated), next(iter(usable), None))
+    return next((suggestion for suggestion in usable if not suggestion.gated), next(iter(usable), None))
 
 
 def first(suggestions: Sequence[Suggestion]) -> str:
@@ -116,38 +116,38 @@ def listed(
         measured: What the server of a name took beside what was predicted, in a few words.
         before: What the last server was made from that does not run any more.
     """
-    answering = {one.name: one for one in ready}
+    answering = {endpoint.name: endpoint for endpoint in ready}
     over = tr("its build has ended; view the reason and try again")
-    found = [
+    servers = [
         Server(name, over, None)
         if share is None
         else Server(name, tr("being built: {share:.0%}", share=share), None, building=True)
         for name, share in builds.items()
         if share is not None or name not in answering  # it may have been started elsewhere since
     ]
-    for name in (one.name for one in found if one.building):
+    for name in (server.name for server in servers if server.building):
         answering.pop(name, None)  # it answers before its build has ended
-    for one in answering.values():
-        about = tr("model {model} at {url}", model=one_line(one.model), url=one.http)
-        found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
+    for endpoint in answering.values():
+        about = tr("model {model} at {url}", model=one_line(endpoint.model), url=endpoint.http)
+        servers.append(Server(endpoint.name, " · ".join(filter(None, (about, measured(endpoint.name)))), endpoint))
     if before is not None:
         about = tr("{model}: not running; downloads and builds are kept", model=one_line(before.facts.name))
-        found.append(Server(before.name, about, None, before))
-    return found
+        servers.append(Server(before.name, about, None, before))
+    return servers
 
 
 def _serve(view: WelcomeView) -> Row:
-    found = best(view)
-    if found is not None:
+    offer = best(view)
+    if offer is not None:
         facts = [
-            tr("{size} to download", size=size(found.download_bytes))
-            if found.download_bytes
+            tr("{size} to download", size=size(offer.download_bytes))
+            if offer.download_bytes
             else tr("the model is on this machine")
-            if found.download_bytes == 0
+            if offer.download_bytes == 0
             else tr("size unknown"),
-            one_line(found.licence) if found.licence else tr("license unknown"),
+            one_line(offer.licence) if offer.licence else tr("license unknown"),
         ]
-        title = tr("Serve {model}", model=one_line(found.title))
+        title = tr("Serve {model}", model=one_line(offer.title))
         return Row("serve", title, " · ".join(facts), recommended=True)
     waits = view.suggestions is None and view.error is None
     about = tr("◌ looking for the model that suits this machine …") if waits else tr("of your choice")

@@ -33,8 +33,8 @@ class Field:
 
     def value(self, wishes: Wishes, choice: Choice | None) -> str | int | None:
         """What is wished, else what ``choice`` has; None without either."""
-        wished: str | int | None = getattr(wishes, self.name)
-        return wished if wished is not None else self.now(choice) if choice else None
+        option: str | int | None = getattr(wishes, self.name)
+        return option if option is not None else self.now(choice) if choice else None
 
     def stepped(self, wishes: Wishes, choice: Choice | None, by: int) -> Wishes:
         """The wishes with the next value, or the one before; the same at the end."""
@@ -63,16 +63,16 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
     gguf = bool(stored and stored.method == "gguf")
     longest = facts.max_context or CONTEXTS[-1]
     return (
-        Field("quantization", mark("format"), () if stored else TRIED, lambda one: one.quantization or "none"),
-        Field("tp", mark("tp"), (1,) if gguf else SPLITS, lambda one: one.tp),
-        Field("kv_dtype", mark("KV"), () if gguf else ("auto", "fp8"), lambda one: one.kv_cache_dtype),
+        Field("quantization", mark("format"), () if stored else TRIED, lambda choice: choice.quantization or "none"),
+        Field("tp", mark("tp"), (1,) if gguf else SPLITS, lambda choice: choice.tp),
+        Field("kv_dtype", mark("KV"), () if gguf else ("auto", "fp8"), lambda choice: choice.kv_cache_dtype),
         Field(
             "max_len",
             mark("context"),
             (*(context for context in CONTEXTS if context < longest), longest),
-            lambda one: one.max_seq_len,
+            lambda choice: choice.max_seq_len,
         ),
-        Field("users", mark("users"), USERS, lambda one: one.max_batch_size),
+        Field("users", mark("users"), USERS, lambda choice: choice.max_batch_size),
     )
 
 
@@ -81,8 +81,13 @@ def nearest(choices: Sequence[Choice], to: Choice | None) -> int:
     if to is None or to in choices:
         return choices.index(to) if to else 0
 
-    def likeness(one: Choice) -> tuple[bool, ...]:
-        same = (one.stack == to.stack, one.quantization == to.quantization, one.tp == to.tp, one.pp == to.pp)
-        return (*same, one.kv_cache_dtype == to.kv_cache_dtype)
+    def likeness(choice: Choice) -> tuple[bool, ...]:
+        same = (
+            choice.stack == to.stack,
+            choice.quantization == to.quantization,
+            choice.tp == to.tp,
+            choice.pp == to.pp,
+        )
+        return (*same, choice.kv_cache_dtype == to.kv_cache_dtype)
 
     return max(range(len(choices)), key=lambda at: (likeness(choices[at]), -at), default=0)

@@ -79,14 +79,14 @@ class Conversations(Vertical):
             self._entries = []
             self.query_one("#none", Static).update(Content(f"✗ {error.code} {error.what}\n{error.todo}"))
         else:
-            said = (
+            message = (
                 ""
                 if self._entries
                 else tr("No conversation contains these words.")
                 if text
                 else tr("Nothing saved yet.")
             )
-            self.query_one("#none", Static).update(said)
+            self.query_one("#none", Static).update(message)
         self.query_one("#none").display = not self._entries
         present = self._keeping.open_now
         self.query_one("#entries", Picker).show([_row(entry, entry.id in present) for entry in self._entries])
