@@ -59,10 +59,10 @@ def on_gpu(name: str) -> OnGpu:
         ValueError: It does not serve on GPUs: `gpu_stacks` are those that do.
         UsageError: As `facts`.
     """
-    on_gpu_ = facts(name).gpu
-    if on_gpu_ is None:
+    gpu_facts = facts(name).gpu
+    if gpu_facts is None:
         raise ValueError(f"{name} does not serve on GPUs")
-    return on_gpu_
+    return gpu_facts
 
 
 def gpu_stacks() -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
     ]
 
 
-def suggestion(suggestion: Any) -> str:
+def suggestion(candidate: Any) -> str:
     """A model in a line: whether it fits, in words, and what is known of it."""
-    fits = ": ".join(filter(None, verdict(suggestion.verdict))) if suggestion.verdict else ""
-    return " · ".join(filter(None, (one_line(suggestion.title), one_line(fits), *known(suggestion))))
+    fits = ": ".join(filter(None, verdict(candidate.verdict))) if candidate.verdict else ""
+    return " · ".join(filter(None, (one_line(candidate.title), one_line(fits), *known(candidate))))
