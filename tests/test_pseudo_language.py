@@ -13,7 +13,8 @@ import pytest
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, VENV, busy, facts_of, machine, sliced
 from tests.probe.fake_driver import HOSTS
-from wizard.advise import calibration, comparison, own, providers, refusals
+from wizard.advise import calibration, comparison, providers, refusals
+from wizard.advise import engine_python as own_engine
 from wizard.advise.advice import Choice, Wishes
 from wizard.advise.cases import cases
 from wizard.advise.formats import FORMATS
@@ -29,7 +30,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace, server_name
 from wizard.kernel.values import from_json
-from wizard.model import checked, gguf, hub_errors, local, refs, safetensors, source
+from wizard.model import gguf, hub_errors, local, refs, safetensors, source, untrusted
 from wizard.model import report as model_report
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.refs import HubRef
@@ -304,10 +305,10 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-A11": lambda _: providers.ask(
         machine("L4"), facts_of(LLAMA_8B), Setup("vllm", "", "none", "", 1, 1), Load(1, 10**6)
     ),
-    "TW-A20": lambda _: own.check(with_own("1xL4"), Wishes(engine_python=VENV.path, runtime="docker")),
-    "TW-A21": lambda _: own.check(with_own("1xL4", packages={}), Wishes(engine_python=VENV.path)),
-    "TW-A22": lambda _: own.check(with_own("1xL4", packages={"vllm": "0.1"}), Wishes(engine_python=VENV.path)),
-    "TW-A23": lambda _: own.check(with_own("1xL4", cuda=None), Wishes(engine_python=VENV.path)),
+    "TW-A20": lambda _: own_engine.check(with_own("1xL4"), Wishes(engine_python=VENV.path, runtime="docker")),
+    "TW-A21": lambda _: own_engine.check(with_own("1xL4", packages={}), Wishes(engine_python=VENV.path)),
+    "TW-A22": lambda _: own_engine.check(with_own("1xL4", packages={"vllm": "0.1"}), Wishes(engine_python=VENV.path)),
+    "TW-A23": lambda _: own_engine.check(with_own("1xL4", cuda=None), Wishes(engine_python=VENV.path)),
     "TW-D01": lambda _: profiles.find("nowhere.toml"),
     "TW-D02": profiles.load_toml,
     "TW-D03": lambda _: recipes.journey("nowhere"),
@@ -319,10 +320,10 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M01 empty": lambda _: source.find(""),
     "TW-M02": lambda _: local.of_path(Path("nowhere"), "nowhere"),
     "TW-M03": lambda tmp: local.of_path(tmp, "nowhere"),
-    "TW-M04": lambda _: checked.parse_object(b"[]", "nowhere"),
-    "TW-M04 deep": lambda _: checked.parse_object(b"[" * 100_000, "nowhere"),
-    "TW-M05": lambda _: checked.whole({"field": "x"}, "field", 9, "nowhere"),
-    "TW-M05 large": lambda _: checked.whole({"field": 1 << 200}, "field", 9, "nowhere"),
+    "TW-M04": lambda _: untrusted.parse_object(b"[]", "nowhere"),
+    "TW-M04 deep": lambda _: untrusted.parse_object(b"[" * 100_000, "nowhere"),
+    "TW-M05": lambda _: untrusted.whole({"field": "x"}, "field", 9, "nowhere"),
+    "TW-M05 large": lambda _: untrusted.whole({"field": 1 << 200}, "field", 9, "nowhere"),
     "TW-M07": lambda _: _raise(safetensors.damaged(Path("nowhere"), "")),
     "TW-M09": lambda _: gguf.parse_beginning(b"GGML" * 9, 99, "nowhere"),
     "TW-M11": lambda _: _raise(hub_errors.translated(_of_hub("RepositoryNotFoundError"), REF)),
@@ -334,7 +335,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M15": lambda _: _raise(hub_errors.offline_error(REF, None)),
     "TW-M15 by a variable": lambda _: _raise(hub_errors.offline_error(REF, "HF_HUB_OFFLINE")),
     "TW-M16": lambda _: _raise(hub_errors.translated(_of_hub("EntryNotFoundError"), REF)),
-    "TW-M17": lambda _: _raise(checked.unreadable(Path("nowhere"), NETWORK)),
+    "TW-M17": lambda _: _raise(untrusted.unreadable(Path("nowhere"), NETWORK)),
     "TW-P01": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, _with_gpu(tmp))),
     "TW-P02": lambda _: _raise(nvml_library.unusable(9, "")),
     "TW-P03": lambda _: _raise(nvml_library.unusable(18, "")),

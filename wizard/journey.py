@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
-    from wizard.model.here import Entry
+    from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
@@ -81,24 +81,24 @@ def model(ref: str, *, offline: bool = False) -> ModelFacts:
 
 def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     """The plan that the server ``name`` was last made from, if there is one that can be read."""
-    from wizard.plan.renewed import earlier
+    from wizard.plan.server_plan import earlier_plan
 
-    return earlier(workspace, name)
+    return earlier_plan(workspace, name)
 
 
 def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
     """Of the servers ``names`` the plan that was carried out last, if there is one that can be read."""
-    from wizard.plan.renewed import latest
+    from wizard.plan.server_plan import latest_plan
 
-    return latest(workspace, names)
+    return latest_plan(workspace, names)
 
 
 def served_before(workspace: Workspace, name: str) -> str | None:
     """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
-    from wizard.plan.renewed import origin
+    from wizard.plan.server_plan import model_origin
 
     earlier = None if name in {recipe.name for recipe in recipes()} else earlier_plan(workspace, name)
-    return origin(earlier.facts) if earlier else None
+    return model_origin(earlier.facts) if earlier else None
 
 
 def suggestions(
@@ -134,7 +134,7 @@ def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Sugg
 
 def browse(text: str) -> list[Entry]:
     """The folders and .gguf files that ``text``, the beginning of a path, may mean; immediate."""
-    from wizard.model.here import browse as look
+    from wizard.model.on_disk import browse as look
 
     return look(text)
 
@@ -155,7 +155,7 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | No
         UsageError: TW-P15 if that is no Python, TW-A20 if it is asked for together with what it cannot serve.
         HostError: TW-A21 to TW-A23 if its engine is missing, too old, or of a CUDA that the driver does not run.
     """
-    from wizard.advise import own
+    from wizard.advise import engine_python
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
     from wizard.probe.engine_python import with_python
@@ -163,7 +163,7 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | No
 
     host = with_python(host, wishes.engine_python)
     with worded():
-        own.check(host, wishes)
+        engine_python.check(host, wishes)
     return rank(host, facts, wishes, past or NOTHING)
 
 
@@ -222,7 +222,7 @@ def plan(
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve the model so.
     """
     from wizard.kernel.paths import suggest_name
-    from wizard.plan.renewed import plan as make
+    from wizard.plan.server_plan import replan as make
     from wizard.serve.find import running
     from wizard.texts.errors import worded
 

@@ -11,7 +11,7 @@ from tests.advise.worlds import LLAMA_8B, VENV, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Wishes
 from wizard.advise.devices import devices
-from wizard.advise.own import check, gpu_obstacle, obstacle
+from wizard.advise.engine_python import check, gpu_obstacle, obstacle
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import WizardError
 from wizard.probe.host import ContainerEngine, EnginePython, Host

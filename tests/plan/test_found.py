@@ -22,7 +22,7 @@ from wizard.kernel.values import from_json, to_data, to_json
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import load_answers
 from wizard.plan.build import build
-from wizard.plan.found import offer
+from wizard.plan.engine_offer import offer
 from wizard.plan.plan import Plan
 from wizard.plan.questions import wishes
 from wizard.probe.host import Host

@@ -42,7 +42,7 @@ from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
-from wizard.model.here import Entry
+from wizard.model.on_disk import Entry
 from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host

@@ -19,7 +19,7 @@ from wizard.kernel.errors import HostError
 from wizard.model.source import find
 from wizard.probe.host import GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
-from wizard.tui.screens.machine import MachineView, judgement, said
+from wizard.tui.screens.machine import MachineView, judgement, verdict_text
 from wizard.tui.views.machine import cards
 from wizard.tui.views.model import ModelView, content, state
 
@@ -66,13 +66,13 @@ def test_the_cards(number: int, width: int) -> None:
         text = " ".join(line.plain for line in cards(found, now, width))
         assert pseudo.escaped(text, DATA) == []
         view = MachineView(found, None, now, HostError("TW-P04", "lost", ""))
-        assert pseudo.escaped(f"{judgement(found, now)} {said(view)}", DATA) == []
+        assert pseudo.escaped(f"{judgement(found, now)} {verdict_text(view)}", DATA) == []
 
 
 def test_the_verdict_of_a_machine_that_cannot_serve() -> None:
     with pseudo.spoken():
         assert pseudo.escaped(judgement(NO_PYTHON).plain, DATA) == []
-        assert pseudo.escaped(said(MachineView()).plain) == []
+        assert pseudo.escaped(verdict_text(MachineView()).plain) == []
 
 
 def test_the_rows_of_the_list() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, own
+from wizard.advise import calibration, engine_python
 from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
@@ -151,7 +151,7 @@ def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle, stack: str) -> 
 def _against_wishes(facts: ModelFacts, wishes: Wishes, stack: str) -> list[Obstacle]:
     barriers: list[Obstacle] = []
     kept = on_cpu(stack).cache
-    if barred := own.against_wishes(wishes, stack):
+    if barred := engine_python.against_wishes(wishes, stack):
         barriers.append(barred)
     elif wishes.runtime not in (None, "native"):
         why = because("cpu-runtime", stack=stack, runtime=wishes.runtime)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu, memory, own, rules
+from wizard.advise import calibration, cpu, engine_python, memory, rules
 from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
@@ -70,8 +70,8 @@ def candidates(
 def _barred(wishes: Wishes, setup: Setup, python: EnginePython | None) -> Obstacle | None:
     """What speaks against serving with the Python that is asked for, whatever it has."""
     if wishes.engine_python and python is None:
-        return own.unknown(wishes.engine_python)
-    return own.against_wishes(wishes, setup.stack)
+        return engine_python.unknown(wishes.engine_python)
+    return engine_python.against_wishes(wishes, setup.stack)
 
 
 def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:

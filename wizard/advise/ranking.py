@@ -69,12 +69,12 @@ def _candidates(
     choices, rejections = cpu.candidates(host, facts, wishes, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
     if wishes.stack in stacks.cpu_stacks() or (wishes.stack is None and of_gguf and not host.gpus):
-        return untried.told(host, choices), rejections
+        return untried.with_notes(host, choices), rejections
     more, others = gpu.candidates(host, facts, wishes, past)
     gguf = [rejection for rejection in rejections if rejection.code == "format"]
     if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
         rejections = gguf if not host.gpus else []
-    return untried.told(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
+    return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
 def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[Choice]:

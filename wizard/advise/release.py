@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from wizard.advise import driver, own
+from wizard.advise import driver, engine_python
 from wizard.advise import engines as ended
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device
@@ -67,7 +67,7 @@ def resolve(
         python: The user's Python that is asked for; it serves natively.
     """
     if python is not None:
-        return own.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
+        return engine_python.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
@@ -328,16 +328,16 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
     """The engine that is there, behind Triton from a wheel."""
-    front, title = environment("front"), own.title(python, setup.stack)
+    front, title = environment("front"), engine_python.title(python, setup.stack)
     if problems := obstacles(host, front):
         return problems[0]
-    needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
-    if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
+    needs, has = needed(facts, device, setup), engine_python.engine_version(python, setup.stack)
+    if broken := engine_python.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
         return broken
     reason = because(
         "in-own",
         path=python.path,
-        engine=own.whole_title(python, setup.stack),
+        engine=engine_python.whole_title(python, setup.stack),
         version=front.triton,
         driver=host.driver_version,
         serves=_serves(facts, device, setup),

@@ -16,7 +16,7 @@ IMAGES = "https://github.com/triton-inference-server/server/issues/5717"
 """What says that not every image exists for every processor."""
 
 
-def told(host: Host, choices: list[Choice]) -> list[Choice]:
+def with_notes(host: Host, choices: list[Choice]) -> list[Choice]:
     """``choices``, each with a warning if ``host`` has another processor."""
     machine = host.cpu.architecture
     if machine == TRIED:

@@ -116,7 +116,7 @@ def _tell(error: WizardError, arguments: Namespace) -> None:
         shown = {name: pasteable(english(text), arguments.workspace) for name, text in error.as_json().items()}
         print(to_json({"error": shown}), flush=True)
     else:
-        from wizard.prompts.speech import heard, tell
+        from wizard.prompts.speech import for_stderr, tell
 
         text = pasteable(str(error), arguments.workspace)
-        tell(heard(text) if _aloud(arguments) else text)
+        tell(for_stderr(text) if _aloud(arguments) else text)

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from wizard import __version__
-from wizard.cli.argparse_words import translate_argparse
-from wizard.cli.mistyped import Parser
-from wizard.cli.numbers import port, whole
+from wizard.cli.argparse_text import translate_argparse
+from wizard.cli.number_types import port, whole
+from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again, fit
+from wizard.cli.pasteable import command_line, fit
 from wizard.cli.stages import print_json
 from wizard.kernel.language import tr
 
@@ -53,7 +53,7 @@ def _whole(recipe: Recipe, arguments: argparse.Namespace) -> str:
         ended = engines.ended(recipe.name, hardware, *facts(str(stack)).instead[:1])
         lines.append(fit(arguments)(ended, "  ", first=""))
     where = ("--hardware", hardware) if hardware else ()
-    lines.append(tr("Show its steps: {command}", command=again(arguments, "plan", recipe.name, *where)))
+    lines.append(tr("Show its steps: {command}", command=command_line(arguments, "plan", recipe.name, *where)))
     return "\n".join(lines)
 
 

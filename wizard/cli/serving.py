@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again, fit, same
+from wizard.cli.pasteable import command_line, fit, typed_command
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.walk import make_plan, wishes_given
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
@@ -54,7 +54,9 @@ def wizard(arguments: argparse.Namespace) -> int:
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
-        command = same(arguments) if arguments.plain else f"{same(arguments)} --plain"  # TERM is not in it
+        command = (
+            typed_command(arguments) if arguments.plain else f"{typed_command(arguments)} --plain"
+        )  # TERM is not in it
         return run_prompts(workspace_of(arguments), answers=answers, again=command, **options)
     from wizard.tui.app import run_tui
 
@@ -107,14 +109,14 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
         return
     if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
         print(f"\n{text(measurement)}", file=sys.stderr)
-    print(f"\n{tr('Chat with it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
-    print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
+    print(f"\n{tr('Chat with it:')}  {command_line(arguments, 'chat', plan.name)}", file=sys.stderr)
+    print(f"{tr('Stop it:')}     {command_line(arguments, 'down', plan.name)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:
     """What is fetched, under which licence, and what else a user should know before it begins."""
     from wizard.kernel.text import plain
-    from wizard.plan.words import model_line
+    from wizard.plan.summary import model_line
     from wizard.prompts.speech import tell
 
     for line in (f"{plan.facts.name}: {model_line(plan.facts)}", *plan.notes):
@@ -165,7 +167,7 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         raise CancelledError(
             "TW-U07",
             tr("stopped; completed steps are kept"),
-            tr("To continue, run `{command}`.", command=same(arguments)),
+            tr("To continue, run `{command}`.", command=typed_command(arguments)),
         )
 
 
@@ -208,7 +210,7 @@ def demo(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         folder = workspace.server(plan.name).logs
         print(f"\n{tr('Stopped; nothing is left running. Logs: {folder}', folder=folder)}", file=sys.stderr)
-        print(tr("The full-screen wizard: {command}", command=again(arguments)), file=sys.stderr)
+        print(tr("The full-screen wizard: {command}", command=command_line(arguments)), file=sys.stderr)
     return status
 
 
@@ -223,7 +225,7 @@ def status(arguments: argparse.Namespace) -> int:
     else:
         from wizard.prompts.value_text import statuses_text
 
-        print(statuses_text(servers, again(arguments, "up", "demo")))
+        print(statuses_text(servers, command_line(arguments, "up", "demo")))
     return 0
 
 

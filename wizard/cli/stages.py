@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from wizard.cli.again import fit
+from wizard.cli.pasteable import fit
 from wizard.cli.workshop import lessons_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wizard.chat.served import ServedModel
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
-    from wizard.model.here import Entry
+    from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host

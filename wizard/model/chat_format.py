@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from wizard.model import gguf
-from wizard.model.checked import optional_object, read_bytes
 from wizard.model.facts import ChatFormat
+from wizard.model.untrusted import optional_object, read_bytes
 
 FILES = (
     "tokenizer_config.json",

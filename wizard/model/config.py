@@ -13,9 +13,9 @@ from typing import Any
 from wizard.kernel.language import tr
 from wizard.model import families, parameters, quantization
 from wizard.model.anatomy import Anatomy, Parts
-from wizard.model.checked import label, whole
+from wizard.model.attention_layers import attention
 from wizard.model.facts import ModelFacts
-from wizard.model.windows import attention
+from wizard.model.untrusted import label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "layers": (("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 10_000),

@@ -21,8 +21,8 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
-from wizard.model.checked import unreadable
 from wizard.model.safetensors import Tensor
+from wizard.model.untrusted import unreadable
 
 _TYPES: dict[int, tuple[str, int, int]] = {
     0: ("F32", 1, 4),

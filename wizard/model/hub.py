@@ -20,11 +20,11 @@ from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.kernel.language import tr
 from wizard.model import cache, chat_format, gguf, local, weights
 from wizard.model.cache import endpoint
-from wizard.model.checked import LARGEST_JSON, label, read_object
 from wizard.model.facts import ChatFormat, ModelFacts, WeightFile
 from wizard.model.hub_errors import offline_error, silent, translated
 from wizard.model.refs import HubRef
 from wizard.model.safetensors import Tensor
+from wizard.model.untrusted import LARGEST_JSON, label, read_object
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -11,8 +11,8 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
 from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, weights
-from wizard.model.checked import label, optional_object, read_bytes, read_object, unreadable, whole
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
+from wizard.model.untrusted import label, optional_object, read_bytes, read_object, unreadable, whole
 
 _SUFFIXES = {
     **dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), "pickle"),

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wizard.kernel.language import tr
-from wizard.model.checked import label
 from wizard.model.facts import Quantization
+from wizard.model.untrusted import label
 
 _MODELOPT: dict[str, tuple[str | None, int | None, int | None]] = {
     "FP8": ("fp8", 8, None),

@@ -18,7 +18,7 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
-from wizard.model.checked import parse_object, unreadable
+from wizard.model.untrusted import parse_object, unreadable
 
 LARGEST_HEADER = 100_000_000
 """Bytes; the format's own limit (``MAX_HEADER_SIZE`` in safetensors/src/tensor.rs)."""

@@ -20,7 +20,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
-from wizard.plan.words import cost, model_line, takes
+from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import STATES, Status

@@ -64,7 +64,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
 
     from wizard.catalog.models import curated
     from wizard.catalog.recipes import recipes
-    from wizard.model import here, hub
+    from wizard.model import hub, on_disk
 
     online = not offline and (not ask or hub.reachable())
     silent = tr("the Hub is not contacted (--offline)") if offline else tr("the Hugging Face Hub does not respond")
@@ -98,7 +98,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
         for recipe in own
     ]
     copies = {Path(recipe.model).name for recipe in own}  # serving one leaves a copy of it in the workspace
-    refs = [] if models is None else here.found(models)
+    refs = [] if models is None else on_disk.stored_models(models)
     mine = _here(host, [ref for ref in refs if Path(ref).name not in copies])
     return _ordered(famous, ready, mine, online=online)
 
@@ -210,7 +210,7 @@ def _to_fetch(facts: ModelFacts) -> int | None:
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def known(suggestion: Suggestion) -> list[str]:
+def details(suggestion: Suggestion) -> list[str]:
     """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
     fetched = tr("no weights to download")
     if suggestion.download_bytes is None:

@@ -13,7 +13,7 @@ from wizard.advise.advice import Wishes
 from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
-from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
+from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
 
 Value: TypeAlias = str | int | float | bool
 Answers: TypeAlias = dict[str, object]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import plain, table, width
 from wizard.kernel.units import size
-from wizard.probe import words
+from wizard.probe import summary
 from wizard.probe.host import ContainerEngine, EnginePython, Gpu, Host, Interpreter
 from wizard.probe.ports import TRITON_PORTS
 
@@ -36,7 +36,7 @@ def brief(host: Host) -> list[tuple[str, str]]:
     return [
         ("GPU", "; ".join(gpus) or why),
         ("CPU", tr("{cpu}, {cores} cores", cpu=host.cpu.model or host.cpu.architecture, cores=host.cpu.cores)),
-        (tr("Memory"), words.free_of(host.memory_available_bytes, host.memory_total_bytes)),
+        (tr("Memory"), summary.free_of(host.memory_available_bytes, host.memory_total_bytes)),
         (tr("Disk"), tr("{free} free at {path}", free=size(host.disk.free_bytes), path=host.disk.path)),
         (tr("System"), host.system.name),
     ]

@@ -25,7 +25,7 @@ from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
-from wizard.prompts.speech import heard, tell
+from wizard.prompts.speech import for_stderr, tell
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
@@ -340,4 +340,4 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 def _tell(text: str) -> None:
     """Say what is the wizard's own; what somebody wrote keeps its signs (`tell`)."""
-    tell(heard(text))
+    tell(for_stderr(text))

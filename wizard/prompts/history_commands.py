@@ -13,7 +13,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.speech import heard, listed
+from wizard.prompts.speech import for_stderr, listed
 
 LISTED = 20
 SHOWN_MESSAGES = 6
@@ -103,7 +103,7 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
     for place, version in enumerate(every):
         head = tr("Version {number} of {count}", number=place + 1, count=len(every))
         here = f" ({tr('current')})" if place == now else ""
-        measured = f"\n{heard(figures(version.stats))}" if version.stats else ""
+        measured = f"\n{for_stderr(figures(version.stats))}" if version.stats else ""
         parts.append(f"{head}{here}: {one_line(version.question)}\n{plain(version.answer)}{measured}")
     return Outcome("\n\n".join(parts))
 

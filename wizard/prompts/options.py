@@ -10,7 +10,7 @@ from wizard.advise import refusals
 from wizard.advise.advice import Advice, Choice
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
-from wizard.plan.offers import known
+from wizard.plan.offers import details
 from wizard.plan.questions import Question, Value
 from wizard.texts import reasons, remedies, report
 from wizard.texts.advise import verdict
@@ -68,4 +68,4 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
 def suggestion(candidate: Any) -> str:
     """A model in a line: whether it fits, in words, and what is known of it."""
     fits = ": ".join(filter(None, verdict(candidate.verdict))) if candidate.verdict else ""
-    return " · ".join(filter(None, (one_line(candidate.title), one_line(fits), *known(candidate))))
+    return " · ".join(filter(None, (one_line(candidate.title), one_line(fits), *details(candidate))))

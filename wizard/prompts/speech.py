@@ -126,7 +126,7 @@ def say_command(what: str, command: str) -> None:
     print(f"{fitted(what)}\n  $ {command}", flush=True)
 
 
-def heard(text: str) -> str:
+def for_stderr(text: str) -> str:
     """``text`` of the wizard's own for standard error: spoken where that is a terminal."""
     return spoken(text) if is_terminal(sys.stderr) else text
 

@@ -23,7 +23,7 @@ from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Step, Write
-from wizard.plan.words import cost, model_line, takes
+from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.prompts.speech import spoken

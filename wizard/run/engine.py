@@ -24,10 +24,10 @@ from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.again import check
 from wizard.run.diagnose import MEND, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
+from wizard.run.overrides import check
 from wizard.run.progress import Meter
 from wizard.serve import calibration, find, launch, measured, ready
 from wizard.serve.endpoint import Endpoint

@@ -26,7 +26,7 @@ from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
-from wizard.tui import garbage, textual_private
+from wizard.tui import garbage_collection, textual_private
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -131,7 +131,7 @@ class WizardApp(App[int]):
     def on_mount(self) -> None:
         """Put the colours on and begin to walk."""
         gc.freeze()  # what is loaded by now stays: looking through all of it delays a key by several frames
-        self.set_interval(garbage.EVERY_S, garbage.whole)
+        self.set_interval(garbage_collection.EVERY_S, garbage_collection.collect_all)
         for theme in THEMES:
             self.register_theme(theme)
         self._apply()

@@ -16,7 +16,7 @@ from textual.message import Message
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import localized
-from wizard.tui.bridge import MAX_LINES, Begun, Ended, Happened, LogLines, Moved, relay
+from wizard.tui.event_messages import MAX_LINES, Begun, Ended, Happened, LogLines, Moved, relay
 from wizard.tui.views.build import BuildView, Phase, begun, ended, folded, share
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ class Call:
         return tuple(word for pair in self.arguments for word in pair if word is not None)
 
 
-def told(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
+def flags_of(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
     """``values`` by meaning as flags; what is None or False, or has no flag in this release, is not said."""
     given = {meaning: value for meaning, value in values.items() if meaning in names and value not in (None, False)}
     return tuple((names[meaning], None if value is True else str(value)) for meaning, value in given.items())
@@ -129,7 +129,7 @@ class Job:
 
     def call(self, tool: str, program: Sequence[str], values: Mapping[str, object]) -> Call:
         """``tool`` told ``values`` by their meanings."""
-        return Call(tool, tuple(program), told(self.names(tool), values))
+        return Call(tool, tuple(program), flags_of(self.names(tool), values))
 
     def command(self, step: str, argv: Sequence[str], *, gpus: int) -> Command:
         """``argv`` where the tools are, with ``quantize.py``'s own library where the image lacks it."""

@@ -24,7 +24,7 @@ from wizard.kernel.text import one_line, plain
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import SETUP, WISHES, wishes
-from wizard.plan.words import model_line
+from wizard.plan.summary import model_line
 from wizard.plan.workshop import wishes_of
 from wizard.texts import advise, reasons, remedies, report
 from wizard.texts.figure import Figure

@@ -20,12 +20,12 @@ from wizard.kernel.text import one_line
 from wizard.plan.artefacts import dependants
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Step
-from wizard.plan.words import cost
-from wizard.run.again import needed
+from wizard.plan.summary import cost
+from wizard.run.overrides import needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
-from wizard.tui.bridge import Begun, Ended, LogLines, Moved
-from wizard.tui.copying import copy
-from wizard.tui.garbage import settle
+from wizard.tui.clipboard import copy
+from wizard.tui.event_messages import Begun, Ended, LogLines, Moved
+from wizard.tui.garbage_collection import collect_and_freeze
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -95,7 +95,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def on_mount(self) -> None:
         """Show how far it is and listen to how it goes on."""
-        settle()
+        collect_and_freeze()
         log = self.query_one(LiveLog)
         log.write_lines(tuple(self.run.lines))
         log.focus()

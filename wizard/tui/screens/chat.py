@@ -20,10 +20,10 @@ from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
-from wizard.tui import background, garbage
+from wizard.tui import background, garbage_collection
+from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
-from wizard.tui.copying import copy
-from wizard.tui.keeping import Keeping
+from wizard.tui.clipboard import copy
 from wizard.tui.screens import chat_windows as windows
 from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.screens.conversations import ConversationsScreen
@@ -34,7 +34,7 @@ from wizard.tui.views.chat import ChatEnd, ChatView, joined
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
-from wizard.tui.widgets.error import told
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
@@ -62,7 +62,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.endpoint, self.calls = endpoint, calls
         self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
         self.asking = Asking()
-        self.keeping = Keeping(calls.history, private=calls.private, kept=calls.kept)
+        self.keeping = Autosave(calls.history, private=calls.private, kept=calls.kept)
         self._files: dict[str, str] = {}
         """Server → where its conversation was saved last, which is offered again."""
 
@@ -83,7 +83,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def on_mount(self) -> None:
         """Be ready to write; find out what is served."""
-        garbage.rarely()
+        garbage_collection.collect_rarely()
         self.query_one(Prompt).focus()
         self.relabel()
         self._meet()
@@ -167,13 +167,13 @@ class ChatScreen(StageScreen[ChatEnd]):
     @work(exclusive=True, group="form")
     async def action_tune(self) -> None:
         """Change how the model answers."""
-        with told(self.app):
+        with errors_shown(self.app):
             self._change(await windows.ask_settings(self.app, self.view, self.guide.workshop.pin))
 
     @work(exclusive=True, group="form")
     async def action_presets(self) -> None:
         """Choose a system prompt with settings, or keep the present ones under a name."""
-        with told(self.app):
+        with errors_shown(self.app):
             preset = await windows.ask_preset(self.app, self.calls.presets, self.view.conversation)
             if preset is not None:
                 self._change(with_preset(self.view.conversation, preset))
@@ -295,7 +295,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         if self.talks.busy:
             self.notify(tr("An answer is in progress: stop it first."), severity="warning")
             return
-        with told(self.app):
+        with errors_shown(self.app):
             self.talks.go_on(await self.keeping.open(number))
 
     @work(group="keep")
@@ -309,7 +309,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             self._meet()
 
     async def _save(self, talk: ModelChat) -> None:
-        with told(self.app):
+        with errors_shown(self.app):
             await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talks.first else "second")
 
     async def _save_what_came(self) -> None:

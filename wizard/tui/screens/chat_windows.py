@@ -24,7 +24,7 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.views.chat import ChatView
-from wizard.tui.widgets.error import told
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.model_chat import ModelChat
 
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
@@ -109,7 +109,7 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
         question = AskScreen(tr("{path} already exists. Overwrite it?", path=path), choices)
         if await app.push_screen_wait(question) != "overwrite":
             return name
-    with told(app):
+    with errors_shown(app):
         await background.call(partial(save, path, endpoint.model, conversation, overwrite=there))
         app.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
     return name
@@ -118,7 +118,7 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
 async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
     """Choose the server that answers beside the ``first``: one of this workspace, or one elsewhere."""
     endpoints: list[Endpoint] = []
-    with told(app):
+    with errors_shown(app):
         endpoints = await background.call(calls.others)
     others = {endpoint.name: endpoint for endpoint in endpoints if endpoint.name != first.name}
     choices = [(name, tr("{name} at {address}", name=name, address=endpoint.http)) for name, endpoint in others.items()]
@@ -131,7 +131,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
         given = await app.push_screen_wait(FormScreen(tr("A server elsewhere"), [URL, MODEL], given))
         if given:
             model = given.get("model")
-            with told(app):
+            with errors_shown(app):
                 there = await background.call(partial(calls.at, str(given["url"]), str(model) if model else None))
                 if not there.answers_as(first):
                     return there

@@ -155,7 +155,7 @@ class MachineScreen(StageScreen[Host]):
         """Show the state."""
         host = view.host
         self.query_one(LiveCards).show(host, view.reading)
-        self.query_one("#verdict", Static).update(said(view))
+        self.query_one("#verdict", Static).update(verdict_text(view))
         if view.error is not None or self.query_one(ErrorPanel).display:
             self.query_one(ErrorPanel).show(view.error)
         if host is not self._listed or host is None:
@@ -166,7 +166,7 @@ class MachineScreen(StageScreen[Host]):
             self.refresh_bindings()
 
 
-def said(view: MachineView) -> Content:
+def verdict_text(view: MachineView) -> Content:
     """The line below the heading."""
     if view.host is None:
         return Content("" if view.error else tr("◌ Checking this machine …"))

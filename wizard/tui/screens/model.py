@@ -22,7 +22,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
-from wizard.model.here import Entry, completed
+from wizard.model.on_disk import Entry, completed
 from wizard.plan.offers import Suggestion
 from wizard.plan.questions import HF_TOKEN
 from wizard.texts import reasons

@@ -25,9 +25,9 @@ from wizard.kernel.units import duration
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers, Question
-from wizard.plan.words import cost, sums
+from wizard.plan.summary import cost, sums
 from wizard.tui import background
-from wizard.tui.copying import copy
+from wizard.tui.clipboard import copy
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.stage import StageScreen

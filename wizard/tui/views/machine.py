@@ -11,7 +11,7 @@ from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.text import width as cells
 from wizard.kernel.units import size
-from wizard.probe import words
+from wizard.probe import summary
 from wizard.probe.host import Gpu, GpuProcess, Host
 from wizard.probe.live import GpuReading, Reading, Traffic
 
@@ -135,12 +135,12 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
     """One GPU with all that is known of it."""
     title = tr("GPU {index}  {name}", index=gpu.index, name=one_line(gpu.name))
     if gpu.memory_total_bytes is None:
-        return [*_titled(title, "", width), *_noted(words.silence(gpu), width)]
+        return [*_titled(title, "", width), *_noted(summary.silence(gpu), width)]
     shared = f" {tr('(shared with the host)')}" if gpu.memory_is_shared_with_host else ""
-    free = words.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
+    free = summary.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
     clock = f" · {gpu.sm_clock_mhz:,} MHz" if gpu.sm_clock_mhz is not None else ""
     lines = [
-        *_titled(title, " · ".join(filter(None, (words.degrees(gpu.temperature_c), words.power(gpu)))), width),
+        *_titled(title, " · ".join(filter(None, (summary.degrees(gpu.temperature_c), summary.power(gpu)))), width),
         *_measured(tr("memory"), _share(gpu.memory_used_bytes, gpu.memory_total_bytes), free, width),
         *_busy(gpu, clock, width),
     ]
@@ -150,7 +150,7 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
             if part.memory_total_bytes is None or part.memory_used_bytes is None
             else part.memory_total_bytes - part.memory_used_bytes
         )
-        text = f"{part.profile}  {words.free_of(free_in_slice, part.memory_total_bytes)}"
+        text = f"{part.profile}  {summary.free_of(free_in_slice, part.memory_total_bytes)}"
         lines += _measured("MIG", _share(part.memory_used_bytes, part.memory_total_bytes), text, width)
     if gpu.processes:
         lines += _row(tr("used by"), ", ".join(holders(gpu.processes)), width)
@@ -254,7 +254,7 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
     line = Content.assemble(
         (f"{gpu.index:>2}  ", "bold"),
         gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), max(8, min(30, room))),
-        f"  {_padded(words.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
+        f"  {_padded(summary.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
         "  ".join(figures) if live else "",
     )
     return [line, *_held(gpu, width)]
@@ -285,11 +285,11 @@ def _processor(host: Host, reading: Reading | None, width: int) -> list[Content]
     free = cpu.memory_available_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_available_bytes
     cores = ntr("{count} core", "{count} cores", host.cpu.cores, count=host.cpu.cores)
     title = f"CPU  {one_line(host.cpu.model or host.cpu.architecture)}, {cores}"
-    heat = words.degrees(cpu.temperature_c) if cpu else ""
+    heat = summary.degrees(cpu.temperature_c) if cpu else ""
     used = None if total is None or free is None else total - free
     lines = [
         *_titled(title, heat, width),
-        *_measured(tr("memory"), _share(used, total), words.free_of(free, total), width),
+        *_measured(tr("memory"), _share(used, total), summary.free_of(free, total), width),
     ]
     if cpu is None:
         return lines

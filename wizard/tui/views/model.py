@@ -12,8 +12,8 @@ from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-from wizard.model.here import Entry
-from wizard.plan.offers import Suggestion, known
+from wizard.model.on_disk import Entry
+from wizard.plan.offers import Suggestion, details
 from wizard.texts import reasons
 from wizard.texts.advise import verdict as words
 
@@ -154,7 +154,7 @@ def content(row: Row, view: ModelView) -> Content:
     best = next((suggestion for suggestion in view.suggestions or () if suggestion.usable), None)
     star = f"★ {tr('recommended')} · " if row is best and not view.looking else ""
     title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view))
-    lines = [title, Content.assemble((star, "$accent"), (" · ".join(known(row)), "$secondary"))]
+    lines = [title, Content.assemble((star, "$accent"), (" · ".join(details(row)), "$secondary"))]
     if not row.usable and row.verdict is None:
         why = one_line(reasons.text(row.why_not or ""))
         lines.append(Content.assemble(("✗ ", "$error"), tr("not possible: {why}", why=why)))

@@ -18,10 +18,10 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.plan.questions import Question
-from wizard.tui.keeping import Keeping
+from wizard.tui.autosave import Autosave
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
-from wizard.tui.widgets.error import told
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import Picker
 
 TITLE = Question("title", "text", mark("Title"), "", required=True)
@@ -45,7 +45,7 @@ class Conversations(Vertical):
             super().__init__()
             self.number = number
 
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(self, keeping: Autosave) -> None:
         super().__init__(id="conversations")
         self._keeping = keeping
         self._entries: list[Entry] = []
@@ -123,7 +123,7 @@ class Conversations(Vertical):
             FormScreen(tr("Rename the conversation"), [TITLE], {"title": entry.title})
         )
         if answers:
-            with told(self.app):
+            with errors_shown(self.app):
                 await self._keeping.rename(entry.id, str(answers["title"]))
             self.find()
 
@@ -134,7 +134,7 @@ class Conversations(Vertical):
         question = tr("Delete “{title}”? You cannot undo this.", title=one_line(entry.title))
         choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
         if await self.app.push_screen_wait(AskScreen(question, choices)) == "delete":
-            with told(self.app):
+            with errors_shown(self.app):
                 await self._keeping.delete(entry.id)
             self.find()
 

@@ -18,7 +18,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from wizard.kernel.language import mark, tr
-from wizard.tui.bridge import MAX_LINES
+from wizard.tui.event_messages import MAX_LINES
 from wizard.tui.textual_private import set_virtual_size
 from wizard.tui.views.log_text import LogText, Match, Row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from wizard.advise import own
+from wizard.advise import engine_python
 from wizard.advise.advice import Wishes
 from wizard.advise.devices import devices
 from wizard.advise.release import no_containers
@@ -50,7 +50,7 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
     if usable is None:
         return None
     python, stack = usable
-    values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
+    values = {"engine": engine_python.title(python, stack), "prefix": one_line(python.prefix)}
     new = tr("NVIDIA's image with its own engine")
     if no_containers(host):
         download = environment(stack).download_bytes
@@ -70,7 +70,7 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
     return tuple(
         tr(
             "{engine} is in {prefix}: use --engine-python {path} to serve with it and download no engine.",
-            engine=own.title(python, stack),
+            engine=engine_python.title(python, stack),
             prefix=one_line(python.prefix),
             path=python.path,
         )
@@ -85,8 +85,8 @@ def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
         return
     gpus = devices(host)
     for python in host.engine_pythons:
-        if any(own.gpu_obstacle(gpu, python) is None for gpu in gpus):
-            yield from ((python, stack) for stack in stacks if own.obstacle(host, python, stack) is None)
+        if any(engine_python.gpu_obstacle(gpu, python) is None for gpu in gpus):
+            yield from ((python, stack) for stack in stacks if engine_python.obstacle(host, python, stack) is None)
 
 
 def _offered(stack: str) -> bool:

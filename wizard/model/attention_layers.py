@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wizard.model.anatomy import Attention
-from wizard.model.checked import whole
 from wizard.model.families import Family
+from wizard.model.untrusted import whole
 
 _MOST_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")

@@ -14,7 +14,7 @@ from wizard.model.facts import ModelFacts, Quantization
 METHODS = {"int4_awq": "awq", "int4_gptq": "gptq"}
 
 
-def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
+def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
     """What is served, and a note on it where that is another repository than was named.
 
     The repository is one that is known (`wizard.catalog.checkpoints`), the same that the advice names. What the hub

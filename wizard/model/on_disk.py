@@ -18,7 +18,7 @@ ENTRIES = 200
 """Entries of a folder that are listed at most."""
 
 
-def found(models: Path) -> list[str]:
+def stored_models(models: Path) -> list[str]:
     """What names each model whose weights are here and whole: in the Hugging Face cache and in the folder ``models``.
 
     A model of the cache is named as on the hub, one of the folder by its path.

@@ -20,7 +20,7 @@ from wizard.plan.ports import Ports
 from wizard.probe.host import Host
 
 
-def earlier(workspace: Workspace, name: str) -> Plan | None:
+def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     """The plan that the server ``name`` was last made from, if there is one that can be read."""
     if name not in workspace.names():
         return None
@@ -31,22 +31,22 @@ def earlier(workspace: Workspace, name: str) -> Plan | None:
         return None  # it is made anew from what the user says
 
 
-def latest(workspace: Workspace, names: Iterable[str]) -> Plan | None:
+def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
     """Of the servers ``names`` the plan that was carried out last, to its end or not; None if none can be read."""
     made: list[tuple[float, str]] = []
     for name in names:
         with suppress(OSError):
             made.append((workspace.server(name).plan.stat().st_mtime, name))
-    plans = (earlier(workspace, name) for _when, name in sorted(made, reverse=True))
+    plans = (earlier_plan(workspace, name) for _when, name in sorted(made, reverse=True))
     return next((plan for plan in plans if plan is not None), None)
 
 
-def origin(facts: ModelFacts) -> str:
+def model_origin(facts: ModelFacts) -> str:
     """What names the model wherever one is: a path as it was typed names another file in another folder."""
     return facts.location if facts.source in ("folder", "gguf") else facts.ref
 
 
-def plan(
+def replan(
     host: Host,
     facts: ModelFacts,
     choice: Choice,
@@ -72,7 +72,7 @@ def plan(
     Raises:
         UsageError: TW-L04 if another model is served under ``name``; others as `wizard.plan.build.build` says.
     """
-    before = earlier(workspace, name)
+    before = earlier_plan(workspace, name)
     if running and before and not on_purpose:
         _check_model(before, facts)
     ready_made = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
@@ -96,7 +96,7 @@ def plan(
 
 def _check_model(before: Plan, facts: ModelFacts) -> None:
     """A server that runs is not given another model by the way."""
-    if origin(before.facts) != origin(facts):
+    if model_origin(before.facts) != model_origin(facts):
         name = before.name
         raise UsageError(
             "TW-L04",

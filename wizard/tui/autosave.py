@@ -16,7 +16,7 @@ Side: TypeAlias = Literal["first", "second"]
 """Who of two that answer the same questions."""
 
 
-class Keeping:
+class Autosave:
     """All that blocks is done in threads. Every method may raise `WorkspaceError`, see `wizard.chat.history`.
 
     Args:
