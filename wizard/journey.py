@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Speed, Wishes
+    from wizard.advise.advice import Advice, Choice, Constraints, Speed
     from wizard.advise.calibration import Calibration
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
@@ -146,10 +146,10 @@ def calibration(workspace: Workspace) -> Calibration:
     return kept(workspace)
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
+def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
     """Stage 3. What to run here and why, corrected by what was measured here; immediate.
 
-    A Python of the user's (``wishes.engine_python``) is asked what it has, unless ``host`` knows it (some 0.1 s).
+    A Python of the user's (``constraints.engine_python``) is asked what it has, unless ``host`` knows it (some 0.1 s).
 
     Raises:
         UsageError: TW-P15 if that is no Python, TW-A20 if it is asked for together with what it cannot serve.
@@ -161,10 +161,10 @@ def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | No
     from wizard.probe.engine_python import with_python
     from wizard.texts.errors import worded
 
-    host = with_python(host, wishes.engine_python)
+    host = with_python(host, constraints.engine_python)
     with worded():
-        engine_python.check(host, wishes)
-    return rank(host, facts, wishes, past or NOTHING)
+        engine_python.check(host, constraints)
+    return rank(host, facts, constraints, past or NOTHING)
 
 
 def recommended(advice: Advice) -> Choice:

@@ -11,7 +11,7 @@ from wizard.kernel.values import from_data
 from wizard.model.refs import parse_ref
 from wizard.model.shipped_configs import shipped
 from wizard.plan.options import Options
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 
 
 def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
@@ -96,7 +96,7 @@ def test_a_recipes_image_is_left_out_where_no_image_serves(
 
 def test_what_recipes_settle_is_what_can_be_settled() -> None:
     for one in recipes():
-        assert wishes(one.answers) is not None
+        assert constraints(one.answers) is not None
         assert from_data(Options, one.options, where=one.name) is not None
 
 

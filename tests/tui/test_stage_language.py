@@ -12,7 +12,7 @@ from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import HITS, PATHS, VERDICTS
 from tests.tui.values import CPU_HOST, GPU_HOST, NO_PYTHON, SUGGESTIONS, reading
 from tests.tui.walking import StillApp, to_machine
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.ranking import advise
 from wizard.advise.verdict import verdict
 from wizard.kernel.errors import HostError
@@ -114,7 +114,7 @@ def test_the_reasons_of_verdicts() -> None:
         found = here(kind)
         with pseudo.spoken():
             facts = find(ref, offline=True)
-            why = verdict(found, facts, advise(found, facts, Wishes())).why
+            why = verdict(found, facts, advise(found, facts, Constraints())).why
         assert pseudo.escaped(why, ("awq", "int4_awq")) == []
 
 

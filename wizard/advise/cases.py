@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog import profiles
 from wizard.catalog.gpus import match
 from wizard.kernel.errors import UsageError
@@ -27,11 +27,11 @@ RESERVED_MIB = 450
 """What the driver keeps of a data-centre GPU (seen: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
 
 
-Case = tuple[Host, ModelFacts, Wishes]
+Case = tuple[Host, ModelFacts, Constraints]
 
 
 def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
-    """Read a file of cases: id, and machine, model and wishes of each; TW-A02 in their place if one is wrong.
+    """Read a file of cases: id, and machine, model and constraints of each; TW-A02 in their place if one is wrong.
 
     Raises:
         UsageError: TW-A02 if the file cannot be read or has no list of cases.
@@ -55,7 +55,7 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
 
 
 def case(entry: Any) -> Case:
-    """Machine, model and wishes of one case.
+    """Machine, model and constraints of one case.
 
     Raises:
         ValueError: If a field is wrong or missing, in words that name it.
@@ -66,7 +66,7 @@ def case(entry: Any) -> Case:
         raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
     gpus = [_mapping(entry, tr("entry {number} of `gpus`", number=number)) for number, entry in enumerate(machine, 1)]
     named = _mapping(_given(fields, "model"), "`model`")
-    return host(gpus), model(named), wishes(_mapping(fields.get("request") or {}, "`request`"))
+    return host(gpus), model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
 
 
 def _shown(value: Any) -> str:
@@ -279,7 +279,7 @@ RUNTIMES = ("native", "docker", "podman")
 GOALS = ("chat", "throughput", "quality", "smallest")
 
 
-def wishes(request: dict[str, Any]) -> Wishes:
+def constraints(request: dict[str, Any]) -> Constraints:
     """What the case asks for, in the words of the case."""
 
     def number(*names: str) -> int | None:
@@ -299,7 +299,7 @@ def wishes(request: dict[str, Any]) -> Wishes:
         )
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
         raise ValueError(tr("`gpu_memory_utilization` must be above 0 and at most 1, not {value}", value=_shown(share)))
-    return Wishes(
+    return Constraints(
         goal=goal,
         users=number("max_batch_size", "users"),
         max_len=number("max_model_len", "max_len"),

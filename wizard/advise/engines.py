@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.reasons import Note, Obstacle, because, change
 from wizard.catalog import stacks
 from wizard.catalog.contents import TOOLS, contents
@@ -74,9 +74,9 @@ def _releases() -> tuple[Release, ...]:
     return images(image.family).releases if image else ()
 
 
-def succeeded(wishes: Wishes, stack: str) -> Wishes:
-    """``wishes`` for ``stack``, without what was said of another stack's images and formats."""
-    return replace(wishes, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
+def succeeded(constraints: Constraints, stack: str) -> Constraints:
+    """``constraints`` for ``stack``, without what was said of another stack's images and formats."""
+    return replace(constraints, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
 
 
 def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:

@@ -1,4 +1,4 @@
-"""From a machine, a model and wishes to ranked choices. Pure: the same values give the same advice."""
+"""From a machine, a model and constraints to ranked choices. Pure: the same values give the same advice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wizard.advise import cpu, engines, gpu, release, rules, untried
-from wizard.advise.advice import Advice, Choice, Rejection, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
@@ -28,23 +28,23 @@ PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "n
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NOTHING) -> Advice:
+def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration = NOTHING) -> Advice:
     """Recommend how to serve ``facts`` on ``host``, best first, and say why everything else cannot be.
 
     What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
-    wish whose change would make it work. What was measured here (``past``) says nothing about another machine.
+    constraint whose change would make it work. What was measured here (``past``) says nothing about another machine.
     """
     if not host.is_here:
         past = NOTHING
-    choices, rejections = _candidates(host, facts, wishes, past)
+    choices, rejections = _candidates(host, facts, constraints, past)
     if not choices:
-        return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
+        return Advice(False, rejections=tuple(_with_nearest(host, facts, constraints, rejections, past)))
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
         replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
-        for choice in sorted(choices, key=_key(facts, wishes))
+        for choice in sorted(choices, key=_key(facts, constraints))
     ]
-    return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
+    return Advice(True, tuple(_explained(ranked, facts, constraints)), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -60,26 +60,26 @@ def recommended(advice: Advice) -> Choice:
 
 
 def _candidates(
-    host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
+    host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
-    if wishes.stack and wishes.stack not in stacks.names():
-        why, split = because("no-stack", stack=wishes.stack), (wishes.tp or 1, wishes.pp or 1)
+    if constraints.stack and constraints.stack not in stacks.names():
+        why, split = because("no-stack", stack=constraints.stack), (constraints.tp or 1, constraints.pp or 1)
         remedies = (do("choose", names=tuple(stacks.names())),)
-        return [], [Rejection(wishes.stack, wishes.quantization, *split, "stack", why, remedies)]
-    choices, rejections = cpu.candidates(host, facts, wishes, past)
+        return [], [Rejection(constraints.stack, constraints.quantization, *split, "stack", why, remedies)]
+    choices, rejections = cpu.candidates(host, facts, constraints, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
-    if wishes.stack in stacks.cpu_stacks() or (wishes.stack is None and of_gguf and not host.gpus):
+    if constraints.stack in stacks.cpu_stacks() or (constraints.stack is None and of_gguf and not host.gpus):
         return untried.with_notes(host, choices), rejections
-    more, others = gpu.candidates(host, facts, wishes, past)
+    more, others = gpu.candidates(host, facts, constraints, past)
     gguf = [rejection for rejection in rejections if rejection.code == "format"]
     if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
         rejections = gguf if not host.gpus else []
     return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
-def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[Choice]:
+def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints) -> list[Choice]:
     """Every choice with what limits it, and all but the first with what put them behind it."""
-    key, names, first = _key(facts, wishes), CRITERIA[wishes.goal], ranked[0]
+    key, names, first = _key(facts, constraints), CRITERIA[constraints.goal], ranked[0]
     best = key(first)
 
     def explained(choice: Choice) -> Choice:
@@ -87,7 +87,7 @@ def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[
         if choice is not first:
             pairs = zip(names, best, key(choice), strict=True)
             criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
-            notes.append(behind(wishes.goal, criterion, choice, first))
+            notes.append(behind(constraints.goal, criterion, choice, first))
         return replace(choice, reasons=(*notes, *choice.reasons))
 
     return [explained(choice) for choice in ranked]
@@ -105,7 +105,7 @@ CRITERIA = {
 """What `_key` compares, by goal."""
 
 
-def _key(facts: ModelFacts, wishes: Wishes) -> Key:
+def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     """What is compared, the most important first; less is better."""
     large = (facts.parameters or 0) >= LARGE
 
@@ -113,8 +113,8 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
         return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
 
     def cramped(choice: Choice) -> bool:
-        wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
-        return choice.max_seq_len < wanted or choice.max_batch_size < (wishes.users or FEW)
+        wanted = constraints.max_len or min(CRAMPED, facts.max_context or CRAMPED)
+        return choice.max_seq_len < wanted or choice.max_batch_size < (constraints.users or FEW)
 
     def untried(choice: Choice) -> bool:
         return any(note.code == release.UNTRIED_CODE for note in choice.warnings)
@@ -141,7 +141,7 @@ def _key(facts: ModelFacts, wishes: Wishes) -> Key:
         used = choice.memory.weights_bytes * choice.tp * choice.pp
         return (choice.tp * choice.pp, gpu.wide(choice), used, _steps(choice), tpot(choice))
 
-    by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
+    by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[constraints.goal]
     return lambda choice: (untried(choice), *by_goal(choice))
 
 
@@ -187,11 +187,11 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
     return remedy.code == "more-gpus" and remedy.params["count"] == tp
 
 
-WISHED = (
+RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
-"""Wishes in the order in which giving one up costs least."""
+"""Constraints in the order in which giving one up costs least."""
 
 
 CAUSES = {
@@ -222,21 +222,21 @@ CAUSES = {
     ),
     "as_published": ("memory", "format", "quantization", "capability"),
 }
-"""Wish → codes of rejections that giving it up cures."""
+"""Constraint → codes of rejections that giving it up cures."""
 
 
 def _with_nearest(
-    host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection], past: Calibration
+    host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
 ) -> list[Rejection]:
-    """With explicit wishes: first of all which single one has to be given up, and what it would have to be."""
-    nothing = Wishes()
-    for name in WISHED:
-        if getattr(wishes, name) == getattr(nothing, name):
+    """With explicit constraints: first of all which single one has to be given up, and what it would have to be."""
+    nothing = Constraints()
+    for name in RELAX_ORDER:
+        if getattr(constraints, name) == getattr(nothing, name):
             continue
-        others = replace(wishes, **{name: getattr(nothing, name)})
+        others = replace(constraints, **{name: getattr(nothing, name)})
         choices, _ = _candidates(host, facts, others, past)
         if choices:
-            remedies = (_instead(name, wishes, others, facts, choices, rejections),)
+            remedies = (_instead(name, constraints, others, facts, choices, rejections),)
             cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)
             if cause is not None and name == "release":  # it knows which one would do
                 return [cause, *(rejection for rejection in rejections if rejection is not cause)]
@@ -252,12 +252,17 @@ def _with_nearest(
 
 
 def _instead(
-    name: str, wishes: Wishes, others: Wishes, facts: ModelFacts, choices: list[Choice], rejections: list[Rejection]
+    name: str,
+    constraints: Constraints,
+    others: Constraints,
+    facts: ModelFacts,
+    choices: list[Choice],
+    rejections: list[Rejection],
 ) -> Remedy:
-    """The value of the wish ``name`` that works and is nearest to what was asked for."""
+    """The value of the constraint ``name`` that works and is nearest to what was asked for."""
     key = _key(facts, others)
     if name in ("tp", "pp"):
-        asked: int = getattr(wishes, name)
+        asked: int = getattr(constraints, name)
         best = min(choices, key=lambda choice: (abs(getattr(choice, name) - asked), key(choice)))
     elif name == "max_gpus":
         best = min(choices, key=lambda choice: (choice.tp * choice.pp, key(choice)))

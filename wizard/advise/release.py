@@ -51,18 +51,18 @@ def resolve(
     facts: ModelFacts,
     device: Device,
     setup: Setup,
-    wish: str | None = None,
+    requested: str | None = None,
     runtime: str | None = None,
     python: EnginePython | None = None,
 ) -> Resolved | Obstacle:
-    """The newest release that all links allow, or the one that ``wish`` names, or what breaks.
+    """The newest release that all links allow, or the one that ``requested`` names, or what breaks.
 
     Args:
         host: For its driver and its container engines.
         facts: For the model's architecture and rotary embeddings.
         device: The GPUs.
         setup: For the stack and the format.
-        wish: A tag (``24.09``) or a version of the engine (``0.13.0``); None for the newest.
+        requested: A tag (``24.09``) or a version of the engine (``0.13.0``); None for the newest.
         runtime: ``native``, ``docker`` or ``podman`` if one is asked for.
         python: The user's Python that is asked for; it serves natively.
     """
@@ -71,20 +71,22 @@ def resolve(
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
-        resolved = _in_containers(host, facts, device, setup, wish, asked=runtime is not None)
+        resolved = _in_containers(host, facts, device, setup, requested, asked=runtime is not None)
         return resolved if isinstance(resolved, Obstacle) or not runtime else replace(resolved, runtime=runtime)
     if runtime:
-        if refused := _other_runtime(host, setup, wish, runtime, why):
+        if refused := _other_runtime(host, setup, requested, runtime, why):
             return refused
-    elif stacks.facts(setup.stack).native is None or wish:
+    elif stacks.facts(setup.stack).native is None or requested:
         others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
-        if wish:
-            return Obstacle("containers", because("is-image", release=wish, why=why), (do("prerequisites"), *others))
+        if requested:
+            return Obstacle(
+                "containers", because("is-image", release=requested, why=why), (do("prerequisites"), *others)
+            )
         return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
     return _native(host, facts, device, setup, why)
 
 
-def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why: Reason) -> Obstacle | None:
+def _other_runtime(host: Host, setup: Setup, requested: str | None, runtime: str, why: Reason) -> Obstacle | None:
     """Why the asked ``runtime`` does not serve, and another that would; None if it is native and does."""
     usable = [
         container_engine.name
@@ -93,28 +95,28 @@ def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why
     ]
     ways = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
-        native = stacks.facts(setup.stack).native and not wish
+        native = stacks.facts(setup.stack).native and not requested
         ways += [change(runtime="native")] if native else []
         ways.append(do("prerequisites"))
         return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(ways))
     if stacks.facts(setup.stack).native is None:
         return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, *instead(setup.stack)))
-    if not wish:
+    if not requested:
         return None
-    return Obstacle("runtime", because("is-image", release=wish, why=why), (without("release"), *ways))
+    return Obstacle("runtime", because("is-image", release=requested, why=why), (without("release"), *ways))
 
 
 def _in_containers(
-    host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None, *, asked: bool
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None, *, asked: bool
 ) -> Resolved | Obstacle:
     """An image, or the native engine where no image will do.
 
     Where no image with CUDA 12 has a vLLM for the model, a driver for CUDA 12 gets it natively. A newer driver then
     must not get an image with an older vLLM.
     """
-    resolved = _image(host, facts, device, setup, wish)
+    resolved = _image(host, facts, device, setup, requested)
     native = stacks.facts(setup.stack).native
-    if asked or wish or native is None or not host.driver_version:
+    if asked or requested or native is None or not host.driver_version:
         return resolved
     if isinstance(resolved, Obstacle):
         why = because("no-image-will-do", problem=resolved.reason)
@@ -171,12 +173,12 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
     return because("no-nvidia-runtime", engine=engine.name)
 
 
-def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
+def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:
     known = _images(setup)
-    asked = known.named(wish) if wish else known.releases
+    asked = known.named(requested) if requested else known.releases
     if not asked:
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
-        unknown = because("unknown-release", engine=engine(setup), release=wish)
+        unknown = because("unknown-release", engine=engine(setup), release=requested)
         return Obstacle("release", unknown, (change(release=newest), do("another-release", oldest=oldest)))
     image = stacks.facts(setup.stack).image
     apart = image is not None and image.own_packages
@@ -193,12 +195,12 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
     if chosen := driver.chosen(host, device, suiting):
         return _resolved(host, facts, device, setup, chosen, own)
     if suiting:
-        why = _old_driver(host, device, suiting, wish)
-    elif wish or broken[0].code != "image" or len({problem.code for problem in broken}) == 1:
+        why = _old_driver(host, device, suiting, requested)
+    elif requested or broken[0].code != "image" or len({problem.code for problem in broken}) == 1:
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
-    return _or_another(host, facts, device, setup, asked[0], why) if wish else why
+    return _or_another(host, facts, device, setup, asked[0], why) if requested else why
 
 
 def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
@@ -243,10 +245,10 @@ def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
     return problem
 
 
-def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
+def _old_driver(host: Host, device: Device, suiting: list[Release], requested: str | None) -> Obstacle:
     """One of any age would do if the driver were that of the least demanding."""
     wanted, oldest = min((driver.oldest(device, release, drivers()), release.tag) for release in suiting)
-    return driver.too_old(because("this-release", release=oldest if wish else None), wanted, host)
+    return driver.too_old(because("this-release", release=oldest if requested else None), wanted, host)
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:

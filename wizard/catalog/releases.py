@@ -54,9 +54,9 @@ class Images:
     gpu_source: str
     releases: tuple[Release, ...]
 
-    def named(self, wish: str) -> tuple[Release, ...]:
-        """Those that ``wish`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
-        names = (wish, wish.removeprefix("v"), wish.removesuffix(f"-{self.suffix}"))
+    def named(self, requested: str) -> tuple[Release, ...]:
+        """Those that ``requested`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
+        names = (requested, requested.removeprefix("v"), requested.removesuffix(f"-{self.suffix}"))
         return tuple(release for release in self.releases if release.tag in names or release.engine == names[1])
 
 
@@ -182,15 +182,15 @@ def drivers() -> Drivers:
     return profiles.load(Drivers, profiles.find("releases/drivers.toml"))
 
 
-def unknown(wish: str) -> str:
-    """What is wrong with ``wish`` as a release: nothing if an image has that tag or engine, else with near ones."""
+def unknown(requested: str) -> str:
+    """What is wrong with ``requested`` as a release, with similar ones; empty if an image has that tag or engine."""
     every = [images(family) for family in families()]
-    if any(stack.named(wish) for stack in every):
+    if any(stack.named(requested) for stack in every):
         return ""
     names = list(
         dict.fromkeys(name for stack in every for release in stack.releases for name in (release.tag, release.engine))
     )
-    near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
+    near = difflib.get_close_matches(requested.removeprefix("v"), names, 3, 0.5)
     if not near:
         return tr("unknown release")
     return tr("unknown release; did you mean {names}?", names=join(tr(" or "), *near))

@@ -15,6 +15,7 @@ from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
 from wizard.kernel.text import width, wrap
 from wizard.plan.questions import (
+    CONSTRAINTS,
     KV_DTYPE,
     MAX_TOKENS,
     PP,
@@ -25,7 +26,6 @@ from wizard.plan.questions import (
     TEMPERATURE,
     TOP_P,
     TP,
-    WISHES,
     Question,
     Value,
 )
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--plain", action="store_true", help=tr("use plain prompts instead of the full-screen wizard"))
     _answers(top)
     _common(top)
-    _add_wishes(top)
+    _add_constraints(top)
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in (_add_stages, _add_run, _add_server, _add_rest):
         add(commands)
@@ -125,13 +125,13 @@ def _command(commands: Commands, name: str, help_text: str, example: str) -> arg
     return parser
 
 
-def _add_wishes(parser: argparse.ArgumentParser, default: Any = None) -> None:
+def _add_constraints(parser: argparse.ArgumentParser, default: Any = None) -> None:
     group = parser.add_argument_group(tr("constraints (never overridden; an error if one is not possible)"))
-    for question in (*WISHES, *SETUP):
-        _wish(group, question, default)
+    for question in (*CONSTRAINTS, *SETUP):
+        _add_flag(group, question, default)
 
 
-def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
+def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
     """The flag that answers ``question``; ``lower`` is its own default, in words."""
     text, what_for = tr(question.text), tr(question.help)
     begun = text[0].lower() if used() == "en" else text[0]  # elsewhere a capital may be a name's
@@ -205,7 +205,7 @@ def _add_stages(commands: Commands) -> None:
     advise.add_argument(
         "--cases", metavar="FILE", help=tr("instead of MODEL: machines, models and requests from a YAML file")
     )
-    _add_wishes(advise, argparse.SUPPRESS)
+    _add_constraints(advise, argparse.SUPPRESS)
     _add_speed(commands, ref_help)
     plan = _command(
         commands,
@@ -220,7 +220,7 @@ def _add_stages(commands: Commands) -> None:
     plan.add_argument("--full", action="store_true", help=tr("include the full text of generated files"))
     _explain(plan)
     _add_plan(plan)
-    _add_wishes(plan, argparse.SUPPRESS)
+    _add_constraints(plan, argparse.SUPPRESS)
 
 
 def _add_speed(commands: Commands, ref_help: str) -> None:
@@ -238,7 +238,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         (QUANTIZATION, tr("the model's own")),
         (KV_DTYPE, "auto"),
     ):
-        _wish(speed, question, lower=lower)
+        _add_flag(speed, question, lower=lower)
     speed.add_argument("--concurrency", type=whole, default=1, metavar="N", help=tr("concurrent users (1)"))
     speed.add_argument("--isl", type=whole, default=1024, metavar="N", help=tr("tokens per prompt (1024)"))
     speed.add_argument("--osl", type=whole, default=256, metavar="N", help=tr("tokens per answer (256)"))
@@ -278,7 +278,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _explain(up)
     _add_plan(up)
-    _add_wishes(up, argparse.SUPPRESS)
+    _add_constraints(up, argparse.SUPPRESS)
     demo = _command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
 
@@ -316,7 +316,7 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
-        _wish(chat, question)
+        _add_flag(chat, question)
     chat.add_argument(
         "--preset", metavar="NAME", help=tr("a system prompt with settings; list them with /preset in the chat")
     )

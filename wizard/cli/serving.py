@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wizard.cli.pasteable import command_line, fit, typed_command
 from wizard.cli.stages import host_of, print_json, workspace_of
-from wizard.cli.walk import make_plan, wishes_given
+from wizard.cli.walk import constraints_given, make_plan
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr
@@ -46,7 +46,7 @@ def wizard(arguments: argparse.Namespace) -> int:
             tr("the wizard needs to ask questions, but no terminal is attached"),
             tr("Pass the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`."),
         )
-    answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
+    answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **constraints_given(arguments)}
     answers = pinned_answers(arguments, answers)
     if arguments.hardware:
         host_of(arguments)  # what is wrong with a flag is told before a screen is shown

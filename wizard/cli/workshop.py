@@ -12,7 +12,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Wishes
+    from wizard.advise.advice import Advice, Constraints
     from wizard.advise.calibration import Calibration
     from wizard.catalog.recipes import Recipe
     from wizard.catalog.workshops import Workshop
@@ -160,11 +160,13 @@ class Pinned:
         facts: ModelFacts = self._journey.model(ref, offline=offline)
         return facts
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
-        """Advice for the wishes with those that are pinned."""
-        from wizard.plan.workshop import wishes_of
+    def advise(
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+    ) -> Advice:
+        """Advice for the constraints with those that are pinned."""
+        from wizard.plan.workshop import constraints_of
 
-        advice: Advice = self._journey.advise(host, facts, wishes_of(self._workshop, wishes), past)
+        advice: Advice = self._journey.advise(host, facts, constraints_of(self._workshop, constraints), past)
         return advice
 
     def plan(self, *about: Any, name: str | None = None, http_port: int | None = None) -> Plan:

@@ -1,4 +1,4 @@
-"""The answers that lead to a plan, as a file for ``--answers``: what the wizard chose is in it as a wish."""
+"""The answers that lead to a plan, as a file for ``--answers``: what the wizard chose is in it as a constraint."""
 
 from __future__ import annotations
 

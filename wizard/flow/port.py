@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Set
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.advice import Advice, Choice, Constraints
     from wizard.advise.calibration import Calibration
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
@@ -51,7 +51,7 @@ class JourneyPort(Protocol):
     def calibration(self, workspace: Workspace) -> Calibration: ...  # noqa: D102
 
     def advise(  # noqa: D102
-        self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
     ) -> Advice: ...
 
     def plan(  # noqa: D102

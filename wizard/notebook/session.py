@@ -41,10 +41,10 @@ class Journey(Walk):
         offline: Never ask the hub.
         name: Name of the server; made from ``ref`` if not given.
         journey: What to use instead of `wizard.journey`.
-        **wishes: What every `advise` is asked with: fields of `wizard.advise.advice.Wishes`, such as ``tp=2``.
+        **constraints: For every `advise`: fields of `wizard.advise.advice.Constraints`, such as ``tp=2``.
 
     Raises:
-        UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
+        UsageError: TW-U36 if there is no such constraint, TW-U31 or TW-U32 if one does not fit.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Journey(Walk):
         offline: bool = False,
         name: str | None = None,
         journey: Any = None,
-        **wishes: Any,
+        **constraints: Any,
     ) -> None:
         if journey is None:
             from wizard import journey
         from wizard.chat.conversation import Conversation
 
-        super().__init__(journey, ref, Workspace.at(workspace), name, wishes, hardware=hardware, offline=offline)
+        super().__init__(journey, ref, Workspace.at(workspace), name, constraints, hardware=hardware, offline=offline)
         self.conversation: Conversation = Conversation()
         """What was said so far; a value, so it can be kept and put back."""
         if (ipython := live.shell()) is not None:

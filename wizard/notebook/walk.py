@@ -33,14 +33,14 @@ class Walk:
         ref: str,
         workspace: Workspace,
         name: str | None,
-        wishes: Mapping[str, Any],
+        constraints: Mapping[str, Any],
         *,
         hardware: str | None,
         offline: bool,
     ) -> None:
         self._journey, self.ref, self.workspace, self.name = journey, ref, workspace, name or suggest_name(ref)
-        self._wishes = options_checked(wishes)
-        self._state = State(self._given(self._wishes), hardware=hardware, offline=offline)
+        self._constraints = options_checked(constraints)
+        self._state = State(self._given(self._constraints), hardware=hardware, offline=offline)
 
     @cached_property
     def _background(self) -> Background:
@@ -64,22 +64,22 @@ class Walk:
         """Describe the model."""
         return there(self._walk("model", Advise, facts=None).facts)
 
-    def advise(self, **wishes: Any) -> Advice:
+    def advise(self, **constraints: Any) -> Advice:
         """What to run here, and why.
 
         Args:
-            **wishes: Fields of `wizard.advise.advice.Wishes`, such as ``users=8``; they go before those that the
-                journey was made with, and None takes one of them back.
+            **constraints: Fields of `wizard.advise.advice.Constraints`, such as ``users=8``. They override the journey's
+                own; None removes one.
 
         Raises:
-            UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
+            UsageError: TW-U36 if there is no such constraint, TW-U31 or TW-U32 if one does not fit.
         """
-        given = {**self._wishes, **wishes}
+        given = {**self._constraints, **constraints}
         options_checked(given)
         return there(self._walk("advice", MakePlan, given=self._given(given), plan=None).advice)
 
-    def _given(self, wishes: Mapping[str, Any]) -> dict[str, Any]:
-        return {"model": self.ref, "name": self.name, **wishes}
+    def _given(self, constraints: Mapping[str, Any]) -> dict[str, Any]:
+        return {"model": self.ref, "name": self.name, **constraints}
 
     def explain(self, choice: Choice | None = None) -> Figures:
         """Every number of a choice with its formula and its source.

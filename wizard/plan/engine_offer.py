@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from wizard.advise import engine_python
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import devices
 from wizard.advise.release import no_containers
 from wizard.catalog.environments import environment
@@ -16,7 +16,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
-from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, wishes
+from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, constraints
 from wizard.probe.host import EnginePython, Host
 
 
@@ -46,7 +46,7 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
     """
     if ENGINE_PYTHON.name in known or any(file.format == "gguf" for file in facts.weights):
         return None
-    usable = next(_usable(host, wishes(known)), None)
+    usable = next(_usable(host, constraints(known)), None)
     if usable is None:
         return None
     python, stack = usable
@@ -66,7 +66,7 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
 
 def hint(host: Host, stack: str) -> tuple[str, ...]:
     """For whoever is not asked: an engine of ``stack`` that is there and is not used."""
-    asked = Wishes(stack=stack)
+    asked = Constraints(stack=stack)
     return tuple(
         tr(
             "{engine} is in {prefix}: use --engine-python {path} to serve with it and download no engine.",
@@ -78,7 +78,7 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
     )
 
 
-def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
+def _usable(host: Host, asked: Constraints) -> Iterator[tuple[EnginePython, str]]:
     """Pythons with an engine that could serve on the GPUs here, and its stack."""
     stacks = [name for name in native_stacks() if name == asked.stack or (asked.stack is None and _offered(name))]
     if asked.release or asked.runtime not in (None, "native"):

@@ -177,13 +177,13 @@ def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Sugg
     Raises:
         WizardError: As `wizard.model.source.find`.
     """
-    from wizard.advise.advice import Wishes
+    from wizard.advise.advice import Constraints
     from wizard.advise.ranking import advise
     from wizard.advise.verdict import verdict
     from wizard.model.source import find
 
     facts: ModelFacts = find(suggestion.ref, offline=offline)
-    advice = advise(host, facts, Wishes())
+    advice = advise(host, facts, Constraints())
     return replace(
         suggestion,
         licence=suggestion.licence

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from wizard.advise import engine_python
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Refused
 from wizard.advise.titles import stack_title
@@ -146,5 +146,5 @@ def _own(host: Host, choice: Choice) -> EnginePython | None:
         return None
     if host.is_here:
         host = with_python(replace(host, engine_pythons=()), path)
-    engine_python.check(host, Wishes(stack=choice.stack, runtime=choice.runtime, engine_python=path))
+    engine_python.check(host, Constraints(stack=choice.stack, runtime=choice.runtime, engine_python=path))
     return engine_python.described(host, path)

@@ -1,11 +1,11 @@
-"""What if: the wishes that can be changed in place, and what a step up or down makes of each. Pure."""
+"""What if: the constraints that can be changed in place, and what a step up or down makes of each. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.gpu import SPLITS, TRIED
 from wizard.advise.titles import format_title
 from wizard.kernel.language import mark, tr
@@ -17,10 +17,10 @@ USERS = tuple(1 << power for power in range(11))
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One wish.
+    """One constraint.
 
     Attributes:
-        name: Of the field of `Wishes`.
+        name: Of the field of `Constraints`.
         title: For people; given to `wizard.kernel.language.tr` where it is shown.
         values: From the first to the last; numbers ascend.
         now: What a choice has.
@@ -31,30 +31,30 @@ class Field:
     values: tuple[str | int, ...]
     now: Callable[[Choice], str | int]
 
-    def value(self, wishes: Wishes, choice: Choice | None) -> str | int | None:
-        """What is wished, else what ``choice`` has; None without either."""
-        option: str | int | None = getattr(wishes, self.name)
+    def value(self, constraints: Constraints, choice: Choice | None) -> str | int | None:
+        """The constraint, else the value of ``choice``; None without either."""
+        option: str | int | None = getattr(constraints, self.name)
         return option if option is not None else self.now(choice) if choice else None
 
-    def stepped(self, wishes: Wishes, choice: Choice | None, by: int) -> Wishes:
-        """The wishes with the next value, or the one before; the same at the end."""
-        now = self.value(wishes, choice)
+    def stepped(self, constraints: Constraints, choice: Choice | None, by: int) -> Constraints:
+        """The constraints with the next value, or the one before; the same at the end."""
+        now = self.value(constraints, choice)
         if isinstance(now, int):
             others = [item for item in self.values if isinstance(item, int) and (item > now if by > 0 else item < now)]
             value: str | int | None = (min(others) if by > 0 else max(others)) if others else None
         else:
             at = (self.values.index(now) if now in self.values else -1) + by
             value = self.values[at] if 0 <= at < len(self.values) else None
-        return wishes if value is None else replace(wishes, **{self.name: value})  # type: ignore[arg-type]  # as declared
+        return constraints if value is None else replace(constraints, **{self.name: value})  # type: ignore[arg-type]  # as declared
 
-    def words(self, wishes: Wishes, choice: Choice | None) -> str:
-        """The value for people, with a star if it is wished."""
-        now = self.value(wishes, choice)
+    def words(self, constraints: Constraints, choice: Choice | None) -> str:
+        """The value for people, with a star if it is a constraint."""
+        now = self.value(constraints, choice)
         if self.name == "quantization" and now is not None:
             text = format_title(str(now), choice.dtype if choice else tr("16 bits"))
         else:
             text = f"{now:,}" if isinstance(now, int) else str(now or "?")
-        return text + ("" if getattr(wishes, self.name) is None else "*")
+        return text + ("" if getattr(constraints, self.name) is None else "*")
 
 
 def fields(facts: ModelFacts) -> Sequence[Field]:
