@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.values import CPU_HOST, GGUF, GIB
 from tests.worded import text_of
 from wizard.advise import calibration, memory
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
 from wizard.catalog import stacks
@@ -39,7 +39,7 @@ H200 = here(shorthand("H200"))
 
 
 def first(host: Host, facts: ModelFacts, past: Calibration = calibration.NOTHING, stack: str | None = None) -> Choice:
-    return advise(host, facts, Wishes(stack=stack), past).choices[0]
+    return advise(host, facts, Constraints(stack=stack), past).choices[0]
 
 
 def started(host: Host, facts: ModelFacts, choice: Choice, measured: Measured, **other: Any) -> Measurement:
@@ -137,7 +137,7 @@ def test_the_last_start_of_the_same_model_counts_most() -> None:
 def test_the_overhead_never_falls_below_nothing(more: int) -> None:
     before = first(CPU_HOST, GGUF)
     line = started(CPU_HOST, GGUF, before, as_predicted(before, more))
-    advice = advise(CPU_HOST, GGUF, Wishes(), past(line))
+    advice = advise(CPU_HOST, GGUF, Constraints(), past(line))
     for one in advice.choices:
         assert one.memory.overhead_bytes >= 0
         assert one.memory.overhead_bytes == before.memory.overhead_bytes + one.correction_bytes

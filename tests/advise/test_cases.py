@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.advice.judging import OURS, faults
 from tests.worded import text_of
 from wizard.advise.advice import Advice
-from wizard.advise.cases import Case, cases, wishes
+from wizard.advise.cases import Case, cases, constraints
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
 
@@ -154,10 +154,10 @@ def test_a_file_that_is_not_there_is_refused_as_tw_a02(tmp_path: Path) -> None:
 
 
 def test_a_case_may_ask_for_a_runtime_and_a_python() -> None:
-    asked = wishes({"runtime": "native", "engine_python": "/opt/venv/bin/python"})
+    asked = constraints({"runtime": "native", "engine_python": "/opt/venv/bin/python"})
     assert (asked.runtime, asked.engine_python) == ("native", "/opt/venv/bin/python")
     with pytest.raises(ValueError, match="runtime"):
-        wishes({"runtime": "lxc"})
+        constraints({"runtime": "lxc"})
 
 
 def test_only_gpus_model_and_request_are_read(tmp_path: Path) -> None:

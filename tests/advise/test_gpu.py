@@ -10,7 +10,7 @@ import pytest
 from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Choice, Rejection, Wishes
+from wizard.advise.advice import Choice, Constraints, Rejection
 from wizard.advise.gpu import candidates
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
@@ -22,7 +22,7 @@ def ask(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> 
     return candidates(
         machine(named) if isinstance(named, str) else named,
         facts_of(facts) if isinstance(facts, str) else facts,
-        Wishes(**wished),
+        Constraints(**wished),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from wizard.advise import refusals
-from wizard.advise.advice import Rejection, Wishes
+from wizard.advise.advice import Constraints, Rejection
 from wizard.advise.reasons import Remedy, because, change, do, without
 from wizard.texts import advise, reasons, remedies
 
@@ -91,5 +91,5 @@ def test_remedies_as_texts_and_as_options(ways: tuple[Remedy, ...], flags: str |
         assert remedies.text(ways, flags=False) == words
     changed = refusals.changes(ways)
     assert changed == ways[0].changes
-    assert set(changed) <= {one.name for one in fields(Wishes)}
-    replace(Wishes(), **changed)  # type: ignore[arg-type]  # as declared
+    assert set(changed) <= {one.name for one in fields(Constraints)}
+    replace(Constraints(), **changed)  # type: ignore[arg-type]  # as declared

@@ -10,7 +10,7 @@ import pytest
 
 from tests.advise.worlds import GPTQ, HOSTS, LLAMA_8B, MXFP4, facts_of, machine
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import devices
 from wizard.advise.engines import obstacle
 from wizard.advise.ranking import advise
@@ -487,18 +487,18 @@ def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
 
 def test_the_advice_names_the_release_that_would_do() -> None:
     host = replace(machine("1xRTX-PRO-6000"), driver_version="570.86.10")
-    found = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.06", quantization="none"))
+    found = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.06", quantization="none"))
     assert not found.feasible
     first = found.rejections[0]
     assert (first.code, remedy_of(first)) == ("driver", "--release 25.03, or NVIDIA driver 575 or newer")
-    (choice, *_) = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.03", quantization="none")).choices
+    (choice, *_) = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.03", quantization="none")).choices
     assert choice.release == "25.03-vllm-python-py3"
     assert "release" in {note.code for note in choice.reasons}
 
 
 def test_a_wish_for_a_release_that_is_not_what_is_in_the_way() -> None:
     found = advise(
-        machine("1xL4"), LLAMA_2, Wishes(stack="vllm", release="25.11", quantization="none", max_len=131_072)
+        machine("1xL4"), LLAMA_2, Constraints(stack="vllm", release="25.11", quantization="none", max_len=131_072)
     )
     assert not found.feasible
     assert "--max-len" in remedy_of(found.rejections[0])

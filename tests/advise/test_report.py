@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.values import CHOICE, CPU_HOST, GGUF
 from tests.worded import behind, limited, noted, remedy_of, text_of
 from wizard.advise import comparison
-from wizard.advise.advice import Choice, Memory, Speed, Wishes
+from wizard.advise.advice import Choice, Constraints, Memory, Speed
 from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
@@ -147,7 +147,7 @@ def test_what_speaks_for_it_all_the_same() -> None:
 
 @pytest.mark.parametrize("goal", CRITERIA)
 def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_first(goal: str) -> None:
-    found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(goal=goal)).choices
+    found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(goal=goal)).choices
     assert len(found) > 8
     assert all(report.reason(one, LIMIT) for one in found)
     assert [bool(report.reason(one, BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
@@ -155,16 +155,16 @@ def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_fi
 
 def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
-    first, second, *_ = advise(host("1xA6000"), facts, Wishes()).choices
+    first, second, *_ = advise(host("1xA6000"), facts, Constraints()).choices
     assert (first.quantization, second.quantization) == ("none", "int4_awq")
     assert report.reason(second, BEHIND).startswith("It is less precise than bfloat16, ")
-    first, second, *_ = advise(host("2xA6000"), facts, Wishes(stack="vllm", quantization="none")).choices
+    first, second, *_ = advise(host("2xA6000"), facts, Constraints(stack="vllm", quantization="none")).choices
     assert report.reason(second, BEHIND).startswith("It uses 2 GPUs instead of 1 GPU")
-    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], BEHIND) == ""
+    assert report.reason(advise(CPU_HOST, GGUF, Constraints()).choices[0], BEHIND) == ""
 
 
 def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> None:
-    choices = advise(host("8xH100"), model("Qwen/Qwen3-235B-A22B"), Wishes()).choices
+    choices = advise(host("8xH100"), model("Qwen/Qwen3-235B-A22B"), Constraints()).choices
     shown = report.ordered(choices)
     heads = {(one.stack, one.quantization) for one in choices}
     assert shown[0] is choices[0]
@@ -181,9 +181,9 @@ def test_reasons_are_found_by_their_code() -> None:
 
 def test_large_numbers_have_commas_for_people() -> None:
     assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 at a time, 1,024 tokens each"
-    refused = advise(CPU_HOST, GGUF, Wishes(users=90_000, max_len=1024)).rejections[0]
+    refused = advise(CPU_HOST, GGUF, Constraints(users=90_000, max_len=1024)).rejections[0]
     assert "90,000 users × 1,024 tokens" in text_of(refused)
-    refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
+    refused = advise(CPU_HOST, GGUF, Constraints(max_len=100_000)).rejections[0]
     assert "1,024 tokens of context; you requested 100,000" in text_of(refused)
     assert remedy_of(refused) == "--max-len 1024", "a flag can be pasted"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Memory, Rejection, Speed, Wishes
+from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Constraints, Memory, Rejection, Speed
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import because, change
 from wizard.advise.verdict import COMFORTABLE, Verdict, verdict
@@ -84,7 +84,7 @@ def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sent
 
 def test_what_is_known_of_real_models_on_real_gpus() -> None:
     words = {
-        one.title: verdict(GPU, facts, advise(GPU, facts, Wishes())).word
+        one.title: verdict(GPU, facts, advise(GPU, facts, Constraints())).word
         for one in gpu_models()
         if "gpt-oss" not in one.name
         for facts in [find(one.ref, offline=True)]
@@ -93,4 +93,4 @@ def test_what_is_known_of_real_models_on_real_gpus() -> None:
     assert words["Qwen2.5 14B Instruct"] == "tight"
     small = host("1xT4")
     large = find("Qwen/Qwen2.5-32B-Instruct", offline=True)
-    assert verdict(small, large, advise(small, large, Wishes())).word == "no"
+    assert verdict(small, large, advise(small, large, Constraints())).word == "no"

@@ -15,7 +15,7 @@ from wizard.catalog.profiles import PROFILES_VARIABLE, files
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
-from wizard.plan.questions import STACK, wishes
+from wizard.plan.questions import STACK, constraints
 
 DEMO = ("environment", "model", "repository", "start", "ready", "question")
 """Steps of the offline demo; a test below compares them with its plan."""
@@ -51,7 +51,7 @@ def every() -> list[tuple[str, str, lessons.Lesson]]:
 def test_the_demo_has_the_steps_that_are_counted_on() -> None:
     host = journey.probe(Workspace(Path("/w")), hardware="cpu")
     facts = journey.model("demo", offline=True)
-    choice = journey.advise(host, facts, wishes({})).choices[0]
+    choice = journey.advise(host, facts, constraints({})).choices[0]
     assert tuple(one.id for one in journey.plan(host, facts, choice, Workspace(Path("/w"))).steps) == DEMO
 
 

@@ -8,10 +8,10 @@ from wizard.catalog.models import cpu_models, gpu_models
 from wizard.catalog.recipes import answered, recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
-from wizard.model.known import known
 from wizard.model.refs import parse_ref
+from wizard.model.shipped_configs import shipped
 from wizard.plan.options import Options
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 
 
 def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
@@ -96,7 +96,7 @@ def test_a_recipes_image_is_left_out_where_no_image_serves(
 
 def test_what_recipes_settle_is_what_can_be_settled() -> None:
     for one in recipes():
-        assert wishes(one.answers) is not None
+        assert constraints(one.answers) is not None
         assert from_data(Options, one.options, where=one.name) is not None
 
 
@@ -108,11 +108,11 @@ def test_models_for_a_gpu_are_offered_with_their_facts() -> None:
     for model in models:
         assert model.ref == model.repo
         assert "licence" in model.source
-        facts = known(parse_ref(model.ref), "a test")
+        facts = shipped(parse_ref(model.ref), "a test")
         if facts is not None:
             assert (facts.parameters, facts.max_context) == (model.parameters, model.context)
             assert (facts.gated, (facts.licence or "").lower()) == (model.gated, model.licence.lower())
-    assert [model.name for model in models if known(parse_ref(model.ref), "a test") is None] == [
+    assert [model.name for model in models if shipped(parse_ref(model.ref), "a test") is None] == [
         "gpt-oss-20b",  # its weights' exact size is in no configuration: the hub is asked
         "gpt-oss-120b",
     ]

@@ -16,7 +16,7 @@ from wizard.catalog.recipes import recipe as recipe_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Command, Plan, Write
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 
 PLANS: dict[str, tuple[str, str, dict[str, object]]] = {
     **{recipe.name: (recipe.name, recipe.machines[0], {}) for recipe in journey.recipes() if recipe.name != "demo"},
@@ -35,7 +35,7 @@ def plan(name: str, hardware: str, **given: object) -> Plan:
     """What ``plan NAME --hardware HARDWARE`` and the flags ``given`` make of the recipe, offline."""
     host = journey.probe(Workspace(Path("/w")), hardware=hardware)
     facts = journey.model(name, offline=True)
-    advice = journey.advise(host, facts, wishes(answered(name, given, journey.recipes())))
+    advice = journey.advise(host, facts, constraints(answered(name, given, journey.recipes())))
     return journey.plan(host, facts, advice.choices[0], Workspace(Path("/w")), name="demo")
 
 

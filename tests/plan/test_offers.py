@@ -17,7 +17,7 @@ from wizard.catalog import profiles
 from wizard.catalog.models import cpu_models, gpu_models
 from wizard.catalog.recipes import recipe
 from wizard.kernel.errors import ModelError, NetworkError
-from wizard.plan.offers import Suggestion, judged, known, search, suggestions
+from wizard.plan.offers import Suggestion, details, judged, search, suggestions
 from wizard.probe.shorthand import host
 from wizard.texts.advise import verdict
 
@@ -144,7 +144,7 @@ HERE = {"download_bytes": 0, "needs_network": False}
     ],
 )
 def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[str]) -> None:
-    text = " · ".join(known(replace(FOUND, **changes)))  # type: ignore[arg-type]
+    text = " · ".join(details(replace(FOUND, **changes)))  # type: ignore[arg-type]
     for word in words:
         assert word in text
     assert "None" not in text

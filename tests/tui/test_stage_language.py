@@ -12,7 +12,7 @@ from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import HITS, PATHS, VERDICTS
 from tests.tui.values import CPU_HOST, GPU_HOST, NO_PYTHON, SUGGESTIONS, reading
 from tests.tui.walking import StillApp, to_machine
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.ranking import advise
 from wizard.advise.verdict import verdict
 from wizard.kernel.errors import HostError
@@ -20,7 +20,7 @@ from wizard.model.source import find
 from wizard.probe.host import GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
 from wizard.texts.advise import verdict as words
-from wizard.tui.screens.machine import MachineView, judgement, said
+from wizard.tui.screens.machine import MachineView, judgement, verdict_text
 from wizard.tui.views.machine import cards
 from wizard.tui.views.model import ModelView, content, state
 
@@ -67,13 +67,13 @@ def test_the_cards(number: int, width: int) -> None:
         text = " ".join(line.plain for line in cards(found, now, width))
         assert pseudo.escaped(text, DATA) == []
         view = MachineView(found, None, now, HostError("TW-P04", "lost", ""))
-        assert pseudo.escaped(f"{judgement(found, now)} {said(view)}", DATA) == []
+        assert pseudo.escaped(f"{judgement(found, now)} {verdict_text(view)}", DATA) == []
 
 
 def test_the_verdict_of_a_machine_that_cannot_serve() -> None:
     with pseudo.spoken():
         assert pseudo.escaped(judgement(NO_PYTHON).plain, DATA) == []
-        assert pseudo.escaped(said(MachineView()).plain) == []
+        assert pseudo.escaped(verdict_text(MachineView()).plain) == []
 
 
 def test_the_rows_of_the_list() -> None:
@@ -115,7 +115,7 @@ def test_the_reasons_of_verdicts() -> None:
         found = here(kind)
         with pseudo.spoken():
             facts = find(ref, offline=True)
-            _, why = words(verdict(found, facts, advise(found, facts, Wishes())))
+            _, why = words(verdict(found, facts, advise(found, facts, Constraints())))
         assert pseudo.escaped(why, ("awq", "int4_awq")) == []
 
 
