@@ -186,7 +186,7 @@ def test_http_streams_and_answers_in_one(served: Served) -> None:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_the_chat_needs_nothing_new(served: Served, protocol: str) -> None:
     async def main() -> list[Chunk]:
-        conversation = Conversation(sampling=Sampling(max_tokens=20)).said("user", "hello")
+        conversation = Conversation(sampling=Sampling(max_tokens=20)).with_message("user", "hello")
         return [chunk async for chunk in answer(served.endpoint, conversation, protocol=protocol)]
 
     said = asyncio.run(main())

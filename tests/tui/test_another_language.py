@@ -158,7 +158,7 @@ async def test_a_search_in_the_output_goes_on() -> None:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.endpoint)
         await pilot.press("slash", *"fine")
-        await wait_for(pilot, lambda: build.query_one(LiveLog).found[1])
+        await wait_for(pilot, lambda: build.query_one(LiveLog).match_counts[1])
         with pseudo.spoken():
             app.change_settings(language="ko")
             await pilot.pause()

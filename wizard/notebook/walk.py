@@ -68,8 +68,8 @@ class Walk:
         """What to run here, and why.
 
         Args:
-            **constraints: Fields of `wizard.advise.advice.Constraints`, such as ``users=8``. They override the journey's
-                own; None removes one.
+            **constraints: Fields of `wizard.advise.advice.Constraints`, such as ``users=8``. They override the
+                journey's own; None removes one.
 
         Raises:
             UsageError: TW-U36 if there is no such constraint, TW-U31 or TW-U32 if one does not fit.

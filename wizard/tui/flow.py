@@ -138,7 +138,7 @@ class Flow:
             partial(self._journey.model, offline=offline),
             None if offline else partial(suggestions, ask=False),
             partial(self._journey.search, offline=offline),
-            partial(self._journey.judged, host, offline=offline),
+            partial(self._journey.with_verdict, host, offline=offline),
             self._journey.browse,
         )
         screen = ModelScreen(models, text=str(state.given.get("model") or ""), take=ask.take)

@@ -287,7 +287,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def _look(self) -> None:
         log = self.query_one(LiveLog)
-        self.query_one(SearchBar).show(*log.found)
+        self.query_one(SearchBar).show(*log.match_counts)
         if (keys := (log.follows, bool(log.sought))) != self._log_keys:
             self._log_keys = keys
             self.refresh_bindings()
