@@ -32,7 +32,7 @@ from wizard.chat.stream import answer
 from wizard.kernel import proctable
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ChatFormat
-from wizard.repository.front import Engine, repository
+from wizard.repository.proxy import Engine, repository
 from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
