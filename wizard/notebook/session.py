@@ -88,7 +88,7 @@ class Journey(Walk):
         return self.endpoint()
 
     def endpoint(self) -> Endpoint:
-        """Where the model answers now: another door may have started the server anew on other ports."""
+        """Where the model answers now: another interface may have started the server anew on other ports."""
         return self._journey.endpoint(self.workspace, self.name)
 
     def chat(self, question: str, **settings: Any) -> Answer:

@@ -90,7 +90,7 @@ class Flow:
             partial(self._journey.probe, self._workspace, hardware=state.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
             partial(servers, self._app, self._journey, self._workspace, state),
-            replace(self._seen, lessons=self._app.guide.shown),
+            replace(self._seen, explanations=self._app.guide.shown),
         )
         way = await self._show(screen)
         self._seen = replace(screen.view, error=None, servers=None)

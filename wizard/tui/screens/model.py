@@ -234,7 +234,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             self._chosen = name(self._rows[picker.highlighted])
 
     def action_scroll(self, pages: int) -> None:
-        """Scroll a lesson that is longer than its panel, or else move the cursor in the list by a page."""
+        """Scroll an explanation that is longer than its panel, or else move the cursor in the list by a page."""
         if super().check_action("scroll", ()):
             super().action_scroll(pages)
             return
