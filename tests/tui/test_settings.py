@@ -73,7 +73,7 @@ async def test_colours_change_at_once_and_are_kept() -> None:
         assert app.theme == "triton-wizard"
 
 
-async def test_lessons_and_conversations_are_yes_or_no() -> None:
+async def test_explanations_and_conversations_are_yes_or_no() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)

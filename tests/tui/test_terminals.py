@@ -48,7 +48,7 @@ async def test_the_whole_journey_works_in_a_terminal_of_any_size(size: tuple[int
         chat = await to_chat(pilot)
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
-    assert chat.view.said("assistant") == [made.answer]
+    assert chat.view.texts("assistant") == [made.answer]
 
 
 def test_a_size_that_the_environment_tells_is_not_believed() -> None:
