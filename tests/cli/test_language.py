@@ -11,7 +11,7 @@ import pytest
 
 from tests import pseudo
 from wizard.cli import main
-from wizard.cli.argparse_words import WORDS
+from wizard.cli.argparse_text import WORDS
 from wizard.cli.commands import COMMANDS
 from wizard.cli.parser import parser
 from wizard.kernel import language

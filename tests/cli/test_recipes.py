@@ -68,9 +68,7 @@ def test_every_journey_is_planned_for_its_machines(name: str, machine: str) -> N
     ):
         if answer in said and not (name == "tutorial-004-mixtral" and answer == "quantization"):
             assert choice[field] == said[answer]
-    assert [f"Fixed: {one}" for one in recipe.repaired] == [
-        one for one in plan["notes"] if one.startswith("Fixed: ")
-    ]
+    assert [f"Fixed: {one}" for one in recipe.repaired] == [one for one in plan["notes"] if one.startswith("Fixed: ")]
     assert [f"Not supported yet: {one}" for one in recipe.later] == [
         one for one in plan["notes"] if one.startswith("Not supported yet: ")
     ]

@@ -180,13 +180,13 @@ def test_precedence_a_pin_a_given_answer_the_recipe() -> None:
     walk = Walk(State({"model": "demo", "users": 3, "max_len": None}, workshop=pinned), Recipe=recipe)(None)
     assert known(walk.state) == {"model": "demo", "users": 3, "goal": "smallest"}
     (advise,) = (effect for effect in walk.done if isinstance(effect, effects.Advise))
-    assert (advise.wishes.users, advise.wishes.max_len, advise.wishes.goal) == (3, None, "smallest")
+    assert (advise.constraints.users, advise.constraints.max_len, advise.constraints.goal) == (3, None, "smallest")
 
 
 def test_changed_answers_are_advised_and_planned_again() -> None:
     walk = Walk(State({"model": "demo"}))(None)(given={"users": 3})
     assert walk.asks == "advice"
-    assert [effect.wishes.users for effect in walk.done if isinstance(effect, effects.Advise)] == [None, 3]
+    assert [effect.constraints.users for effect in walk.done if isinstance(effect, effects.Advise)] == [None, 3]
     walk(CHOICE)(given={"name": "mine", "http_port": 9000})
     assert walk.asks == "review"
     plans = [(effect.name, effect.http_port) for effect in walk.done if isinstance(effect, effects.MakePlan)]

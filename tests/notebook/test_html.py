@@ -16,7 +16,7 @@ from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
-from wizard.advise.advice import Advice, Memory, Rejection, Wishes
+from wizard.advise.advice import Advice, Constraints, Memory, Rejection
 from wizard.advise.calibration import rows
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import change, do
@@ -201,7 +201,7 @@ def on_gpus() -> tuple[Host, ModelFacts, Advice]:
     config = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
     facts = describe(ModelFacts("r", "folder", "r", "Llama", None, None), config["meta-llama/Llama-3.1-70B"]["config"])
     machine = host("8xH100")
-    return machine, facts, advise(machine, facts, Wishes())
+    return machine, facts, advise(machine, facts, Constraints())
 
 
 def test_many_ways_are_folded_and_none_is_lost() -> None:

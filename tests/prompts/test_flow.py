@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_and_the_nearest_change_offered(flow: Flow, wo
     assert load_answers(workspace) == {"model": "demo", "users": 100, "tp": 2}
 
 
-def test_all_wishes_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
+def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo", "users=7", "tp=2")
     terminal.sees("7 at a time")
     terminal.sees(ADVICE)

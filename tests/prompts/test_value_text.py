@@ -22,7 +22,7 @@ from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
 from tests.worded import noted, saying
 from wizard.advise import refusals
-from wizard.advise.advice import Advice, Memory, Rejection, Speed, Wishes
+from wizard.advise.advice import Advice, Constraints, Memory, Rejection, Speed
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import do
 from wizard.kernel import language
@@ -236,7 +236,7 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan(tmp_path: Path) -> Plan:
     fake = FakeJourney(tmp_path)
-    advice = fake.advise(CPU_HOST, GGUF, Wishes())
+    advice = fake.advise(CPU_HOST, GGUF, Constraints())
     return fake.plan(CPU_HOST, fake.model("demo"), advice.choices[0], Workspace(tmp_path))
 
 
@@ -295,7 +295,7 @@ def gpus(name: str) -> tuple[Host, ModelFacts, Advice]:
     config = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
     machine = host(name)
     facts = describe(ModelFacts("r", "folder", "r", "Llama", None, None), config["meta-llama/Llama-3.1-70B"]["config"])
-    return machine, facts, advise(machine, facts, Wishes())
+    return machine, facts, advise(machine, facts, Constraints())
 
 
 @pytest.mark.parametrize("width", [40, 100])
@@ -336,5 +336,8 @@ def test_the_formulas_of_the_recommendation(monkeypatch: pytest.MonkeyPatch) -> 
     machine, facts, advice = gpus("8xH100")
     found = figures(machine, facts, advice.choices[0])
     text = advice_text(advice, facts, figures=found)
-    assert "Explanation of these figures:\n  Parameters = 70,553,706,496 parameters\n    = 1,050,673,152 embedding + " in text
+    beginning = (
+        "Explanation of these figures:\n  Parameters = 70,553,706,496 parameters\n    = 1,050,673,152 embedding + "
+    )
+    assert beginning in text
     assert text.count("Source: ") == len(found)

@@ -111,7 +111,7 @@ def test_a_pinned_model_that_cannot_be_had_ends_with_its_error(attend: Attend) -
     assert "TW-M01" in terminal.rest
 
 
-def test_pinned_wishes_are_said_and_cannot_be_changed(attend: Attend) -> None:
+def test_pinned_constraints_are_said_and_cannot_be_changed(attend: Attend) -> None:
     terminal = attend('explain = false\n[pin]\nmodel = "demo"\nusers = 3')
     terminal.sees("Number of concurrent users: 3")
     terminal.sees("Wished: users.")

@@ -12,10 +12,10 @@ from textual.widgets import Input
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ADVICE, INFEASIBLE, LLAMA, choice, plan
 from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.plan.plan import Plan
-from wizard.plan.questions import SETUP, WISHES
+from wizard.plan.questions import CONSTRAINTS, SETUP
 from wizard.probe.shorthand import host
 from wizard.texts import report
 from wizard.tui.screens.form import FormScreen
@@ -41,7 +41,7 @@ async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
             "6 KiB × 4,096 tokens",
             "quickest way to serve a GGUF file",
             "knows little beyond its own subject",
-            "1 other way cannot work here",
+            "1 other alternative is not possible",
         ):
             assert word in shown
         await pilot.press("down")
@@ -66,7 +66,7 @@ async def test_every_number_of_the_choice_is_explained() -> None:
         await to_advice(pilot)
         await pilot.press("e")
         shown = text_of(await screen(pilot, ReaderScreen), "Static")
-        assert "KV cache for one token = 131,072 bytes (128 KiB)\n" in shown
+        assert "KV cache per token = 131,072 bytes (128 KiB)\n" in shown
         assert "\n  = 2 × 32 layers × 8 kv heads × 128 × 2 bytes\n" in shown
 
 
@@ -85,7 +85,7 @@ async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None
         assert "bfloat16" in before
         assert "r" not in {binding.key for binding in shown_bindings(advice)}
         await pilot.press("plus")
-        assert made.wished[-1] == Wishes(users=made.wished[0].users, quantization="fp8")
+        assert made.wished[-1] == Constraints(users=made.wished[0].users, quantization="fp8")
         after = text_of(advice, "Text", "MemoryBill")
         assert "serves FP8 weights" in after
         assert "FP8*" in text_of(advice, "WhatIf")
@@ -111,7 +111,7 @@ async def test_a_what_if_that_has_no_further_value_says_so_once() -> None:
         await pilot.press("plus")
         await pilot.pause()
         assert len(app._notifications) == 1
-        assert "no further value" in next(iter(app._notifications)).message
+        assert "No further values" in next(iter(app._notifications)).message
         assert advice.view == before
 
 
@@ -122,9 +122,9 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         await pilot.press("right", "plus", "plus")
         assert made.wished[-1].tp == 4
         shown = text_of(advice, "Text", "Notes")
-        assert "does not work with what is fixed" in shown
-        assert "r: take it back" in shown
-        assert "needs 4 like GPUs" in " ".join(shown.split())
+        assert "Not possible with the constraints" in shown
+        assert "r: reset" in shown
+        assert "needs 4 identical GPUs" in " ".join(shown.split())
         assert "→ tp " in shown
         await pilot.press("enter")
         assert pilot.app.screen is advice
@@ -133,7 +133,7 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         assert (made.wished[-1].tp, advice.view.choice.tp) == (2, 2)
         await pilot.press("plus", "r")
         assert advice.view.choice is not None
-        assert advice.view.wishes == made.wished[0]
+        assert advice.view.constraints == made.wished[0]
 
 
 async def test_what_a_journey_fixes_is_not_said_to_be_taken_back_by_a_key() -> None:
@@ -141,7 +141,7 @@ async def test_what_a_journey_fixes_is_not_said_to_be_taken_back_by_a_key() -> N
     async with StillApp(made, answers={"model": "demo", "users": 2}).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
         shown = text_of(advice, "Text")
-        assert "does not work with what is fixed" in shown
+        assert "Not possible with the constraints" in shown
         assert "r:" not in shown
         assert "r" not in {one.key for one in shown_bindings(advice)}
 
@@ -166,7 +166,7 @@ async def test_an_error_of_a_what_if_is_shown_in_place() -> None:
         assert advice.view.choices
 
 
-async def test_the_wishes_form_keeps_what_was_fixed_in_place() -> None:
+async def test_the_constraints_form_keeps_what_was_fixed_in_place() -> None:
     made = gpus()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -186,7 +186,7 @@ async def test_a_model_that_does_not_fit_says_why_and_what_would_help() -> None:
     async with StillApp(FakeJourney(advice=INFEASIBLE)).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
         shown = text_of(advice, "Text", "Notes")
-        assert "cannot be served here" in shown
+        assert "cannot be served on this machine" in shown
         assert "It needs 40.2 GiB" in " ".join(shown.split())
         assert "Take a smaller quantisation" in " ".join(shown.split())
         await pilot.press("enter")
@@ -202,7 +202,7 @@ async def test_an_error_of_the_advice_is_shown_in_place() -> None:
         assert "TW-A07" in text_of(advice, "ErrorPanel")
 
 
-async def test_wishes_are_asked_with_the_declared_questions_and_checked() -> None:
+async def test_constraints_are_asked_with_the_declared_questions_and_checked() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -218,7 +218,7 @@ async def test_wishes_are_asked_with_the_declared_questions_and_checked() -> Non
     assert made.wished[1].users == 8
 
 
-async def test_escape_leaves_the_wishes_as_they_were() -> None:
+async def test_escape_leaves_the_constraints_as_they_were() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -244,7 +244,7 @@ async def test_the_review_shows_each_step_with_its_reason_and_its_exact_commands
             for action in step.actions:
                 assert action.shell() in shown
         assert "180 MiB to download" in text_of(review, "#cost")
-        assert "downloads counted at 20 MB/s" in text_of(review, "#cost")
+        assert "downloads estimated at 20 MB/s" in text_of(review, "#cost")
 
 
 async def test_page_down_scrolls_the_commands_while_the_list_keeps_the_cursor() -> None:
@@ -265,7 +265,7 @@ async def test_a_plan_that_cannot_be_made_is_an_error_in_place() -> None:
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         review = await to_review(pilot)
         assert "TW-L01" in text_of(review, "ErrorPanel")
-        assert "Esc goes back to the advice" in text_of(review, "#cost")
+        assert "Press Esc to return to the recommendations" in text_of(review, "#cost")
         await pilot.press("enter")
         assert pilot.app.screen is review
 
@@ -291,16 +291,16 @@ def _long() -> Plan:
     return replace(made, steps=(first, *made.steps[1:]))
 
 
-async def test_all_wishes_are_asked_in_groups_and_none_is_lost() -> None:
+async def test_all_constraints_are_asked_in_groups_and_none_is_lost() -> None:
     made = gpus()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
-        assert {*form._fields} == {one.name for one in (*WISHES, *SETUP)}
+        assert {*form._fields} == {one.name for one in (*CONSTRAINTS, *SETUP)}
         shown = text_of(form, ".group")
         assert "Use case" in shown
-        assert "never changed, only refused" in shown
+        assert "never overridden; an error if not possible" in shown
         for name, keys in (("tp", "2"), ("gpu_memory_utilization", "0.8"), ("quantization", "fp8")):
             form.query_one(f"#{name}").focus()
             await pilot.press(*keys)
@@ -319,10 +319,10 @@ async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
         assert advice.view.advice is not None
         second = advice.view.advice.choices[1]
         shown = " ".join(text_of(advice, "Notes").split())
-        assert f"Runner-up: {report.choice_title(second)}" in shown
+        assert f"Alternative: {report.choice_title(second)}" in shown
         assert report.reason(second, report.BEHIND).split(".")[0] in shown
         await pilot.press("down")
-        await wait_for(pilot, lambda: "Runner-up" not in text_of(advice, "Notes"))
+        await wait_for(pilot, lambda: "Alternative" not in text_of(advice, "Notes"))
 
 
 @pytest.mark.parametrize("way", [to_advice, to_review])

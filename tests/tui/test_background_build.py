@@ -86,7 +86,7 @@ async def test_a_toast_says_that_it_failed_and_its_diagnosis_waits() -> None:
         await wait_for(pilot, lambda: not run.under_way)
         made.script, made.run_error, made.hold_run = (lambda one: events(one, until="start", error=ERROR)), ERROR, False
         run.begin()
-        await wait_for(pilot, lambda: "demo could not be built: no space left on [/] device" in toasts(app))
+        await wait_for(pilot, lambda: "Could not build demo: no space left on [/] device" in toasts(app))
         assert app.runs["demo"] is run
 
 
@@ -130,7 +130,7 @@ async def test_one_build_at_a_time_is_said_in_words() -> None:
         error = app.runs["second"].view.error
         assert error is not None
         assert error.code == "TW-R09"
-        assert "demo is being built" in error.what
+        assert "demo is already being built" in error.what
         assert app.runs["demo"].under_way
 
 

@@ -74,7 +74,7 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
     async with chatting(made) as (pilot, chat):
         await pilot.press("f8")
         await pilot.pause()
-        assert "From the next answer on" in notes(pilot)
+        assert "from the next answer on" in notes(pilot)
         await asked(pilot, "Q", chat)
         assert made.asked[0].sampling.logprobs == 5
         await pilot.press("f8")
@@ -99,18 +99,18 @@ async def test_probabilities_that_are_still_to_be_asked_for_are_not_said_to_be_m
         await pilot.press("f8", "f8")
         await pilot.pause()
         assert "Available from the next answer on" in notes(pilot)
-        assert "says nothing of probabilities" not in notes(pilot)
+        assert "does not report probabilities" not in notes(pilot)
 
 
 async def test_a_server_that_gives_no_probabilities_is_named_as_such() -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         await pilot.press("f8", "f8")
         await pilot.pause()
-        assert "with the next answer" in notes(pilot)
+        assert "from the next answer on" in notes(pilot)
         await asked(pilot, "Q", chat)
         await pilot.press("f8")
         await pilot.pause()
-        assert "says nothing of probabilities" in notes(pilot)
+        assert "does not report probabilities" in notes(pilot)
         assert pilot.app.screen is chat
 
 

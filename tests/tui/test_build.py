@@ -45,9 +45,9 @@ async def test_steps_progress_and_output_are_shown_while_they_happen() -> None:
         await wait_for(pilot, lambda: build.view.progress)
         await pilot.pause()
         steps = text(build, "#steps")
-        assert "✓ Create the server environment  done before" in steps
+        assert "✓ Create the server environment  already done" in steps
         assert "✓ Get the model  2.2 s" in steps
-        assert "● Write the model repository  running" in steps
+        assert "● Create the model repository  running" in steps
         assert "○ Start Triton" in steps
         assert "43%" in text(build, "#progress")
         assert "about 12 s left · 78 of 180 MiB" in text(build, "#progress")
@@ -122,8 +122,8 @@ async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
         await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
         await pilot.pause()
         assert "run" in made.closed
-        assert "■ Write the model repository  cancelled" in text(build, "#steps")
-        assert "r goes on from there" in text(build, "#outcome")
+        assert "■ Create the model repository  cancelled" in text(build, "#steps")
+        assert "r resumes from there" in text(build, "#outcome")
         made.script, made.hold_run = events, False
         await pilot.press("r")
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
@@ -199,7 +199,7 @@ async def test_l_shows_where_the_whole_output_is() -> None:
         reader = await screen(pilot, ReaderScreen)
         logs = WORKSPACE.server("demo").logs
         assert f"Start Triton\n  {logs / 'start.log'}\n" in reader._text
-        assert reader._text.endswith(f"Server's log\n  {logs / 'triton.log'}")
+        assert reader._text.endswith(f"Server log\n  {logs / 'triton.log'}")
         await pilot.press("c", "escape")
         assert await screen(pilot, BuildScreen) is build
         assert "start.log" in pilot.app.clipboard
@@ -296,7 +296,7 @@ async def test_a_diagnosis_says_what_failed_which_line_says_why_and_what_to_do_a
         log = build.query_one(LiveLog)
         assert log._cause == len(log.lines) - 1
         await pilot.press("d")
-        for word in ("What failed: TW-R03", "The log says: error: no space", "Command: docker pull [x]"):
+        for word in ("What failed: TW-R03", "Log output: error: no space", "Command: docker pull [x]"):
             assert word in pilot.app.clipboard
 
 
@@ -335,7 +335,7 @@ async def test_a_step_that_starts_the_server_is_not_left_out() -> None:
         build = await failed(pilot)
         await pilot.press("s")
         await wait_for(pilot, lambda: pilot.app._notifications)
-        assert "there is not a server without it" in next(iter(pilot.app._notifications)).message
+        assert "cannot be skipped: the server requires it" in next(iter(pilot.app._notifications)).message
         assert pilot.app.screen is build
         assert made.runs == 1
 
@@ -350,7 +350,7 @@ async def test_a_step_that_is_done_is_done_again() -> None:
         assert "▸✓ Get the model" in text(build, "#steps")
         await pilot.press("R")
         question = await screen(pilot, AskScreen)
-        assert "Do 'Get the model' again?" in question._question
+        assert "Rerun 'Get the model'?" in question._question
         await pilot.press("enter")
         await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.READY)
         assert made.otherwise == ({"model"}, frozenset())
@@ -380,7 +380,7 @@ async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: made.runs == 2 and build.view.phase is Phase.FAILED)
-        assert "– Get the model  left out" in text(build, "#steps")
+        assert "– Get the model  skipped" in text(build, "#steps")
         await pilot.press("r")
         await wait_for(pilot, lambda: made.runs == 3 and build.view.phase is Phase.FAILED)
         assert made.otherwise[1] == {"model"}

@@ -276,7 +276,7 @@ async def test_quitting_asks_whether_the_server_goes_on(
         await wait_for(pilot, lambda: app._exit)
     assert app.return_value == 0
     assert made.stopped == stopped
-    assert ("goes on running" in capsys.readouterr().err) == (not stopped)
+    assert ("keeps running" in capsys.readouterr().err) == (not stopped)
 
 
 async def test_another_model_can_be_set_up_and_escape_comes_back_to_the_conversation() -> None:

@@ -81,7 +81,7 @@ async def test_a_pasted_book_is_a_word_in_the_field_and_is_sent_whole(end: str) 
         await wait_for(pilot, lambda: made.asked)
         assert made.asked[0].messages[0].content == f"Sum up: {text}"
         await wait_for(pilot, lambda: not chat.view.busy)
-        assert "characters more" in "\n".join(lines(chat.talks.first.transcript))
+        assert "more characters" in "\n".join(lines(chat.talks.first.transcript))
         await pilot.press("up")
         assert prompt.written == f"Sum up: {text}"
         assert len(prompt.text) < 100
@@ -126,7 +126,7 @@ async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked()
             await pilot.press("ctrl+b")
             found.append(pilot.app.clipboard)
         assert found == ["two\nthree\n", "one()\n", "two\nthree\n"]
-        assert "Code 2 of 2" in notes(pilot)
+        assert "Copied code block 2 of 2" in notes(pilot)
         assert chat.talks.first.transcript.turns[-1].marked == 1
 
 
@@ -170,7 +170,7 @@ async def test_a_private_conversation_is_marked_and_nothing_of_it_is_kept() -> N
     async with chatting(made) as (pilot, chat):
         await pilot.press("ctrl+g")
         await pilot.pause()
-        assert "private: nothing is kept" in str(chat.query_one(Prompt).border_title)
+        assert "private: nothing is saved" in str(chat.query_one(Prompt).border_title)
         await asked(pilot, "Secret", chat)
         await pilot.pause()
         await pilot.press("ctrl+g")
@@ -233,7 +233,7 @@ def test_the_gauge_warns_near_the_end_and_says_what_is_an_estimate(usage: Usage,
 def test_an_answer_that_comes_is_measured_meanwhile() -> None:
     live = Live(10.5, 12.5, 101, 0.5)
     said = figures(ChatView(Conversation(), busy="answering", live=live)).plain
-    for part in ("50.0 tokens/s", "first token after 500 ms", "101 tokens", "Esc stops it"):
+    for part in ("50.0 tokens/s", "TTFT 500 ms", "101 tokens", "Esc stops it"):
         assert part in said
     early = figures(ChatView(Conversation(), busy="answering", live=Live(10.5, 10.6, 4))).plain
     assert "tokens/s" not in early

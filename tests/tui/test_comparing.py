@@ -105,7 +105,7 @@ async def test_a_model_is_not_compared_with_itself() -> None:
         await pilot.press("enter")
         await screen(pilot, FormScreen)
         await pilot.press(*ENDPOINT.http, "down", *ENDPOINT.model, "enter")
-        await wait_for(pilot, lambda: "answers already" in notes(pilot))
+        await wait_for(pilot, lambda: "is already answering" in notes(pilot))
         await screen(pilot, FormScreen)
         assert chat.talks.second is None
 
@@ -192,8 +192,8 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         await pilot.press("alt+right")
         await pilot.pause()
         assert words(chat, "#found") == "1 of 1"
-        assert "here" in words(chat, "#second .name")
-        assert "here" not in words(chat, "#first .name")
+        assert "this one" in words(chat, "#second .name")
+        assert "this one" not in words(chat, "#first .name")
         await pilot.press("escape", "ctrl+y")
         assert pilot.app.clipboard.startswith("Apples.")
         await pilot.press("ctrl+b")
@@ -229,7 +229,7 @@ def test_what_cannot_be_compared_is_not() -> None:
     assert "Both are about equally fast" in comparison(("a", measured), ("b", measured)).plain
     assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
     for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
-        assert "is compared here" in comparison(("a", measured), ("b", early)).plain
+        assert "are compared here" in comparison(("a", measured), ("b", early)).plain
 
 
 async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its_side_is_named() -> None:
@@ -241,13 +241,13 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("enter")
         await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
         await pilot.pause()
-        assert "What second answers is kept as a conversation of its own" in notes(pilot)
-        assert "is compared here" in words(chat, "#comparison")
+        assert "The answers of second are saved as a separate conversation" in notes(pilot)
+        assert "are compared here" in words(chat, "#comparison")
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
         assert "find, copy, save, log: this one" in words(chat, "#first .name")
-        assert "here" not in words(chat, "#second .name")
+        assert "this one" not in words(chat, "#second .name")
         await pilot.press("f7")
         await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
         await pilot.pause()

@@ -17,7 +17,7 @@ from tests.tui.values import ENDPOINT
 from tests.tui.walking import StillApp, asked, screen, to_machine, wait_for
 from wizard.chat.history import History
 from wizard.kernel.errors import CancelledError, WorkspaceError
-from wizard.tui.keeping import Keeping
+from wizard.tui.autosave import Autosave
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.form import FormScreen
@@ -140,9 +140,9 @@ async def test_an_empty_list_and_a_search_in_vain_say_so() -> None:
     async with chatting(FakeJourney(), NARROW) as (pilot, chat):
         await pilot.press("f4")
         window = await screen(pilot, ConversationsScreen)
-        await wait_for(pilot, lambda: "Nothing is kept yet" in str(window.query_one("#none").render()))
+        await wait_for(pilot, lambda: "Nothing saved yet" in str(window.query_one("#none").render()))
         await pilot.press(*"xy")
-        await wait_for(pilot, lambda: "Nothing has these words" in str(window.query_one("#none").render()))
+        await wait_for(pilot, lambda: "No conversation contains these words" in str(window.query_one("#none").render()))
         assert window.query_one("#search", Input).value == "xy"
         await pilot.press("enter", "ctrl+x", "ctrl+d", "escape")
         assert await screen(pilot, ChatScreen) is chat
@@ -222,7 +222,7 @@ async def test_what_is_saved_while_another_is_begun_stays_apart() -> None:
     async with StillApp(FakeJourney()).run_test(size=NARROW):
         from wizard.chat.conversation import Conversation
 
-        keeping = Keeping(history(), private=False)
+        keeping = Autosave(history(), private=False)
         one = Conversation().said("user", "one")
         await keeping.save(one, ENDPOINT)
         number = keeping.kept.id

@@ -37,7 +37,7 @@ async def reader(pilot: Pilot[Any]) -> None:
 
 @pytest.mark.parametrize(
     ("copy", "said", "instead"),
-    [(review, " copied", "x writes the plan to a file"), (build, " copied", "l names"), (reader, "Copied", "")],
+    [(review, " copied", "Press x to save the plan to a file"), (build, " copied", "Press l"), (reader, "Copied", "")],
     ids=["review", "build", "reader"],
 )
 async def test_a_terminal_without_a_clipboard_is_not_said_to_have_taken_it(

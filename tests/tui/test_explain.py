@@ -28,7 +28,7 @@ from tests.tui.walking import (
     to_welcome,
     wait_for,
 )
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog import lessons
 from wizard.catalog.profiles import PROFILES_VARIABLE
 from wizard.catalog.workshops import Say, Workshop
@@ -123,7 +123,7 @@ async def test_review_explains_the_step_under_the_cursor() -> None:
             assert lesson is not None
             await wait_for(pilot, lambda lesson=lesson: lesson.what in panel(review))
             assert lesson.look in panel(review)
-            assert "has you type" in panel(review)
+            assert "What you type in tutorial" in panel(review)
         assert "The weights are here already." not in panel(review), "the reason stands above"
 
 
@@ -225,7 +225,7 @@ async def test_words_of_welcome_come_first() -> None:
         welcome = await to_welcome(pilot)
         assert about(welcome) in panel(welcome), "a workshop explains"
         said = text(welcome.query_one(PinnedLine))
-        assert "Pinned by your facilitator: " in said
+        assert "Set by your facilitator: " in said
         assert "demo" in said
         assert [row.id for row in welcome.rows] == ["serve", "machine", "settings", "help", "quit"]
 
@@ -252,18 +252,18 @@ async def test_another_model_than_the_pinned_one_is_refused() -> None:
         assert model.view.error.code == "TW-U50"
 
 
-async def test_pinned_wishes_stay_whatever_is_tried() -> None:
+async def test_pinned_constraints_stay_whatever_is_tried() -> None:
     journey = FakeJourney()
     async with attending(replace(MINE, text=""), journey) as pilot:
         advice = await to_advice(pilot)
         assert text(advice.query_one(PinnedLine)).endswith(": 3")
-        assert advice.view.wishes == Wishes(users=3)
+        assert advice.view.constraints == Constraints(users=3)
         while advice._fields[advice.view.field].name != "users":
             await pilot.press("right")
         await pilot.press("plus")
         assert [one.message for one in pilot.app._notifications] == ["Your facilitator has set this."]
         assert {one.users for one in journey.wished} == {3}
-        assert advice.view.wishes == Wishes(users=3)
+        assert advice.view.constraints == Constraints(users=3)
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
         field = form.query_one("#users", Input)
@@ -284,7 +284,7 @@ async def test_the_plan_has_the_pinned_name() -> None:
 
 
 @pytest.mark.parametrize("hide", [(), ("advice",)])
-async def test_a_server_is_started_again_as_the_facilitator_wishes_it(hide: tuple[str, ...]) -> None:
+async def test_a_server_is_started_again_as_the_facilitator_constraints_it(hide: tuple[str, ...]) -> None:
     journey = FakeJourney(off=("demo",), earlier=plan())
     async with attending(Workshop("Mine", pin={"users": 3}, hide=hide), journey) as pilot:
         await to_welcome(pilot)
@@ -292,7 +292,7 @@ async def test_a_server_is_started_again_as_the_facilitator_wishes_it(hide: tupl
         if not hide:
             advice = await screen(pilot, AdviceScreen)
             await wait_for(pilot, lambda: advice.view.advice)
-            assert advice.view.wishes == Wishes(users=3)
+            assert advice.view.constraints == Constraints(users=3)
             await pilot.press("enter")
         review = await screen(pilot, ReviewScreen)
         await wait_for(pilot, lambda: review.view.plan)

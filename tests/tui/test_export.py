@@ -51,7 +51,7 @@ async def test_the_plan_is_written_under_the_proposed_name(keys: tuple[str, ...]
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         await to_form(pilot, *keys)
         await pilot.press("enter")
-        await wait_for(pilot, lambda: "Written" in toasts(pilot))
+        await wait_for(pilot, lambda: "Saved" in toasts(pilot))
         assert isinstance(pilot.app.screen, ReviewScreen)
     assert words in Path(name).read_text(encoding="utf-8")
 
@@ -73,7 +73,7 @@ async def test_a_file_that_is_there_is_written_over_only_after_a_question() -> N
         await pilot.press("enter")
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
-        await wait_for(pilot, lambda: "Written" in toasts(pilot))
+        await wait_for(pilot, lambda: "Saved" in toasts(pilot))
     assert path.read_text(encoding="utf-8").startswith("#!")
 
 
@@ -86,7 +86,7 @@ async def test_a_folder_that_is_not_there_is_said_and_what_was_typed_can_be_mend
         again = await screen(pilot, FormScreen)
         assert again.query_one(Input).value == "no/such.sh"
         await pilot.press("home", "delete", "delete", "delete", "enter")
-        await wait_for(pilot, lambda: "Written" in toasts(pilot))
+        await wait_for(pilot, lambda: "Saved" in toasts(pilot))
         await screen(pilot, ReviewScreen)
     assert Path("such.sh").is_file()
 

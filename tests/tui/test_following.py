@@ -66,7 +66,7 @@ async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch)
         assert made.held is not None
         made.held.set()
         await wait_for(pilot, lambda: "Chat with demo" in text(welcome))
-        assert "See how far" not in text(welcome)
+        assert "See the progress of" not in text(welcome)
         assert welcome.rows[welcome.query_one(Picker).highlighted or 0].id == "server:demo"
 
 
@@ -110,7 +110,7 @@ async def test_a_look_that_fails_is_told_once_and_does_not_end_the_looking(monke
     monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
     made = FakeJourney(running=(ENDPOINT,))
     app = StillApp(made)
-    broken, well = WorkspaceError("TW-K03", "it cannot be read", "Mend its rights."), made.calibration
+    broken, well = WorkspaceError("TW-K03", "cannot read it", "Mend its rights."), made.calibration
 
     def fails(_workspace: Workspace) -> Calibration:
         raise broken

@@ -98,7 +98,7 @@ def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
         ("machine.look", "tab", "Tab"),
         ("machine.look", "escape", "Esc"),
         ("machine.look", "f1", "Help (Everywhere)"),
-        ("machine.look", "q", "Quit (Every stage)"),
+        ("machine.look", "q", "Quit (All stages)"),
         ("machine.look", "enter", "Choose"),
         ("model.look", "r", "typed in fields"),
         ("model.look", "f9", ""),
@@ -108,9 +108,9 @@ def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
         ("picker.up", "k", ""),
         ("picker.up", "f1", "Help"),
         ("stage.back", "r", "typed in fields"),
-        ("machine.look", "", "no key ''"),
-        ("machine.look", "contrl+l", "no key 'contrl+l'"),
-        ("machine.look", "ctrl+", "no key 'ctrl+'"),
+        ("machine.look", "", "unknown key ''"),
+        ("machine.look", "contrl+l", "unknown key 'contrl+l'"),
+        ("machine.look", "ctrl+", "unknown key 'ctrl+'"),
         ("machine.look", "f13", ""),
         ("machine.look", "ctrl+shift+pageup", ""),
         ("machine.look", "한", ""),
@@ -142,12 +142,12 @@ async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None
         machine = await to_machine(pilot)
         await wait_for(pilot, lambda: not pilot.app._notifications)
         bar = " ".join(line.plain for line in machine.query_one(KeyBar).lines(200))
-        assert "l Look again" in bar
+        assert "l Refresh" in bar
         assert "r" not in {one.binding.key for one in key_rows(machine)}
         await pilot.press("l")
         await to_machine(pilot)
         await pilot.press("f12")
-        assert "l Look again" in " ".join((await screen(pilot, ReaderScreen))._text.split())
+        assert "l Refresh" in " ".join((await screen(pilot, ReaderScreen))._text.split())
 
 
 async def test_keys_of_a_file_that_cannot_hold_are_said_and_left_out() -> None:
@@ -161,7 +161,7 @@ async def test_keys_of_a_file_that_cannot_hold_are_said_and_left_out() -> None:
             "The key enter in the settings for welcome.look is ignored: ⏎ is already used there: Choose (Welcome).",
             "The key x in the settings for no.such is ignored: unknown ID",
         ]
-        assert "r Look again" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        assert "r Refresh" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
         assert load().keys == {"welcome.look": "enter", "machine.look": "l", "no.such": "x"}
 
 
@@ -191,7 +191,7 @@ def test_keys_are_taken_as_people_write_them(written: str, name: str) -> None:
 
 
 def test_a_key_that_does_several_things_one_after_the_other_stays() -> None:
-    assert "several things" in refusal(key("build.stop"), "f9", {})
+    assert "several functions" in refusal(key("build.stop"), "f9", {})
 
 
 async def to_keys(pilot: object) -> KeysScreen:
@@ -215,7 +215,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         at = [one.id for one in declared()].index("welcome.look")
         while picker.highlighted != at:
             await pilot.press("down")
-        assert row(window, "welcome.look") == "r Look again · Welcome"
+        assert row(window, "welcome.look") == "r Refresh · Welcome"
         await pilot.press("enter")
         await screen(pilot, PressScreen)
         await pilot.press("escape")
@@ -225,16 +225,16 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         await screen(pilot, PressScreen)
         await pilot.press("q")
         await screen(pilot, KeysScreen)
-        assert "q is taken there: Quit" in str(window.query_one("#about", Static).render())
+        assert "q is already used there: Quit" in str(window.query_one("#about", Static).render())
         assert load().keys == {}
         await pilot.press("enter")
         await screen(pilot, PressScreen)
         await pilot.press("l")
         await screen(pilot, KeysScreen)
-        assert row(window, "welcome.look") == "l* Look again · Welcome"
+        assert row(window, "welcome.look") == "l* Refresh · Welcome"
         assert load().keys == {"welcome.look": "l"} == app.settings.keys
         await pilot.press("r")
-        assert row(window, "welcome.look") == "r Look again · Welcome"
+        assert row(window, "welcome.look") == "r Refresh · Welcome"
         assert load().keys == {}
         await pilot.press("enter")
         await screen(pilot, PressScreen)
@@ -248,7 +248,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
 
 @pytest.mark.parametrize(
     ("press", "taken"),
-    [("f1", "Help"), ("f2", "Settings"), ("ctrl+p", "Commands"), ("ctrl+q", "Quit"), ("ctrl+c", "Copy what")],
+    [("f1", "Help"), ("f2", "Settings"), ("ctrl+p", "Commands"), ("ctrl+q", "Quit"), ("ctrl+c", "Copy the selection")],
 )
 async def test_where_a_key_is_asked_for_the_keys_of_everywhere_do_nothing_else(press: str, taken: str) -> None:
     app = StillApp(FakeJourney())
@@ -258,7 +258,7 @@ async def test_where_a_key_is_asked_for_the_keys_of_everywhere_do_nothing_else(p
         await screen(pilot, PressScreen)
         await pilot.press(press)
         assert await screen(pilot, KeysScreen) is window
-        assert f"is taken there: {taken}" in str(window.query_one("#about", Static).render())
+        assert f"is already used there: {taken}" in str(window.query_one("#about", Static).render())
         assert load().keys == {}
 
 
@@ -270,10 +270,10 @@ async def test_a_key_that_cannot_hold_is_not_shown_and_comes_to_nothing_with_ano
         await wait_for(pilot, lambda: app._notifications)
         app.change_settings(theme="triton-wizard-light")
         await pilot.pause()
-        assert "r Look again" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        assert "r Refresh" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
         window = await to_keys(pilot)
-        assert row(window, "welcome.look") == "r* Look again · Welcome"
-        assert row(window, "machine.look") == "L* Look again · Machine"
+        assert row(window, "welcome.look") == "r* Refresh · Welcome"
+        assert row(window, "machine.look") == "L* Refresh · Machine"
         assert load().keys == {"welcome.look": "enter", "machine.look": "L"}
 
 

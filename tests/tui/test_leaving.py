@@ -72,7 +72,7 @@ async def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(capsys: 
         await pilot.press("enter")
         await wait_for(pilot, lambda: app._exit)
     app._print_error_renderables()
-    assert "goes on running" not in capsys.readouterr().err
+    assert "keeps running" not in capsys.readouterr().err
     assert made.stopped == []
 
 
@@ -95,7 +95,7 @@ async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
         await wait_for(pilot, lambda: app._exit)
     app._print_error_renderables()
     said = "".join(capsys.readouterr().err.split())
-    assert f"demogoesonrunningat{ELSEWHERE.http}" in said
+    assert f"demokeepsrunningat{ELSEWHERE.http}" in said
 
 
 async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() -> None:
@@ -118,7 +118,7 @@ async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() ->
 
 
 async def test_who_restarts_a_server_that_was_started_again_elsewhere_is_taken_to_it() -> None:
-    made = FakeJourney(chat_error=ServerError("TW-C01", "no server answers", "Start it again."))
+    made = FakeJourney(chat_error=ServerError("TW-C01", "no server responds", "Start it again."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
         await pilot.press(*"Hi", "enter")
@@ -219,7 +219,7 @@ async def test_whoever_leaves_is_told_what_is_stopped_and_that_the_wizard_ends()
 
 
 async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:
-    made = FakeJourney(chat_error=ServerError("TW-C01", "no server answers", "Start it again."))
+    made = FakeJourney(chat_error=ServerError("TW-C01", "no server responds", "Start it again."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
         await pilot.press(*"One", "enter")

@@ -23,7 +23,7 @@ async def test_the_first_screen_says_that_it_is_looking_until_the_probe_is_done(
     made = FakeJourney(gate=gate)
     async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         machine = await screen(pilot, MachineScreen)
-        await wait_for(pilot, lambda: "Looking at this machine" in str(machine.query_one("#verdict").render()))
+        await wait_for(pilot, lambda: "Checking this machine" in str(machine.query_one("#verdict").render()))
         await pilot.press("enter")
         assert pilot.app.screen is machine
         gate.set()
@@ -55,7 +55,7 @@ async def test_a_probe_that_fails_is_shown_with_its_code_and_can_be_repeated() -
 
 
 def test_without_a_gpu_the_cpu_serves() -> None:
-    assert "No NVIDIA GPU was found: the CPU will serve" in judgement(CPU_HOST).plain
+    assert "No NVIDIA GPU was detected: models run on the CPU" in judgement(CPU_HOST).plain
     assert "4 NVIDIA GPUs" in judgement(GPU_HOST).plain
 
 
@@ -202,7 +202,7 @@ async def test_readings_are_taken_until_the_screen_is_left_and_the_last_one_coun
     made = FakeJourney(host=found, reading=at_work(found, 0))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         machine = await to_machine(pilot)
-        assert "72.4 GiB of GPU memory are free" in str(machine.query_one("#verdict").render())
+        assert "72.4 GiB of GPU memory is free" in str(machine.query_one("#verdict").render())
         made.reading = at_work(found)
         await wait_for(pilot, lambda: "140 GiB of GPU" in str(machine.query_one("#verdict").render()))
         made.reading = at_work(found, 0)
@@ -234,7 +234,7 @@ async def test_readings_that_fail_half_way_leave_the_last_one_and_are_tried_agai
         await wait_for(pilot, lambda: machine.view.silent)
         await pilot.pause()
         shown = str(machine.query_one("#verdict").render())
-        assert "not of this moment: NVML has [bold]gone[/] (TW-P04)" in shown
+        assert "not current: NVML has [bold]gone[/] (TW-P04)" in shown
         assert machine.view.reading is not None
         made.reading = at_work(found, 0)
         await wait_for(pilot, lambda: machine.view.silent is None)

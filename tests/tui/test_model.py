@@ -15,7 +15,7 @@ from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, wait
 from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError
-from wizard.model.here import Entry
+from wizard.model.on_disk import Entry
 from wizard.plan.offers import Suggestion
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.model import ModelScreen
@@ -98,7 +98,7 @@ async def test_suggestions_that_fail_leave_the_field_to_type_in() -> None:
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         model = await to_model(pilot)
         assert "TW-M20" in str(model.query_one("ErrorPanel").render())
-        assert "Nothing to offer" in str(model.query_one("#state").render())
+        assert "No suggestions" in str(model.query_one("#state").render())
         made.offered = SUGGESTIONS
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: model.view.suggestions)
@@ -203,7 +203,7 @@ async def test_the_list_is_there_before_the_hub_has_answered_and_the_cursor_stay
         await wait_for(pilot, lambda: model.view.looking)
         await pilot.pause()
         assert len(shown(model)) == 2
-        assert "Asking the hub" in str(model.query_one("#state").render())
+        assert "Getting more information" in str(model.query_one("#state").render())
         assert "recommended" not in "".join(shown(model))
         await pilot.press("down")
         made.offered = (first, *others, second)
@@ -247,7 +247,7 @@ async def test_a_word_searches_the_hub_and_the_row_under_the_cursor_is_judged() 
             assert word in rows[0]
         assert "fits" not in rows[1]
         assert "Take mist" in rows[2]
-        assert "hub id" in rows[2]
+        assert "model ID" in rows[2]
         await pilot.press("down", "enter")
         await screen(pilot, AdviceScreen)
     assert made.read == ["org/mist-gated"]
@@ -274,12 +274,12 @@ async def test_a_search_that_finds_nothing_and_one_that_fails_say_so_and_typing_
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         model = await searched(pilot, "xyzzy")
-        assert "no model for text whose name holds xyzzy" in str(model.query_one("#state").render())
+        assert "no text model whose name contains xyzzy" in str(model.query_one("#state").render())
         made.hits = DOWN
         await pilot.press("q")
         await wait_for(pilot, lambda: model.view.trouble)
         await pilot.pause()
-        assert "The hub is not searched: the hub does not respond" in str(model.query_one("#state").render())
+        assert "The Hub is not searched: the hub does not respond" in str(model.query_one("#state").render())
         made.hits = HITS
         await pilot.press("backspace", *["backspace"] * 5, *"mist")
         await wait_for(pilot, lambda: model.view.searched == "mist")
@@ -368,7 +368,7 @@ async def test_tab_says_that_no_path_begins_so_and_looks_at_what_is_typed_now() 
 async def test_an_unknown_model_where_the_hub_is_silent_is_one_complaint() -> None:
     async with StillApp(FakeJourney(hits=DOWN)).run_test(size=(80, 24)) as pilot:
         model = await searched(pilot, "no/such")
-        assert "The hub is not searched" in str(model.query_one("#state").render())
+        assert "The Hub is not searched" in str(model.query_one("#state").render())
         await pilot.press("enter")
         await wait_for(pilot, lambda: model.view.error)
         await pilot.pause()

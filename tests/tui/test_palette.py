@@ -104,7 +104,7 @@ async def test_a_picture_is_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         await to_model(pilot)
-        await type_command(pilot, "Save a picture")
+        await type_command(pilot, "Save a screenshot")
         await wait_for(pilot, lambda: app._notifications)
         (picture,) = tmp_path.glob("*.svg")
         assert [note.message for note in app._notifications] == [f"Saved as {picture}"]

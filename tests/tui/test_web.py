@@ -316,7 +316,7 @@ async def test_what_is_copied_is_in_the_browser_s_clipboard_and_what_is_saved_is
     async with Browser(tmp_path / "profile") as browser:
         await browser.open(page.address)
         await browser.sees("Choose a model", "Your machine")
-        for command, shown in (("Copy the screen", "to the clipboard"), ("Save a picture", "As an SVG file")):
+        for command, shown in (("Copy the screen", "to the clipboard"), ("Save a screenshot", "As an SVG file")):
             await browser.presses("p", ctrl=True)
             await browser.sees("Search for a command")
             await browser.types(command)

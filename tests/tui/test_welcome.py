@@ -195,7 +195,7 @@ async def test_nothing_is_waited_for_and_the_cursor_stays_where_the_user_put_it(
         await wait_for(pilot, lambda: welcome.view.servers)
         await pilot.pause()
         assert "Chat with demo" in text(welcome)
-        assert "looking for the one" in text(welcome)
+        assert "looking for the model" in text(welcome)
         assert under_cursor(welcome) == "server:demo"
         await pilot.press("down", "down")
         assert under_cursor(welcome) == "machine"
@@ -319,7 +319,7 @@ async def test_a_ready_journey_is_taken_with_its_answers() -> None:
         await wait_for(pilot, lambda: recipes.query_one(Picker).option_count)
         await pilot.press("enter")
         advice = await screen(pilot, AdviceScreen)
-        assert advice.view.wishes.users == 2
+        assert advice.view.constraints.users == 2
     assert made.read == ["demo"]
 
 

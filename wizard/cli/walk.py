@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
 
 
-def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The wishes that were given as flags, by name."""
-    from wizard.plan.questions import SETUP, WISHES
+def constraints_given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The constraints that were given as flags, by name."""
+    from wizard.plan.questions import CONSTRAINTS, SETUP
 
-    flags = {question.name: getattr(arguments, question.name, None) for question in (*WISHES, *SETUP)}
+    flags = {question.name: getattr(arguments, question.name, None) for question in (*CONSTRAINTS, *SETUP)}
     return {name: value for name, value in flags.items() if value is not None}
 
 
@@ -35,7 +35,7 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
     from wizard.kernel.paths import Workspace
 
     server = {name: getattr(arguments, name, None) for name in ("name", "http_port")}
-    given = {"model": arguments.ref, **server, **wishes_given(arguments)}
+    given = {"model": arguments.ref, **server, **constraints_given(arguments)}
     state = State(given, hardware=arguments.hardware, offline=arguments.offline, at="machine")
     state, following = unattended(journey, Workspace.at(arguments.workspace), state, until)
     if isinstance(following, Ask) and following.stage == "model":

@@ -41,7 +41,7 @@ class Journey(Walk):
         offline: Never contact the Hub.
         name: Name of the server; derived from ``ref`` if omitted.
         journey: Replaces `wizard.journey`, in tests.
-        **options: Constraints for every `advise`: fields of `wizard.advise.advice.Wishes`, such as ``tp=2``.
+        **options: Constraints for every `advise`: fields of `wizard.advise.advice.Constraints`, such as ``tp=2``.
 
     Raises:
         UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value.

@@ -33,14 +33,14 @@ class Walk:
         ref: str,
         workspace: Workspace,
         name: str | None,
-        wishes: Mapping[str, Any],
+        constraints: Mapping[str, Any],
         *,
         hardware: str | None,
         offline: bool,
     ) -> None:
         self._journey, self.ref, self.workspace, self.name = journey, ref, workspace, name or suggest_name(ref)
-        self._wishes = options_checked(wishes)
-        self._state = State(self._given(self._wishes), hardware=hardware, offline=offline)
+        self._constraints = options_checked(constraints)
+        self._state = State(self._given(self._constraints), hardware=hardware, offline=offline)
 
     @cached_property
     def _background(self) -> Background:
@@ -68,18 +68,18 @@ class Walk:
         """What to run on this machine, and why.
 
         Args:
-            **options: Fields of `wizard.advise.advice.Wishes`, such as ``users=8``; they override those of `Journey`,
-                and None removes one.
+            **options: Fields of `wizard.advise.advice.Constraints`, such as ``users=8``; they override
+                those of `Journey`, and None removes one.
 
         Raises:
             UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value.
         """
-        given = {**self._wishes, **options}
+        given = {**self._constraints, **options}
         options_checked(given)
         return there(self._walk("advice", MakePlan, given=self._given(given), plan=None).advice)
 
-    def _given(self, wishes: Mapping[str, Any]) -> dict[str, Any]:
-        return {"model": self.ref, "name": self.name, **wishes}
+    def _given(self, constraints: Mapping[str, Any]) -> dict[str, Any]:
+        return {"model": self.ref, "name": self.name, **constraints}
 
     def explain(self, choice: Choice | None = None) -> Figures:
         """Every figure of a choice with its formula and source.
