@@ -163,7 +163,7 @@ def test_a_case_that_is_wrong_is_said_in_its_line_and_the_rest_is_answered(
     assert right["id"] == "none"
     assert "advice" in right
     status, out, _ = run(capsys, "advise", "--cases", str(tmp_path / "fleet.yaml"))
-    assert (status, out.splitlines()[0]) == (2, "one L4: TW-A02: case one L4 is wrong: `cc` is missing")
+    assert (status, out.splitlines()[0]) == (2, "one L4: TW-A02: error in case one L4: `cc` is missing")
 
 
 def test_explain_shows_formulas_with_their_numbers(model: str, capsys: pytest.CaptureFixture[str]) -> None:

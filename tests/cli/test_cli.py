@@ -123,7 +123,7 @@ def test_a_plan_that_is_no_text_says_where(tmp_path: Path) -> None:
     plan.write_bytes(b"{\xff")
     done = wizard("run", str(plan))
     assert done.returncode == 2
-    assert done.stderr.startswith(f"TW-U05: {plan} cannot be read: byte 2 is not UTF-8")
+    assert done.stderr.startswith(f"TW-U05: cannot read {plan}: byte 2 is not UTF-8")
 
 
 def test_a_command_in_an_error_can_be_pasted(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_plan_that_is_not_accepted_does_nothing(gguf: str, answer: str) -> Non
     import pexpect
 
     child = pexpect.spawn(sys.executable, ["-m", "wizard", "up", gguf], encoding="utf-8", timeout=60)
-    child.expect(r"Go\? \[Y/n\] ")
+    child.expect(r"Start\? \[Y/n\] ")
     child.send(answer)
     child.expect("TW-U06")
     child.expect(pexpect.EOF)

@@ -40,7 +40,7 @@ def test_json_has_everything() -> None:
 
 def test_one_journey_with_what_was_repaired_and_what_comes_later() -> None:
     shown = wizard("recipes", "tutorial-002", "--workspace", "my folder").stdout
-    for said in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Repaired:", "cp", "Not supported yet:", "bucket"):
+    for said in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Fixed:", "cp", "Not supported yet:", "bucket"):
         assert said in shown
     assert f"{command(workspace='my folder')} plan tutorial-002 --hardware 1xA100" in shown
     assert json.loads(wizard("recipes", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"

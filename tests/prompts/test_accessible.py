@@ -136,7 +136,7 @@ def the_whole_way(walk: Walk) -> None:
     walk.answers("want to change?", "1\r")
     walk.answers("matters most?", "3\r")
     walk.answers("run on this machine?", "5\r")
-    walk.sees("Explain figures")
+    walk.sees("Explanation of these figures")
     walk.answers("run on this machine?", "1\r")
     walk.answers("Start?", "2\r")
     walk.sees("$ python3 -m venv")

@@ -42,7 +42,7 @@ def test_one_question(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) 
     )
     out, err = capsys.readouterr()
     assert out == "You asked: Hello?\n"
-    assert err == "220.0 tokens/s · first token 50 ms · 12 tokens\n"
+    assert err == "220.0 tokens/s · TTFT 50 ms · 12 tokens\n"
     assert journey.asked == [Conversation((Message("system", "Be brief."), Message("user", "Hello?")))]
 
 
@@ -233,7 +233,7 @@ def test_a_talk_in_a_terminal(tmp_path: Path, term: str) -> None:
             ("/questions", "2  What is a KV cache?"),
             ("/questions 2", "You asked: What is a KV cache?"),
             ("/frobnicate", "TW-U23"),
-            ("long", "cut off\r\nat max_tokens"),
+            ("long", "cut off at max_tokens"),
             ("/versions", "(current): long"),
             (f"/save {saved}", "Saved to"),
             ("/clear", "New conversation started."),
@@ -369,7 +369,7 @@ def test_100_kilobytes_that_are_pasted_are_one_question(tmp_path: Path, editor: 
         terminal.sees(">")  # prompt_toolkit moves the cursor instead of writing a blank
         terminal.pastes(pasted)
         terminal.types("\r")
-        terminal.sees("first token")
+        terminal.sees("TTFT")
         terminal.sees(">")
         terminal.types(f"/save {saved}\r")
         terminal.sees("Saved to")
