@@ -180,7 +180,7 @@ def test_slices_and_hidden_processes() -> None:
         (tuple(GpuLink(0, b, "NV1") for b in (1, 2)), "all pairs via 1 NVLink"),
         (
             (GpuLink(0, 1, "NV4"), GpuLink(0, 2, "SYS"), GpuLink(1, 2, "SYS")),
-            "0–1 over 4 NVLinks; all others via PCIe between processor sockets",
+            "0–1 via 4 NVLinks; all others via PCIe between processor sockets",
         ),
     ],
 )

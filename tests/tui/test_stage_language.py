@@ -27,7 +27,7 @@ LOST = GpuReading(0, "NVIDIA H200", unknown={"memory": "lost", "utilisation": "l
 DATA = (
     *(one.ref for one in HITS),
     *(one.title for one in SUGGESTIONS),
-    *(one.verdict.why for one in VERDICTS if one.verdict),
+    *(reasons.text(one.verdict.why) for one in VERDICTS if one.verdict),
     *(CPU_HOST.cpu.model or "", "python", "tritonserver", "lost", "NVIDIA H200", "GPU", "CPU", "NVLink", "PCIe", "MHz"),
     *("MIG", "apache", "mit", "x86"),
 )
@@ -79,7 +79,7 @@ def test_the_rows_of_the_list() -> None:
     view = ModelView(tuple(VERDICTS), unjudged={HITS[1].ref: "lost"}, judging=HITS[0].ref)
     with pseudo.spoken():
         for row in (*VERDICTS, *HITS):
-            assert pseudo.escaped(content(row, view).plain, (*DATA, row.why_not or "")) == []
+            assert pseudo.escaped(content(row, view).plain, (*DATA, str(row.why_not or ""))) == []
         for entry in PATHS:
             assert pseudo.escaped(content(entry, view).plain, DATA) == []
         assert pseudo.escaped(content("word", view).plain, ("word",)) == []
@@ -115,7 +115,7 @@ def test_the_reasons_of_verdicts() -> None:
         with pseudo.spoken():
             facts = find(ref, offline=True)
             why = verdict(found, facts, advise(found, facts, Wishes())).why
-        assert pseudo.escaped(why, ("awq", "int4_awq")) == []
+        assert pseudo.escaped(reasons.text(why), ("awq", "int4_awq")) == []
 
 
 async def test_the_whole_machine_screen() -> None:
