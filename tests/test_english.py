@@ -1,7 +1,8 @@
-"""Documents are plain US English: none of the worn-out patterns in tests/english/worn.toml."""
+"""Documents, messages and public docstrings are plain US English: no worn-out pattern of tests/english/worn.toml."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -23,6 +24,10 @@ DOCUMENTS = sorted(
     for path in [*CHECKOUT.glob("*.md"), *(page for name in FOLDERS for page in (CHECKOUT / name).rglob("*"))]
     if path.suffix in {".md", ".ipynb", ".yml"} and ".ipynb_checkpoints" not in path.parts
 )
+PUBLIC = ("wizard/__init__.py", "wizard/notebook/session.py", "wizard/notebook/walk.py")
+"""Modules whose docstrings users see, with `help` in a notebook. The help of the command line comes from messages."""
+EXAMPLES = re.compile(r"(?m)^ *>>> .*$|^ +\*{0,2}\w+(?=: )")
+"""Examples, and names of arguments."""
 CODE = re.compile(
     r"""(?msx) ^\ *```.*?^\ *```$ | ``.+?`` | `[^`\n]+(?:\n[^`\n]+)?` | \]\([^)]*\)
     | <!--\ ([a-z ]+)\ -->.*?<!--\ end\ of\ \1\ --> | <!--.*?-->"""
@@ -55,6 +60,12 @@ def worn() -> list[Worn]:
 
 
 WORN = worn()
+TRANSLATIONS = CHECKOUT / "translations"
+sys.path.insert(0, str(TRANSLATIONS))
+
+import update  # noqa: E402
+
+MESSAGES = update.messages()
 
 
 def prose(text: str) -> str:
@@ -72,6 +83,29 @@ def test_a_document_has_no_worn_out_english(path: Path) -> None:
     assert [match for entry in WORN for match in entry.matches(text)] == []
 
 
+def test_a_message_has_no_worn_out_english() -> None:
+    texts = [text for message in MESSAGES for text in ((message.id,) if isinstance(message.id, str) else message.id)]
+    assert len(texts) > 1000
+    assert [match for text in texts for entry in WORN for match in entry.matches(prose(text))] == []
+
+
+def public_docstrings(tree: ast.Module) -> Iterator[str]:
+    """The docstrings of a module, its public classes and their public methods, without `EXAMPLES`."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    for node in nodes:
+        text = ast.get_docstring(node)
+        if text and (isinstance(node, ast.Module) or not node.name.startswith("_")):
+            yield EXAMPLES.sub(" … ", text)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_docstring_has_no_worn_out_english(name: str) -> None:
+    texts = list(public_docstrings(ast.parse((CHECKOUT / name).read_text(encoding="utf-8"))))
+    assert texts
+    assert [match for text in texts for entry in WORN for match in entry.matches(prose(text))] == []
+
+
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -79,7 +113,7 @@ def test_a_document_has_no_worn_out_english(path: Path) -> None:
         "The wizard is told so.",
         "What is mistyped is told with what is nearest to it.",
         "Whoever read the output has gone.",
-        "lists the ready-made recipes",
+        "lists the ready-made journeys",
         "The stack has an environment of its own.",
         "quantisation and licence",
     ],

@@ -14,7 +14,7 @@ from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard import journey
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog.models import cpu_models
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
@@ -81,7 +81,7 @@ def test_a_running_server_keeps_its_ports_and_a_restart_is_said(served: Workspac
     made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo", source="hub"), replace(CHOICE, max_seq_len=512), served)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.ports == Ports(9, 10, 11)
-    assert "stopped and started again" in made.notes[0]
+    assert "it is restarted with these" in made.notes[0]
 
 
 def test_a_stopped_server_comes_back_on_its_ports(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_with_a_gpu_what_only_its_stacks_serve_is_offered_too(tmp_path: Path, mo
     (tmp_path / "recipes" / "small.toml").write_text(text)
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
     host = shorthand.host("1xH100")
-    assert journey.advise(host, journey.model("small"), Wishes()).feasible
+    assert journey.advise(host, journey.model("small"), Constraints()).feasible
     offered = {one.ref: one for one in journey.suggestions(host, offline=True)}
     assert offered["demo"].usable
     assert (offered["small"].usable, offered["small"].why_not) == (True, None)

@@ -13,8 +13,9 @@ import pytest
 from tests import field_marks
 from tests.advise.worlds import AWQ, CONFIGS, LLAMA_8B, LLAMA_70B, VENV, busy, facts_of, machine, sliced
 from tests.probe.fake_driver import HOSTS
-from wizard.advise import calibration, comparison, own, providers, refusals
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise import calibration, comparison, providers, refusals
+from wizard.advise import engine_python as own_engine
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.cases import cases
 from wizard.advise.formats import FORMATS
 from wizard.advise.ranking import advise
@@ -29,7 +30,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace, server_name
 from wizard.kernel.values import from_json
-from wizard.model import checked, gguf, hub_errors, local, refs, safetensors, source
+from wizard.model import gguf, hub_errors, local, refs, safetensors, source, untrusted
 from wizard.model import report as model_report
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.refs import HubRef
@@ -77,9 +78,9 @@ def data() -> list[str]:
     ]
 
 
-def about(host: Host, facts: ModelFacts, wishes: Wishes) -> Iterator[str]:
+def about(host: Host, facts: ModelFacts, constraints: Constraints) -> Iterator[str]:
     """All that can be read of one advice."""
-    advice = advise(host, facts, wishes)
+    advice = advise(host, facts, constraints)
     for one in advice.choices:
         yield from _choice(one, advice.choices[0])
     for one in advice.choices[:2]:
@@ -100,28 +101,32 @@ def _choice(one: Choice, first: Choice) -> Iterator[str]:
 
 
 WORLDS = {
-    "one-gpu": lambda: (machine("1xA6000"), facts_of(LLAMA_8B), Wishes()),
-    "throughput": lambda: (machine("8xH100"), facts_of(LLAMA_70B), Wishes(goal="throughput")),
-    "smallest": lambda: (machine("4xL4"), facts_of(LLAMA_8B), Wishes(goal="smallest")),
-    "old": lambda: (machine("2xT4"), facts_of(LLAMA_8B), Wishes()),
-    "too-large": lambda: (machine("1xL4"), facts_of(LLAMA_70B), Wishes(users=64, max_len=16384)),
-    "uneven": lambda: (machine("4xA6000"), facts_of(LLAMA_8B), Wishes(tp=3)),
-    "awq": lambda: (machine("2xA100"), facts_of(LLAMA_8B, quantization_config=AWQ), Wishes(tp=2)),
-    "busy": lambda: (busy("2xA100", 30 << 30), facts_of(LLAMA_8B), Wishes(gpu_memory_utilization=0.9)),
-    "slices": lambda: (sliced("A100", "3g.20gb", 20 << 30, 2), facts_of(LLAMA_8B), Wishes()),
-    "release": lambda: (machine("8xH100"), facts_of(LLAMA_8B), Wishes(release="24.09")),
-    "no-release": lambda: (machine("8xH100"), facts_of(LLAMA_8B), Wishes(release="9.99")),
-    "no-stack": lambda: (machine("8xH100"), facts_of(LLAMA_8B), Wishes(stack="vllm", quantization="q9")),
-    "no-gpu": lambda: (machine("cpu"), facts_of(LLAMA_8B), Wishes()),
-    "gguf": lambda: (machine("cpu"), on_cpu(), Wishes()),
-    "gguf-refused": lambda: (machine("1xL4"), on_cpu(), Wishes(tp=2, max_len=10**6, quantization="q4_0")),
-    "no-containers": lambda: (replace(machine("1xL4"), engines=()), facts_of(LLAMA_8B), Wishes()),
-    "native": lambda: (here("1xL4"), facts_of(LLAMA_8B), Wishes()),
-    "runtime-refused": lambda: (here("1xL4"), facts_of(LLAMA_8B), Wishes(runtime="docker")),
-    "arm": lambda: (_on("aarch64", machine("1xL4")), facts_of(LLAMA_8B), Wishes()),
-    "own": lambda: (with_own("1xL4"), facts_of(LLAMA_8B), Wishes(engine_python=VENV.path)),
-    "own-refused": lambda: (with_own("1xL4", cuda=None), facts_of(LLAMA_8B), Wishes(engine_python=VENV.path)),
-    "own-and-image": lambda: (with_own("1xL4"), facts_of(LLAMA_8B), Wishes(engine_python=VENV.path, runtime="docker")),
+    "one-gpu": lambda: (machine("1xA6000"), facts_of(LLAMA_8B), Constraints()),
+    "throughput": lambda: (machine("8xH100"), facts_of(LLAMA_70B), Constraints(goal="throughput")),
+    "smallest": lambda: (machine("4xL4"), facts_of(LLAMA_8B), Constraints(goal="smallest")),
+    "old": lambda: (machine("2xT4"), facts_of(LLAMA_8B), Constraints()),
+    "too-large": lambda: (machine("1xL4"), facts_of(LLAMA_70B), Constraints(users=64, max_len=16384)),
+    "uneven": lambda: (machine("4xA6000"), facts_of(LLAMA_8B), Constraints(tp=3)),
+    "awq": lambda: (machine("2xA100"), facts_of(LLAMA_8B, quantization_config=AWQ), Constraints(tp=2)),
+    "busy": lambda: (busy("2xA100", 30 << 30), facts_of(LLAMA_8B), Constraints(gpu_memory_utilization=0.9)),
+    "slices": lambda: (sliced("A100", "3g.20gb", 20 << 30, 2), facts_of(LLAMA_8B), Constraints()),
+    "release": lambda: (machine("8xH100"), facts_of(LLAMA_8B), Constraints(release="24.09")),
+    "no-release": lambda: (machine("8xH100"), facts_of(LLAMA_8B), Constraints(release="9.99")),
+    "no-stack": lambda: (machine("8xH100"), facts_of(LLAMA_8B), Constraints(stack="vllm", quantization="q9")),
+    "no-gpu": lambda: (machine("cpu"), facts_of(LLAMA_8B), Constraints()),
+    "gguf": lambda: (machine("cpu"), on_cpu(), Constraints()),
+    "gguf-refused": lambda: (machine("1xL4"), on_cpu(), Constraints(tp=2, max_len=10**6, quantization="q4_0")),
+    "no-containers": lambda: (replace(machine("1xL4"), engines=()), facts_of(LLAMA_8B), Constraints()),
+    "native": lambda: (here("1xL4"), facts_of(LLAMA_8B), Constraints()),
+    "runtime-refused": lambda: (here("1xL4"), facts_of(LLAMA_8B), Constraints(runtime="docker")),
+    "arm": lambda: (_on("aarch64", machine("1xL4")), facts_of(LLAMA_8B), Constraints()),
+    "own": lambda: (with_own("1xL4"), facts_of(LLAMA_8B), Constraints(engine_python=VENV.path)),
+    "own-refused": lambda: (with_own("1xL4", cuda=None), facts_of(LLAMA_8B), Constraints(engine_python=VENV.path)),
+    "own-and-image": lambda: (
+        with_own("1xL4"),
+        facts_of(LLAMA_8B),
+        Constraints(engine_python=VENV.path, runtime="docker"),
+    ),
 }
 
 
@@ -148,7 +153,7 @@ def on_cpu() -> ModelFacts:
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-def test_an_advice(world: Callable[[], tuple[Host, ModelFacts, Wishes]]) -> None:
+def test_an_advice(world: Callable[[], tuple[Host, ModelFacts, Constraints]]) -> None:
     said = list(about(*world()))
     assert said
     assert field_marks.untranslated(said, data()) == {}
@@ -165,7 +170,7 @@ def test_the_advice_of_many_cases() -> None:
 
 def test_what_was_measured() -> None:
     host, facts = machine("1xA6000"), facts_of(LLAMA_8B)
-    choice = advise(host, facts, Wishes()).choices[0]
+    choice = advise(host, facts, Constraints()).choices[0]
     one = calibration.Measurement(
         "2026-01-02T03:04:05Z", "tiny", "NVIDIA RTX A6000", choice.release, 2, LLAMA_8B, choice, calibration.Measured()
     )
@@ -304,13 +309,15 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-A11": lambda _: providers.ask(
         machine("L4"), facts_of(LLAMA_8B), Setup("vllm", "", "none", "", 1, 1), Load(1, 10**6)
     ),
-    "TW-A20": lambda _: own.check(with_own("1xL4"), Wishes(engine_python=VENV.path, runtime="docker")),
-    "TW-A21": lambda _: own.check(with_own("1xL4", packages={}), Wishes(engine_python=VENV.path)),
-    "TW-A22": lambda _: own.check(with_own("1xL4", packages={"vllm": "0.1"}), Wishes(engine_python=VENV.path)),
-    "TW-A23": lambda _: own.check(with_own("1xL4", cuda=None), Wishes(engine_python=VENV.path)),
+    "TW-A20": lambda _: own_engine.check(with_own("1xL4"), Constraints(engine_python=VENV.path, runtime="docker")),
+    "TW-A21": lambda _: own_engine.check(with_own("1xL4", packages={}), Constraints(engine_python=VENV.path)),
+    "TW-A22": lambda _: own_engine.check(
+        with_own("1xL4", packages={"vllm": "0.1"}), Constraints(engine_python=VENV.path)
+    ),
+    "TW-A23": lambda _: own_engine.check(with_own("1xL4", cuda=None), Constraints(engine_python=VENV.path)),
     "TW-D01": lambda _: profiles.find("nowhere.toml"),
     "TW-D02": profiles.load_toml,
-    "TW-D03": lambda _: recipes.journey("nowhere"),
+    "TW-D03": lambda _: recipes.recipe("nowhere"),
     "TW-K01": lambda _: from_json(HubRef, "{}", where="nowhere"),
     "TW-K02": lambda _: from_json(HubRef, "{", where="nowhere"),
     "TW-K04": _locked,
@@ -319,10 +326,10 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M01 empty": lambda _: source.find(""),
     "TW-M02": lambda _: local.of_path(Path("nowhere"), "nowhere"),
     "TW-M03": lambda tmp: local.of_path(tmp, "nowhere"),
-    "TW-M04": lambda _: checked.parse_object(b"[]", "nowhere"),
-    "TW-M04 deep": lambda _: checked.parse_object(b"[" * 100_000, "nowhere"),
-    "TW-M05": lambda _: checked.whole({"field": "x"}, "field", 9, "nowhere"),
-    "TW-M05 large": lambda _: checked.whole({"field": 1 << 200}, "field", 9, "nowhere"),
+    "TW-M04": lambda _: untrusted.parse_object(b"[]", "nowhere"),
+    "TW-M04 deep": lambda _: untrusted.parse_object(b"[" * 100_000, "nowhere"),
+    "TW-M05": lambda _: untrusted.whole({"field": "x"}, "field", 9, "nowhere"),
+    "TW-M05 large": lambda _: untrusted.whole({"field": 1 << 200}, "field", 9, "nowhere"),
     "TW-M07": lambda _: _raise(safetensors.damaged(Path("nowhere"), "")),
     "TW-M09": lambda _: gguf.parse_beginning(b"GGML" * 9, 99, "nowhere"),
     "TW-M11": lambda _: _raise(hub_errors.translated(_of_hub("RepositoryNotFoundError"), REF)),
@@ -334,7 +341,7 @@ ERRORS: dict[str, Callable[[Path], object]] = {
     "TW-M15": lambda _: _raise(hub_errors.offline_error(REF, None)),
     "TW-M15 by a variable": lambda _: _raise(hub_errors.offline_error(REF, "HF_HUB_OFFLINE")),
     "TW-M16": lambda _: _raise(hub_errors.translated(_of_hub("EntryNotFoundError"), REF)),
-    "TW-M17": lambda _: _raise(checked.unreadable(Path("nowhere"), NETWORK)),
+    "TW-M17": lambda _: _raise(untrusted.unreadable(Path("nowhere"), NETWORK)),
     "TW-P01": lambda tmp: _raise(nvml_library.not_loaded(NO_LIBRARY, _with_gpu(tmp))),
     "TW-P02": lambda _: _raise(nvml_library.unusable(9, "")),
     "TW-P03": lambda _: _raise(nvml_library.unusable(18, "")),

@@ -56,7 +56,7 @@ def test_what_is_compiled_is_what_is_written(code: str) -> None:
 
 def test_a_missing_translation_and_a_lost_field_are_found() -> None:
     catalogue = update.messages()
-    whole, lost = (message for message in catalogue if message.id in ("Go?", "about {time}"))
+    whole, lost = (message for message in catalogue if message.id in ("Start?", "about {time}"))
     lost.string = "약"
     found = "\n".join(update.problems(catalogue))
     assert f"{whole.id!r}: not translated" in found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Speed, Wishes
+    from wizard.advise.advice import Advice, Choice, Constraints, Speed
     from wizard.advise.calibration import Calibration
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
-    from wizard.model.here import Entry
+    from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
@@ -81,24 +81,24 @@ def model(ref: str, *, offline: bool = False) -> ModelFacts:
 
 def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     """The plan that the server ``name`` was last made from, if there is one that can be read."""
-    from wizard.plan.renewed import earlier
+    from wizard.plan.server_plan import earlier_plan
 
-    return earlier(workspace, name)
+    return earlier_plan(workspace, name)
 
 
 def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
     """Of the servers ``names`` the plan that was carried out last, if there is one that can be read."""
-    from wizard.plan.renewed import latest
+    from wizard.plan.server_plan import latest_plan
 
-    return latest(workspace, names)
+    return latest_plan(workspace, names)
 
 
 def served_before(workspace: Workspace, name: str) -> str | None:
     """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
-    from wizard.plan.renewed import origin
+    from wizard.plan.server_plan import model_origin
 
-    earlier = None if name in {one.name for one in recipes()} else earlier_plan(workspace, name)
-    return origin(earlier.facts) if earlier else None
+    earlier = None if name in {recipe.name for recipe in recipes()} else earlier_plan(workspace, name)
+    return model_origin(earlier.facts) if earlier else None
 
 
 def suggestions(
@@ -125,16 +125,16 @@ def search(text: str, *, offline: bool = False) -> list[Suggestion]:
     return find(text, offline=offline)
 
 
-def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
     """``one`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
     from wizard.plan.offers import judged as look
 
-    return look(host, one, offline=offline)
+    return look(host, suggestion, offline=offline)
 
 
 def browse(text: str) -> list[Entry]:
     """The folders and .gguf files that ``text``, the beginning of a path, may mean; immediate."""
-    from wizard.model.here import browse as look
+    from wizard.model.on_disk import browse as look
 
     return look(text)
 
@@ -146,25 +146,25 @@ def calibration(workspace: Workspace) -> Calibration:
     return kept(workspace)
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
+def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
     """Stage 3. What to run here and why, corrected by what was measured here; immediate.
 
-    A Python of the user's (``wishes.engine_python``) is asked what it has, unless ``host`` knows it (some 0.1 s).
+    A Python of the user's (``constraints.engine_python``) is asked what it has, unless ``host`` knows it (some 0.1 s).
 
     Raises:
         UsageError: TW-P15 if that is no Python, TW-A20 if it is asked for together with what it cannot serve.
         HostError: TW-A21 to TW-A23 if its engine is missing, too old, or of a CUDA that the driver does not run.
     """
-    from wizard.advise import own
+    from wizard.advise import engine_python
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
     from wizard.probe.engine_python import with_python
     from wizard.texts.errors import worded
 
-    host = with_python(host, wishes.engine_python)
+    host = with_python(host, constraints.engine_python)
     with worded():
-        own.check(host, wishes)
-    return rank(host, facts, wishes, past or NOTHING)
+        engine_python.check(host, constraints)
+    return rank(host, facts, constraints, past or NOTHING)
 
 
 def recommended(advice: Advice) -> Choice:
@@ -189,7 +189,7 @@ def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
     from wizard.advise.cases import cases as read
     from wizard.kernel.errors import UsageError
 
-    return ((name, one if isinstance(one, UsageError) else advise(*one)) for name, one in read(path))
+    return ((name, case if isinstance(case, UsageError) else advise(*case)) for name, case in read(path))
 
 
 def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:
@@ -222,7 +222,7 @@ def plan(
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve the model so.
     """
     from wizard.kernel.paths import suggest_name
-    from wizard.plan.renewed import plan as make
+    from wizard.plan.server_plan import replan as make
     from wizard.serve.find import running
     from wizard.texts.errors import worded
 
@@ -256,7 +256,7 @@ def export(plan: Plan, name: str) -> str:
     """Stage 4. The plan as another text: ``shell``, ``plan``, ``answers`` (see `wizard.export.formats.FORMATS`)."""
     from wizard.export.formats import FORMATS
 
-    return next(one for one in FORMATS if one.name == name).text(plan)
+    return next(export_format for export_format in FORMATS if export_format.name == name).text(plan)
 
 
 def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:

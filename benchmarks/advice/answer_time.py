@@ -40,14 +40,14 @@ def main() -> int:
     for name, case in cases(OURS):
         if isinstance(case, UsageError):
             raise case
-        host, facts, wishes = case
-        found["answer"].append((median_ms(lambda: advise(host, facts, wishes)), name))  # noqa: B023
-        advice = advise(host, facts, wishes)
+        host, facts, constraints = case
+        found["answer"].append((median_ms(lambda: advise(host, facts, constraints)), name))  # noqa: B023
+        advice = advise(host, facts, constraints)
         if not advice.feasible:
             continue
         first = advice.choices[0]
         one = replace(
-            wishes,
+            constraints,
             stack=first.stack,
             quantization=first.quantization,
             tp=first.tp,

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wizard.model import stored
+from wizard.model import tensor_parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.model.safetensors import Tensor
@@ -51,8 +51,8 @@ def main() -> int:
             print(f"{name:<46} {expected:>18,} {'unknown':>18}")
             continue
         ours, sizes = facts.parameters, {"heads": facts.heads, "kv_heads": facts.kv_heads}
-        kept = stored.loaded(tensors, facts.layers, tied=not facts.anatomy.parts.head)
-        same = stored.parameters_by_part(kept, sizes, None) == facts.anatomy.parts
+        kept = tensor_parts.loaded(tensors, facts.layers, tied=not facts.anatomy.parts.head)
+        same = tensor_parts.parameters_by_part(kept, sizes, None) == facts.anatomy.parts
         worst = max(worst, abs(ours / expected - 1))
         row = f"{name:<46} {expected:>18,} {ours:>18,} {ours - expected:>12,} {(ours / expected - 1) * 100:>9.4f}"
         print(f"{row} {'same' if same else 'differ':>7}")

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.journey import advise
 from wizard.kernel.paths import Workspace
 from wizard.model.config import describe
@@ -54,13 +54,13 @@ async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, fl
     alone: list[float] = []
     frames: list[float] = []
 
-    def timed(wishes: Wishes) -> object:
+    def timed(constraints: Constraints) -> object:
         begun = time.process_time()
-        found = advise(machine, facts, wishes)
+        found = advise(machine, facts, constraints)
         alone.append(time.process_time() - begun)
         return found
 
-    screen = AdviceScreen(facts, timed, partial(figures, machine, facts), Wishes())  # type: ignore[arg-type]
+    screen = AdviceScreen(facts, timed, partial(figures, machine, facts), Constraints())  # type: ignore[arg-type]
     found = []
     async with Alone(screen).run_test(size=(120, 40)) as pilot:
         while screen.view.advice is None:
@@ -77,10 +77,10 @@ async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, fl
             screen.action_field(field - screen.view.field)
             await asyncio.sleep(SETTLED)
             frames.clear()
-            begun, wishes = time.process_time(), screen.view.wishes
+            begun, constraints = time.process_time(), screen.view.constraints
             screen.action_change(by)
             await asyncio.sleep(SETTLED)
-            if screen.view.wishes == wishes:  # at the end of the values: nothing to draw
+            if screen.view.constraints == constraints:  # at the end of the values: nothing to draw
                 continue
             found.append(
                 tuple(1e3 * seconds for seconds in (alone[-1], frames[0] - begun, time.process_time() - begun))

@@ -23,7 +23,7 @@ from token_server import PART
 
 import wizard.tui.app  # noqa: F401 - the period between two pictures, which it sets
 from wizard.chat.conversation import Message
-from wizard.tui import garbage
+from wizard.tui import garbage_collection
 from wizard.tui.widgets.transcript import Transcript
 
 CHARACTERS, TURNS = 400_000, 200
@@ -64,7 +64,7 @@ def conversation() -> list[Message]:
 async def measure(keys: int) -> tuple[float, list[float]]:
     """Milliseconds of opening, and of each page."""
     messages = conversation()
-    garbage.rarely()  # as the chat does
+    garbage_collection.collect_rarely()  # as the chat does
     async with Opened().run_test(size=(120, 40)) as pilot:
         found = pilot.app.query_one(Watched)
         begun = time.monotonic()

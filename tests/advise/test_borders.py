@@ -11,9 +11,10 @@ from dataclasses import replace
 import pytest
 
 from tests.advise.worlds import HOSTS, LLAMA_8B, facts_of
+from tests.worded import remedy_of
 from wizard.advise import fit as fitting
 from wizard.advise import memory, rules
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.compatibility import Obstacle
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
@@ -124,10 +125,11 @@ def test_weights_are_only_unpacked_before_this_gpu(name: str, first: Capability)
 
 @pytest.mark.parametrize(
     ("capability", "first"),
-    [((8, 0), (0, 9, 1)), ((7, 9), (0, 16)), ((7, 5), (0, 16)), ((7, 4), (0,))],
+    [((8, 0), "0.9.1"), ((7, 9), "0.16"), ((7, 5), "0.16"), ((7, 4), "0")],
 )
-def test_the_first_vllm_that_unpacks(capability: Capability, first: tuple[int, ...]) -> None:
-    assert rules.unpacks(replace(H100, compute_capability=capability)) == first
+def test_the_first_vllm_that_unpacks(capability: Capability, first: str) -> None:
+    setup = Setup("vllm", "float16", "fp8")
+    assert rules.unpacks(replace(H100, compute_capability=capability), setup) == first
 
 
 @pytest.mark.parametrize(("total", "tokens"), [(70 * GIB, 8192), (70 * GIB - 1, 2048)])
@@ -191,23 +193,23 @@ def share(people: int, tokens: int, bytes_more: int = 0) -> float:
     return (loaded + cache + bytes_more - memory.outside(SHAPE, ENGINE, people)) / 2**36
 
 
-def asked(wishes: Wishes, gpu: Device = GPU) -> Fit | Obstacle:
-    return fit(FACTS, SHAPE, gpu, ENGINE, wishes)
+def asked(constraints: Constraints, gpu: Device = GPU) -> Fit | Obstacle:
+    return fit(FACTS, SHAPE, gpu, ENGINE, constraints)
 
 
 @pytest.mark.parametrize(("people", "tokens"), [(1, 2048), (3, 4096), (7, 8192)])
 def test_what_was_asked_for_fits_to_the_byte(people: int, tokens: int) -> None:
-    wishes = Wishes(users=people, max_len=tokens, gpu_memory_utilization=share(people, tokens))
-    found = asked(wishes)
+    constraints = Constraints(users=people, max_len=tokens, gpu_memory_utilization=share(people, tokens))
+    found = asked(constraints)
     assert isinstance(found, Fit)
     assert (found.users, found.length, found.longest) == (people, tokens, tokens)
     assert found.memory.kv_capacity_tokens == people * tokens
     assert found.memory.total_bytes == found.memory.budget_bytes
-    assert isinstance(asked(replace(wishes, gpu_memory_utilization=share(people, tokens, -1))), Obstacle)
+    assert isinstance(asked(replace(constraints, gpu_memory_utilization=share(people, tokens, -1))), Obstacle)
 
 
 def test_users_that_nobody_asked_for_give_way_at_the_byte() -> None:
-    exact, less = (asked(Wishes(gpu_memory_utilization=share(4, 2048, more))) for more in (0, -1))
+    exact, less = (asked(Constraints(gpu_memory_utilization=share(4, 2048, more))) for more in (0, -1))
     assert isinstance(exact, Fit)
     assert isinstance(less, Fit)
     assert (exact.users, exact.length, exact.cut) == (4, 2048, False)
@@ -215,7 +217,7 @@ def test_users_that_nobody_asked_for_give_way_at_the_byte() -> None:
 
 
 def test_the_length_that_nobody_asked_for_gives_way_at_the_byte() -> None:
-    exact, less = (asked(Wishes(gpu_memory_utilization=share(4, 8192, more))) for more in (0, -1))
+    exact, less = (asked(Constraints(gpu_memory_utilization=share(4, 8192, more))) for more in (0, -1))
     assert isinstance(exact, Fit)
     assert isinstance(less, Fit)
     assert (exact.users, exact.length) == (4, 8192)
@@ -224,13 +226,13 @@ def test_the_length_that_nobody_asked_for_gives_way_at_the_byte() -> None:
 
 
 def test_the_remedies_are_the_largest_that_fit() -> None:
-    context = asked(Wishes(users=2, max_len=8192, gpu_memory_utilization=share(2, 4096)))
+    context = asked(Constraints(users=2, max_len=8192, gpu_memory_utilization=share(2, 4096)))
     assert isinstance(context, Obstacle)
-    assert (context.code, context.remedy) == ("context", "--max-len 4096")
+    assert (context.code, remedy_of(context)) == ("context", "--max-len 4096")
     for people in (5, 1):
-        users = asked(Wishes(users=9, max_len=2048, gpu_memory_utilization=share(people, 2048)))
+        users = asked(Constraints(users=9, max_len=2048, gpu_memory_utilization=share(people, 2048)))
         assert isinstance(users, Obstacle)
-        assert (users.code, users.remedy) == ("users", f"--users {people}")
+        assert (users.code, remedy_of(users)) == ("users", f"--users {people}")
 
 
 def test_a_share_may_be_all_that_is_free() -> None:
@@ -238,13 +240,13 @@ def test_a_share_may_be_all_that_is_free() -> None:
     free = replace(GPU, free_bytes=2**35 + outside)
     held = replace(free, free_bytes=free.free_bytes + fitting.SPARE, holders=("somebody",))
     for gpu in (free, held):
-        found = asked(Wishes(gpu_memory_utilization=0.5), gpu)
+        found = asked(Constraints(gpu_memory_utilization=0.5), gpu)
         assert isinstance(found, Fit)
         assert found.memory.budget_bytes == 2**35 + outside
-        busy = asked(Wishes(gpu_memory_utilization=0.5 + 2**-36), gpu)
+        busy = asked(Constraints(gpu_memory_utilization=0.5 + 2**-36), gpu)
         assert isinstance(busy, Obstacle)
-        assert (busy.code, busy.remedy) == ("busy", "--gpu-memory-utilization 0.50")
-    unasked = asked(Wishes(), replace(free, free_bytes=free.free_bytes - 1))
+        assert (busy.code, remedy_of(busy)) == ("busy", "--gpu-memory-utilization 0.50")
+    unasked = asked(Constraints(), replace(free, free_bytes=free.free_bytes - 1))
     assert isinstance(unasked, Fit)
     assert unasked.utilization == 0.49  # whole hundredths, down
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.values import CPU_HOST, GGUF, GIB
 from tests.worded import text_of
 from wizard.advise import calibration, memory
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
 from wizard.catalog import stacks
@@ -39,7 +39,7 @@ H200 = here(shorthand("H200"))
 
 
 def first(host: Host, facts: ModelFacts, past: Calibration = calibration.NOTHING, stack: str | None = None) -> Choice:
-    return advise(host, facts, Wishes(stack=stack), past).choices[0]
+    return advise(host, facts, Constraints(stack=stack), past).choices[0]
 
 
 def started(host: Host, facts: ModelFacts, choice: Choice, measured: Measured, **other: Any) -> Measurement:
@@ -77,14 +77,14 @@ def codes(choice: Choice) -> set[str]:
     return {note.code for note in (*choice.reasons, *choice.warnings)}
 
 
-def test_a_gibibyte_more_makes_the_next_bill_a_gibibyte_larger_and_says_so() -> None:
+def test_a_gibibyte_more_makes_the_next_breakdown_a_gibibyte_larger_and_says_so() -> None:
     before = first(CPU_HOST, GGUF)
     after = first(CPU_HOST, GGUF, past(started(CPU_HOST, GGUF, before, as_predicted(before, GIB))))
     assert after.memory.overhead_bytes == before.memory.overhead_bytes + GIB
     assert after.memory.total_bytes == before.memory.total_bytes + GIB
     assert after.correction_bytes == GIB
     (note,) = [one for one in after.reasons if one.code == "calibrated"]
-    assert "1.0 GiB more than the formulas say" in text_of(note)
+    assert "1.0 GiB more than the formulas predict" in text_of(note)
     assert "2026-11-21" in text_of(note)
     assert "calibrated" not in codes(before)
 
@@ -137,7 +137,7 @@ def test_the_last_start_of_the_same_model_counts_most() -> None:
 def test_the_overhead_never_falls_below_nothing(more: int) -> None:
     before = first(CPU_HOST, GGUF)
     line = started(CPU_HOST, GGUF, before, as_predicted(before, more))
-    advice = advise(CPU_HOST, GGUF, Wishes(), past(line))
+    advice = advise(CPU_HOST, GGUF, Constraints(), past(line))
     for one in advice.choices:
         assert one.memory.overhead_bytes >= 0
         assert one.memory.overhead_bytes == before.memory.overhead_bytes + one.correction_bytes
@@ -205,9 +205,9 @@ def test_the_bill_as_it_turned_out_and_its_words() -> None:
     assert (found.kv_capacity_tokens, found.kv_bytes_per_token) == (2048, 4096)
     assert found.overhead_bytes == choice.memory.overhead_bytes + MIB
     rows = {name: (told, real) for name, told, real in calibration.rows(line)}
-    assert rows["in all"] == (size(choice.memory.total_bytes), size(found.total_bytes))
+    assert rows["total"] == (size(choice.memory.total_bytes), size(found.total_bytes))
     names = [part.name for part in bill(choice.memory)][:4]
-    assert list(rows) == ["memory", *names[:2], "KV tokens", *names[2:], "in all"], "the words of the bill"
+    assert list(rows) == ["memory", *names[:2], "KV tokens", *names[2:], "total"], "the words of the bill"
     words = calibration.text(line).splitlines()
     assert words[0].split() == ["memory", "predicted", "measured"]
     assert words[3].split()[-1] == "2,048"
@@ -220,9 +220,9 @@ def test_what_the_engine_did_not_say_is_not_said_to_be_measured() -> None:
     choice = first(CPU_HOST, GGUF)
     line = started(CPU_HOST, GGUF, choice, replace(as_predicted(choice, MIB), runtime_bytes=None))
     rows = {name: real for name, _, real in calibration.rows(line)}
-    assert rows["overhead"] == rows["in all"] == "not measured"
+    assert rows["overhead"] == rows["total"] == "not measured"
     assert rows["weights"] == size(line.measured.weights_bytes)
-    assert calibration.summary(line).startswith("memory measured in part, ")
+    assert calibration.summary(line).startswith("memory partly measured, ")
 
 
 def test_a_processor_without_a_name_is_known_by_its_architecture() -> None:

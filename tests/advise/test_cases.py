@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.advice.judging import OURS, faults
 from tests.worded import text_of
 from wizard.advise.advice import Advice
-from wizard.advise.cases import Case, cases, wishes
+from wizard.advise.cases import Case, cases, constraints
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
 
@@ -77,16 +77,16 @@ def file(where: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "reason"),
     [
-        ("", "no list"),
-        ("cases: 3", "no list"),
-        ("cases: [", "cannot be read"),
-        ("!!python/object/apply:os.system [true]", "cannot be read"),
+        ("", "no `cases` list"),
+        ("cases: 3", "no `cases` list"),
+        ("cases: [", "cannot read it"),
+        ("!!python/object/apply:os.system [true]", "cannot read it"),
     ],
 )
-def test_what_is_no_file_of_cases_is_refused_as_tw_a02(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says.replace("[", r"\[")) as caught:
+def test_an_invalid_cases_file_is_tw_a02(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason) as caught:
         list(cases(file(tmp_path, text)))
     assert caught.value.code == "TW-A02"
 
@@ -154,10 +154,10 @@ def test_a_file_that_is_not_there_is_refused_as_tw_a02(tmp_path: Path) -> None:
 
 
 def test_a_case_may_ask_for_a_runtime_and_a_python() -> None:
-    asked = wishes({"runtime": "native", "engine_python": "/opt/venv/bin/python"})
+    asked = constraints({"runtime": "native", "engine_python": "/opt/venv/bin/python"})
     assert (asked.runtime, asked.engine_python) == ("native", "/opt/venv/bin/python")
     with pytest.raises(ValueError, match="runtime"):
-        wishes({"runtime": "lxc"})
+        constraints({"runtime": "lxc"})
 
 
 def test_only_gpus_model_and_request_are_read(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_gpu_that_is_smaller_than_what_the_driver_keeps(tmp_path: Path) -> Non
     assert not isinstance(one, UsageError)
     advice = advise(*one)
     assert not advice.feasible
-    assert "more than the 0 B that may be used" in text_of(advice.rejections[0])
+    assert "exceed the 0 B available" in text_of(advice.rejections[0])
 
 
 @given(st.sampled_from(sorted(SAID)), st.data())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.values import CPU_HOST, GGUF, GIB, PYTHON
 from tests.worded import remedy_of, text_of
 from wizard.advise import cpu
-from wizard.advise.advice import Advice, Wishes
+from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.host import Cpu, Gpu, Host, System
@@ -28,7 +28,7 @@ def codes(advice: Advice) -> list[str]:
 
 
 def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
-    advice = advise(CPU_HOST, GGUF, Wishes())
+    advice = advise(CPU_HOST, GGUF, Constraints())
     choice = advice.choices[0]
     assert advice.feasible
     assert (choice.stack, choice.runtime, choice.tp, choice.quantization) == ("llamacpp", "native", 1, "gguf_q8_0")
@@ -39,11 +39,11 @@ def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
 
 
 def test_an_unquantised_gguf_is_a_gguf_too() -> None:
-    assert advise(CPU_HOST, replace(GGUF, quantization=None, dtype="F32"), Wishes()).feasible
+    assert advise(CPU_HOST, replace(GGUF, quantization=None, dtype="F32"), Constraints()).feasible
 
 
 def test_the_bill_adds_up() -> None:
-    bill = advise(CPU_HOST, LARGE, Wishes(users=2, max_len=2048)).choices[0].memory
+    bill = advise(CPU_HOST, LARGE, Constraints(users=2, max_len=2048)).choices[0].memory
     assert bill.kv_capacity_tokens == 4096
     parts = bill.weights_bytes + bill.kv_bytes_per_token * bill.kv_capacity_tokens + bill.activation_bytes
     assert bill.total_bytes == parts + bill.overhead_bytes
@@ -67,7 +67,7 @@ def test_the_bill_adds_up() -> None:
     ],
 )
 def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code: str, remedy: str) -> None:
-    advice = advise(host, GGUF, Wishes())
+    advice = advise(host, GGUF, Constraints())
     assert not advice.feasible
     assert codes(advice) == [code]
     assert remedy in remedy_of(advice.rejections[0])
@@ -88,35 +88,35 @@ def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code:
 )
 def test_a_missing_python_is_named_as_this_distribution_has_it(name: str, packages: str | None) -> None:
     host = replace(CPU_HOST, interpreters=(), system=replace(CPU_HOST.system, name=name))
-    remedy = remedy_of(advise(host, GGUF, Wishes()).rejections[0])
+    remedy = remedy_of(advise(host, GGUF, Constraints()).rejections[0])
     ways = f"`{packages}`, or `uv python install 3.12`" if packages else "`uv python install 3.12`"
     assert remedy == f"Install one: {ways}."
 
 
 def test_an_interpreter_that_cannot_says_why() -> None:
     host = replace(CPU_HOST, interpreters=(replace(PYTHON, usable=False, why_not="it has no shared library"),))
-    assert "it has no shared library" in text_of(advise(host, GGUF, Wishes()).rejections[0])
+    assert "it has no shared library" in text_of(advise(host, GGUF, Constraints()).rejections[0])
 
 
 @pytest.mark.parametrize(
-    ("wishes", "code", "remedy"),
+    ("constraints", "code", "remedy"),
     [
-        (Wishes(stack="vllm"), "no-gpu", "--stack llamacpp"),
-        (Wishes(tp=2), "tp", "--tp 1"),
-        (Wishes(pp=2), "pp", "--pp 1"),
-        (Wishes(kv_dtype="fp8"), "kv-dtype", "--kv-dtype f16"),
-        (Wishes(quantization="awq"), "quantization", "--quantization gguf_q8_0"),
-        (Wishes(max_len=4096), "context", "--max-len 1024"),
+        (Constraints(stack="vllm"), "no-gpu", "--stack llamacpp"),
+        (Constraints(tp=2), "tp", "--tp 1"),
+        (Constraints(pp=2), "pp", "--pp 1"),
+        (Constraints(kv_dtype="fp8"), "kv-dtype", "--kv-dtype f16"),
+        (Constraints(quantization="awq"), "quantization", "--quantization gguf_q8_0"),
+        (Constraints(max_len=4096), "context", "--max-len 1024"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused_not_changed(wishes: Wishes, code: str, remedy: str) -> None:
-    advice = advise(CPU_HOST, GGUF, wishes)
+def test_a_wish_that_cannot_be_met_is_refused_not_changed(constraints: Constraints, code: str, remedy: str) -> None:
+    advice = advise(CPU_HOST, GGUF, constraints)
     assert codes(advice) == [code]
     assert remedy in remedy_of(advice.rejections[0])
 
 
-def test_wishes_that_can_be_met_are_met_exactly() -> None:
-    choice = advise(CPU_HOST, GGUF, Wishes(users=7, max_len=300, tp=1, quantization="q8_0")).choices[0]
+def test_constraints_that_can_be_met_are_met_exactly() -> None:
+    choice = advise(CPU_HOST, GGUF, Constraints(users=7, max_len=300, tp=1, quantization="q8_0")).choices[0]
     assert (choice.max_batch_size, choice.max_seq_len, choice.tp) == (7, 300, 1)
 
 
@@ -130,12 +130,12 @@ def test_wishes_that_can_be_met_are_met_exactly() -> None:
     ],
 )
 def test_a_model_that_this_stack_cannot_load_is_rejected(facts: ModelFacts, code: str) -> None:
-    assert codes(advise(CPU_HOST, facts, Wishes()))[0] == code
+    assert codes(advise(CPU_HOST, facts, Constraints()))[0] == code
 
 
 def test_the_context_is_cut_so_that_it_fits_and_that_is_said() -> None:
     host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
-    choice = advise(host, LARGE, Wishes(users=8)).choices[0]
+    choice = advise(host, LARGE, Constraints(users=8)).choices[0]
     assert choice.max_seq_len < 4096
     assert "context-cut" in {note.code for note in choice.warnings}
     assert choice.memory.total_bytes <= choice.memory.budget_bytes
@@ -143,29 +143,29 @@ def test_the_context_is_cut_so_that_it_fits_and_that_is_said() -> None:
 
 def test_a_context_that_was_asked_for_is_not_cut() -> None:
     host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
-    advice = advise(host, LARGE, Wishes(users=8, max_len=4096))
+    advice = advise(host, LARGE, Constraints(users=8, max_len=4096))
     assert codes(advice) == ["memory"]
     assert "--max-len" in remedy_of(advice.rejections[0])
 
 
 def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> None:
     arm = replace(CPU_HOST, cpu=Cpu("Neoverse-V2", "aarch64", 72, ("asimd", "sve")))
-    choice = advise(arm, GGUF, Wishes()).choices[0]
+    choice = advise(arm, GGUF, Constraints()).choices[0]
     assert (choice.stack, choice.runtime) == ("llamacpp", "native")
     (note,) = [one for one in choice.warnings if one.code == "untried-processor"]
     assert "aarch64" in text_of(note)
     assert "emulation" in text_of(note)
 
 
-def test_wishes_about_gpus_that_change_nothing_are_said() -> None:
-    notes = advise(CPU_HOST, GGUF, Wishes(gpu_memory_utilization=0.5)).choices[0].warnings
+def test_constraints_about_gpus_that_change_nothing_are_said() -> None:
+    notes = advise(CPU_HOST, GGUF, Constraints(gpu_memory_utilization=0.5)).choices[0].warnings
     assert "no-gpu-used" in {note.code for note in notes}
 
 
 def test_what_is_left_unused_or_missing_is_said() -> None:
     host = replace(CPU_HOST, gpus=(Gpu(0, "NVIDIA A100"),))
     facts = replace(GGUF, chat=None, gated=True)
-    notes = {note.code for note in advise(host, facts, Wishes()).choices[0].warnings}
+    notes = {note.code for note in advise(host, facts, Constraints()).choices[0].warnings}
     assert notes == {"gpu-unused", "no-template", "gated"}
 
 
@@ -189,6 +189,6 @@ def test_the_longest_context_fits_and_one_block_more_does_not(budget: int, users
 
 @given(st.integers(0, 64 * GIB), st.integers(1, 64))
 def test_advice_never_overspends(available: int, users: int) -> None:
-    advice = advise(replace(CPU_HOST, memory_available_bytes=available), LARGE, Wishes(users=users))
+    advice = advise(replace(CPU_HOST, memory_available_bytes=available), LARGE, Constraints(users=users))
     assert advice.feasible or codes(advice) == ["memory"]
     assert all(one.memory.total_bytes <= available for one in advice.choices)

@@ -64,10 +64,10 @@ def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
     assert [reasons.text(one) for one in second.holders] == ["python (pid 4242): 30.0 GiB"]
 
 
-def test_memory_that_nobody_is_seen_to_hold_is_said() -> None:
+def test_memory_of_processes_that_are_not_visible_is_reported() -> None:
     (gpu,) = host("A100").gpus
     (found,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
-    assert [reasons.text(one) for one in found.holders] == ["processes that cannot be seen from here: 40.0 GiB"]
+    assert [reasons.text(one) for one in found.holders] == ["processes that are not visible from here: 40.0 GiB"]
     assert found.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
 
 

@@ -12,7 +12,7 @@ from tests.advise.worlds import LLAMA_8B, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard import journey
 from wizard.advise import engines
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.ranking import advise
 from wizard.catalog import stacks
 from wizard.catalog.lessons import step
@@ -20,7 +20,7 @@ from wizard.catalog.recipes import answered
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.paths import Workspace
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 
 STACK = next(filter(engines.builds, stacks.names()))
 LLAMA = facts_of(LLAMA_8B)
@@ -36,7 +36,7 @@ def test_a_newer_release_has_no_engines() -> None:
 
 
 def test_only_engines_are_said_to_have_ended() -> None:
-    for one in advise(machine("1xH100"), LLAMA, Wishes()).choices:
+    for one in advise(machine("1xH100"), LLAMA, Constraints()).choices:
         assert (engines.END in {note.code for note in one.warnings}) is (one.stack == STACK)
 
 
@@ -47,8 +47,8 @@ def test_the_successors_are_those_that_list_the_model() -> None:
 
 
 def test_a_successor_keeps_everything_but_the_engines_image_and_formats() -> None:
-    given = Wishes(stack=STACK, release="24.09", quantization="int4_awq", kv_dtype="fp8", tp=2, max_len=2560)
-    assert engines.succeeded(given, "vllm") == Wishes(stack="vllm", tp=2, max_len=2560)
+    given = Constraints(stack=STACK, release="24.09", quantization="int4_awq", kv_dtype="fp8", tp=2, max_len=2560)
+    assert engines.succeeded(given, "vllm") == Constraints(stack="vllm", tp=2, max_len=2560)
 
 
 @pytest.mark.parametrize("one", ENGINES, ids=lambda one: one.name)
@@ -58,7 +58,7 @@ def test_every_engine_journey_has_a_successor_by_one_flag(one: object, stack: st
     assert isinstance(one, type(ENGINES[0]))
     host = replace(journey.probe(Workspace.at(None), hardware=one.machines[0]), driver_version="590.44.01")
     facts = journey.model(one.name, offline=True)
-    found = advise(host, facts, wishes(answered(one.name, {"stack": stack}, journey.recipes())))
+    found = advise(host, facts, constraints(answered(one.name, {"stack": stack}, journey.recipes())))
     assert found.feasible
     assert found.choices[0].stack == stack
     assert found.choices[0].release >= "25"
@@ -69,7 +69,7 @@ def test_the_plan_says_it_in_a_sentence_with_the_command(one: object) -> None:
     assert isinstance(one, type(ENGINES[0]))
     host = journey.probe(Workspace.at(None), hardware=one.machines[0])
     facts = journey.model(one.name, offline=True)
-    advice = journey.advise(host, facts, wishes(answered(one.name, {}, journey.recipes())))
+    advice = journey.advise(host, facts, constraints(answered(one.name, {}, journey.recipes())))
     plan = journey.plan(host, facts, advice.choices[0], Workspace.at(None))
     (said,) = [note for note in plan.notes if "removed engines" in note]
     found = re.search(r"`(.*?)`", said)

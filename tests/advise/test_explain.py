@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.values import CPU_HOST, GGUF
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.ranking import advise
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
@@ -46,8 +46,8 @@ def worked_out(formula: str) -> float:
     return float(eval(code, {"math": math, "max": max, "min": min, "__builtins__": {}}))
 
 
-def explained(machine: Host, facts: ModelFacts, wishes: Wishes) -> list[tuple[Choice, dict[str, Figure]]]:
-    choices = advise(machine, facts, wishes).choices
+def explained(machine: Host, facts: ModelFacts, constraints: Constraints) -> list[tuple[Choice, dict[str, Figure]]]:
+    choices = advise(machine, facts, constraints).choices
     return [(one, {figure.name: figure for figure in figures(machine, facts, one)}) for one in choices]
 
 
@@ -75,23 +75,25 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "hardware", "wishes"),
+    ("name", "hardware", "constraints"),
     [
-        ("meta-llama/Llama-3.1-8B", "1xA6000", Wishes()),
-        ("meta-llama/Llama-3.1-70B", "4xA6000", Wishes()),
-        ("meta-llama/Llama-3.1-70B", "8xA6000", Wishes(pp=2, tp=4)),
-        ("meta-llama/Llama-3.1-70B", "4xH100", Wishes(kv_dtype="fp8", users=64)),
-        ("Qwen/Qwen2.5-7B", "4xH100", Wishes(max_len=5000)),
-        ("Qwen/Qwen3-235B-A22B", "8xH100", Wishes()),
-        ("deepseek-ai/DeepSeek-V3", "8xH200", Wishes()),
-        ("openai/gpt-oss-20b", "1xH100", Wishes()),
-        ("google/gemma-3-27b-it", "2xH100", Wishes(goal="throughput")),
-        ("tiiuae/falcon-7b", "2xA6000", Wishes(users=3)),
-        ("mistralai/Mistral-7B-v0.1", "1xL40S", Wishes(gpu_memory_utilization=0.615)),
+        ("meta-llama/Llama-3.1-8B", "1xA6000", Constraints()),
+        ("meta-llama/Llama-3.1-70B", "4xA6000", Constraints()),
+        ("meta-llama/Llama-3.1-70B", "8xA6000", Constraints(pp=2, tp=4)),
+        ("meta-llama/Llama-3.1-70B", "4xH100", Constraints(kv_dtype="fp8", users=64)),
+        ("Qwen/Qwen2.5-7B", "4xH100", Constraints(max_len=5000)),
+        ("Qwen/Qwen3-235B-A22B", "8xH100", Constraints()),
+        ("deepseek-ai/DeepSeek-V3", "8xH200", Constraints()),
+        ("openai/gpt-oss-20b", "1xH100", Constraints()),
+        ("google/gemma-3-27b-it", "2xH100", Constraints(goal="throughput")),
+        ("tiiuae/falcon-7b", "2xA6000", Constraints(users=3)),
+        ("mistralai/Mistral-7B-v0.1", "1xL40S", Constraints(gpu_memory_utilization=0.615)),
     ],
 )
-def test_every_number_of_every_choice_follows_from_its_formula(name: str, hardware: str, wishes: Wishes) -> None:
-    ways = explained(host(hardware), model(name), wishes)
+def test_every_number_of_every_choice_follows_from_its_formula(
+    name: str, hardware: str, constraints: Constraints
+) -> None:
+    ways = explained(host(hardware), model(name), constraints)
     assert ways
     for choice, found in ways:
         check(choice, found)
@@ -106,7 +108,7 @@ def test_every_number_of_every_choice_follows_from_its_formula(name: str, hardwa
 
 
 def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
-    choice, found = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(tp=4))[0]
+    choice, found = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(tp=4))[0]
     figure = found["KV cache per token"]
     assert figure.formula == "2 × 80 layers × ⌈8 ÷ 4⌉ kv heads × 128 × 2 bytes"
     assert figure.result == "81,920 bytes (80 KiB)"
@@ -116,18 +118,18 @@ def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
 def test_weights_that_are_quantised_already_or_known_by_their_headers() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
     awq = replace(facts, quantization=Quantization("awq", 4, format="int4_awq", group_size=64))
-    for choice, found in explained(host("2xA6000"), awq, Wishes()):
+    for choice, found in explained(host("2xA6000"), awq, Constraints()):
         check(choice, found)
         assert "4.3125 bits" in found["Weights of the whole model"].formula
     assert facts.anatomy is not None
     stored = Parts(*(2 * getattr(facts.anatomy.parts, name) for name in Parts.__slots__))
-    for choice, found in explained(host("1xA6000"), replace(facts, stored=stored), Wishes(quantization="none")):
+    for choice, found in explained(host("1xA6000"), replace(facts, stored=stored), Constraints(quantization="none")):
         check(choice, found)
         assert "headers" in found["Weights of the whole model"].source
 
 
 def test_on_the_cpu() -> None:
-    ((choice, found),) = explained(CPU_HOST, GGUF, Wishes())
+    ((choice, found),) = explained(CPU_HOST, GGUF, Constraints())
     check(choice, found)
     assert found["KV cache per token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
     assert found["Total"].value == choice.memory.total_bytes
@@ -136,7 +138,7 @@ def test_on_the_cpu() -> None:
 
 def test_nothing_is_explained_of_another_machine_or_model() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
-    choice = advise(host("1xA6000"), facts, Wishes()).choices[0]
+    choice = advise(host("1xA6000"), facts, Constraints()).choices[0]
     assert figures(CPU_HOST, facts, choice) == ()
     assert figures(host("1xA6000"), GGUF, choice) == ()
     assert figures(CPU_HOST, replace(GGUF, layers=None), replace(choice, devices=(), stack="llamacpp")) == ()

@@ -9,7 +9,7 @@ import pytest
 from tests.advise.worlds import GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of
 from tests.worded import remedy_of, text_of
 from wizard.advise import memory
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LEAST, LONGEST, UNIFIED_UTILIZATION, UTILIZATION, Fit, default_users, fit
 from wizard.advise.reasons import Obstacle
@@ -21,35 +21,41 @@ def device(name: str) -> Device:
 
 
 def on(
-    gpus: Device, wishes: Wishes, *, model: str = LLAMA_8B, tp: int = 1, stack: str = "vllm", quantization: str = "none"
+    gpus: Device,
+    constraints: Constraints,
+    *,
+    model: str = LLAMA_8B,
+    tp: int = 1,
+    stack: str = "vllm",
+    quantization: str = "none",
 ) -> Fit | Obstacle:
     facts = facts_of(model)
     assert facts.anatomy is not None
-    return fit(facts, facts.anatomy, gpus, Setup(stack, "bfloat16", quantization, tp=tp), wishes)
+    return fit(facts, facts.anatomy, gpus, Setup(stack, "bfloat16", quantization, tp=tp), constraints)
 
 
-def fits(gpus: Device, wishes: Wishes, *, model: str = LLAMA_8B, tp: int = 1, stack: str = "vllm") -> Fit:
-    found = on(gpus, wishes, model=model, tp=tp, stack=stack)
+def fits(gpus: Device, constraints: Constraints, *, model: str = LLAMA_8B, tp: int = 1, stack: str = "vllm") -> Fit:
+    found = on(gpus, constraints, model=model, tp=tp, stack=stack)
     assert isinstance(found, Fit), found
     return found
 
 
 def refused(
-    gpus: Device, wishes: Wishes, *, model: str = LLAMA_8B, tp: int = 1, quantization: str = "none"
+    gpus: Device, constraints: Constraints, *, model: str = LLAMA_8B, tp: int = 1, quantization: str = "none"
 ) -> Obstacle:
-    found = on(gpus, wishes, model=model, tp=tp, quantization=quantization)
+    found = on(gpus, constraints, model=model, tp=tp, quantization=quantization)
     assert isinstance(found, Obstacle), found
     return found
 
 
 def test_four_people_with_32k_each_where_there_is_room() -> None:
-    found = fits(device("8xH100"), Wishes())
+    found = fits(device("8xH100"), Constraints())
     assert (found.users, found.length, found.utilization, found.cut) == (4, LONGEST, UTILIZATION, False)
     assert found.longest > LONGEST
 
 
 def test_the_context_gives_way_first() -> None:
-    found = fits(device("1xL4"), Wishes())
+    found = fits(device("1xL4"), Constraints())
     assert found.users == 4
     assert LEAST < found.length < LONGEST
     assert found.memory.kv_capacity_tokens >= 4 * found.length
@@ -57,91 +63,93 @@ def test_the_context_gives_way_first() -> None:
 
 
 def test_then_the_users_give_way() -> None:
-    found = fits(device("2xV100"), Wishes(goal="throughput"), model="meta-llama/Llama-2-13b-hf")
+    found = fits(device("2xV100"), Constraints(goal="throughput"), model="meta-llama/Llama-2-13b-hf")
     assert found.cut
-    assert 1 <= found.users < default_users(Wishes(goal="throughput"))
+    assert 1 <= found.users < default_users(Constraints(goal="throughput"))
     assert found.length == LEAST
 
 
 def test_throughput_plans_for_a_hall() -> None:
-    assert default_users(Wishes(goal="throughput")) == 16 * default_users(Wishes())
-    assert default_users(Wishes(goal="throughput", users=3)) == 3
+    assert default_users(Constraints(goal="throughput")) == 16 * default_users(Constraints())
+    assert default_users(Constraints(goal="throughput", users=3)) == 3
 
 
-@pytest.mark.parametrize("wishes", [Wishes(users=9, max_len=777), Wishes(users=1), Wishes(max_len=100_000)])
-def test_what_was_asked_for_is_kept(wishes: Wishes) -> None:
-    found = fits(device("8xH100"), wishes)
-    assert wishes.users in (None, found.users)
-    assert wishes.max_len in (None, found.length)
+@pytest.mark.parametrize(
+    "constraints", [Constraints(users=9, max_len=777), Constraints(users=1), Constraints(max_len=100_000)]
+)
+def test_what_was_asked_for_is_kept(constraints: Constraints) -> None:
+    found = fits(device("8xH100"), constraints)
+    assert constraints.users in (None, found.users)
+    assert constraints.max_len in (None, found.length)
     assert found.memory.kv_capacity_tokens >= found.users * found.length
 
 
 def test_no_longer_than_the_model_was_trained_for() -> None:
-    found = fits(device("8xH100"), Wishes(), model="openai-community/gpt2")
+    found = fits(device("8xH100"), Constraints(), model="openai-community/gpt2")
     assert found.length == found.longest == 1024
 
 
 def test_a_context_that_is_too_long_is_refused_with_the_longest_that_fits() -> None:
-    why = refused(device("1xL4"), Wishes(max_len=131_072))
+    why = refused(device("1xL4"), Constraints(max_len=131_072))
     assert why.code == "context"
     assert remedy_of(why) == "--max-len 16384"
-    assert fits(device("1xL4"), Wishes(max_len=16_384, users=1))
-    assert refused(device("1xL4"), Wishes(max_len=32_768, users=1)).code == "context"
+    assert fits(device("1xL4"), Constraints(max_len=16_384, users=1))
+    assert refused(device("1xL4"), Constraints(max_len=32_768, users=1)).code == "context"
 
 
 def test_too_many_users_are_refused_with_how_many_fit() -> None:
-    why = refused(device("1xL4"), Wishes(users=64, max_len=2048))
+    why = refused(device("1xL4"), Constraints(users=64, max_len=2048))
     assert why.code == "users"
     most = int(remedy_of(why).removeprefix("--users "))
-    assert fits(device("1xL4"), Wishes(users=most, max_len=2048))
-    assert refused(device("1xL4"), Wishes(users=most + 2, max_len=2048)).code == "users"  # fewer need fewer graphs
+    assert fits(device("1xL4"), Constraints(users=most, max_len=2048))
+    assert refused(device("1xL4"), Constraints(users=most + 2, max_len=2048)).code == "users"  # fewer need fewer graphs
 
 
 def test_weights_that_do_not_fit_want_more_or_larger_gpus() -> None:
-    why = refused(device("1xL4"), Wishes(), model=LLAMA_70B)
+    why = refused(device("1xL4"), Constraints(), model=LLAMA_70B)
     assert why.code == "memory"
     assert "131 GiB of weights" in text_of(why)
     assert "8 × NVIDIA L4 (tp 8)" in remedy_of(why)
-    assert "a GPU of ≥" in remedy_of(why)
-    assert "tp" not in remedy_of(refused(device("MIG"), Wishes(), model=LLAMA_70B))  # slices cannot share a model
+    assert "a GPU with at least 147 GB" in remedy_of(why)
+    assert "tp" not in remedy_of(refused(device("MIG"), Constraints(), model=LLAMA_70B))  # slices cannot share a model
 
 
 def test_the_remedy_for_memory_works() -> None:
-    why = refused(device("1xL4"), Wishes(), model=LLAMA_70B, quantization="int4_awq")
+    why = refused(device("1xL4"), Constraints(), model=LLAMA_70B, quantization="int4_awq")
     assert "4 × NVIDIA L4 (tp 4)" in remedy_of(why)
     four = replace(device("1xL4"), indices=(0, 1, 2, 3))
-    assert isinstance(on(four, Wishes(), model=LLAMA_70B, tp=4, quantization="int4_awq"), Fit)
+    assert isinstance(on(four, Constraints(), model=LLAMA_70B, tp=4, quantization="int4_awq"), Fit)
 
 
 def test_who_holds_the_memory_is_named_and_only_what_is_free_is_planned_with() -> None:
     held = devices(busy("1xH100", 50 * GIB))[0]
-    found = fits(held, Wishes())
+    found = fits(held, Constraints())
     assert found.utilization < 0.4
     assert found.memory.total_bytes <= held.free_bytes
-    why = refused(held, Wishes(gpu_memory_utilization=0.9))
+    why = refused(held, Constraints(gpu_memory_utilization=0.9))
     assert why.code == "busy"
     assert "python (pid 4242)" in text_of(why)
     share = float(remedy_of(why).removeprefix("--gpu-memory-utilization "))
-    assert fits(held, Wishes(gpu_memory_utilization=share)).utilization == share
-    assert refused(held, Wishes(gpu_memory_utilization=share + 0.02)).code == "busy"
-    assert "python (pid 4242)" in text_of(refused(held, Wishes(), model=LLAMA_70B))
+    assert fits(held, Constraints(gpu_memory_utilization=share)).utilization == share
+    assert refused(held, Constraints(gpu_memory_utilization=share + 0.02)).code == "busy"
+    assert "python (pid 4242)" in text_of(refused(held, Constraints(), model=LLAMA_70B))
 
 
 def test_unified_memory_leaves_some_to_the_host() -> None:
-    assert fits(device("1xGB10"), Wishes()).utilization == UNIFIED_UTILIZATION
+    assert fits(device("1xGB10"), Constraints()).utilization == UNIFIED_UTILIZATION
 
 
 def test_a_share_that_was_asked_for_bounds_the_cache() -> None:
-    half = fits(device("8xH100"), Wishes(gpu_memory_utilization=0.5))
+    half = fits(device("8xH100"), Constraints(gpu_memory_utilization=0.5))
     assert half.utilization == 0.5
-    assert half.memory.kv_capacity_tokens < fits(device("8xH100"), Wishes()).memory.kv_capacity_tokens
-    assert refused(device("8xH100"), Wishes(gpu_memory_utilization=0.1)).code in ("memory", "context")
+    assert half.memory.kv_capacity_tokens < fits(device("8xH100"), Constraints()).memory.kv_capacity_tokens
+    assert refused(device("8xH100"), Constraints(gpu_memory_utilization=0.1)).code in ("memory", "context")
 
 
 def test_the_budget_counts_what_vllm_does_not() -> None:
     """Of ``gpu_memory_utilization`` CUDA context, links and graphs are no part: they come on top (measured)."""
     facts, gpus = facts_of(LLAMA_8B), device("8xH100")
     assert facts.anatomy is not None
-    found = fits(gpus, Wishes(gpu_memory_utilization=0.5), tp=2)
+    found = fits(gpus, Constraints(gpu_memory_utilization=0.5), tp=2)
     outside = memory.outside(facts.anatomy, Setup("vllm", "bfloat16", "none", tp=2), found.users)
     assert found.memory.budget_bytes == int(0.5 * gpus.total_bytes) + outside

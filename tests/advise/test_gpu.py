@@ -10,7 +10,7 @@ import pytest
 from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Choice, Rejection, Wishes
+from wizard.advise.advice import Choice, Constraints, Rejection
 from wizard.advise.gpu import candidates
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
@@ -22,7 +22,7 @@ def ask(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> 
     return candidates(
         machine(named) if isinstance(named, str) else named,
         facts_of(facts) if isinstance(facts, str) else facts,
-        Wishes(**wished),
+        Constraints(**wished),
     )
 
 
@@ -227,7 +227,7 @@ def test_a_driver_that_is_too_old_for_all_says_which_branch_would_do() -> None:
     for one in rejections(old, as_published=True):
         assert one.code == "driver"
         assert "470.256.02" in text_of(one)
-        assert "branch 525" in remedy_of(one)
+        assert "NVIDIA driver 525 or newer" in remedy_of(one)
 
 
 def test_volta_gets_an_image_that_still_has_code_for_it() -> None:

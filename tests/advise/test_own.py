@@ -9,9 +9,9 @@ import pytest
 
 from tests.advise.worlds import LLAMA_8B, VENV, facts_of, machine
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Advice, Wishes
+from wizard.advise.advice import Advice, Constraints
 from wizard.advise.devices import devices
-from wizard.advise.own import check, gpu_obstacle, obstacle
+from wizard.advise.engine_python import check, gpu_obstacle, obstacle
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import WizardError
 from wizard.probe.host import ContainerEngine, EnginePython, Host
@@ -28,8 +28,8 @@ def having(**packages: str) -> EnginePython:
     return replace(VENV, packages=packages)
 
 
-def advised(host: Host, **wishes: Any) -> Advice:
-    return advise(host, LLAMA, Wishes(**wishes))
+def advised(host: Host, **constraints: Any) -> Advice:
+    return advise(host, LLAMA, Constraints(**constraints))
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
@@ -39,7 +39,7 @@ def test_the_engine_that_is_there_serves(stack: str) -> None:
     version = {"vllm": "vLLM 0.26.0", "transformers": "transformers 5.17.0"}[stack]
     assert best.release == f"triton 2.51.0, {version}"
     (why,) = (note for note in best.reasons if note.code == "release")
-    assert f"You asked for the engine of {VENV.path}: {version} (PyTorch 2.11.0, CUDA 13.0)" in text_of(why)
+    assert f"You chose the engine in {VENV.path}: {version} (PyTorch 2.11.0, CUDA 13.0)" in text_of(why)
     assert "/opt/venv" in (source(why) or "")
 
 
@@ -61,7 +61,7 @@ def test_one_that_nobody_named_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("python", "changes", "wishes", "code", "words"),
+    ("python", "changes", "constraints", "code", "words"),
     [
         (having(torch="2.11.0"), {}, {}, "TW-A21", "has no"),
         (having(torch="2.11.0"), {}, {"stack": "vllm"}, "TW-A21", "has no vLLM"),
@@ -86,10 +86,10 @@ def test_one_that_nobody_named_is_not_taken() -> None:
     ],
 )
 def test_what_cannot_serve_has_a_code_and_a_remedy(
-    python: EnginePython, changes: dict[str, Any], wishes: dict[str, Any], code: str, words: str
+    python: EnginePython, changes: dict[str, Any], constraints: dict[str, Any], code: str, words: str
 ) -> None:
     host = replace(BARE, engine_pythons=(python,), **changes)
-    asked = Wishes(engine_python=VENV.path, **wishes)
+    asked = Constraints(engine_python=VENV.path, **constraints)
     with pytest.raises(WizardError) as caught, worded():
         check(host, asked)
     assert caught.value.code == code
@@ -140,13 +140,13 @@ def test_by_its_branch_alone_no_older_pytorch_is_named() -> None:
 
 def test_a_stack_that_takes_no_python_is_said_before_the_release_of_its_recipe() -> None:
     with pytest.raises(WizardError, match=r"does not support --engine-python") as caught, worded():
-        check(BARE, Wishes(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
+        check(BARE, Constraints(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
     assert "--stack vllm" in caught.value.todo
 
 
 def test_a_stack_of_images_only_is_said_before_the_release_of_its_recipe() -> None:
     refused = advised(machine("2xH200"), stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
-    assert "NVIDIA's images only" in text_of(refused)
+    assert "is served only from NVIDIA's images" in text_of(refused)
     bare = advised(BARE, stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
     assert "--stack vllm" in remedy_of(bare)
 
@@ -159,7 +159,7 @@ def test_nightly_and_local_versions_are_as_new_as_their_numbers() -> None:
 def test_a_gpu_that_the_pytorch_is_too_old_or_too_new_for_is_refused() -> None:
     blackwell = replace(machine("1xB200"), engines=(), engine_pythons=(replace(VENV, cuda="12.4"),))
     refused = advised(blackwell, stack="vllm", engine_python=VENV.path)
-    assert "needs CUDA 12.8; PyTorch of /opt/venv/bin/python has 12.4" in text_of(refused.rejections[0])
+    assert "needs CUDA 12.8; PyTorch in /opt/venv/bin/python has 12.4" in text_of(refused.rejections[0])
     volta = replace(machine("1xV100"), engines=(), engine_pythons=(VENV,))
     refused = advised(volta, stack="vllm", engine_python=VENV.path)
     assert "needs compute capability 7.5" in " ".join(text_of(one) for one in refused.rejections)
@@ -170,9 +170,9 @@ def test_a_gpu_that_the_pytorch_is_too_old_or_too_new_for_is_refused() -> None:
 def test_an_engine_older_than_the_model_is_refused() -> None:
     host = replace(BARE, engine_pythons=(having(vllm="0.9.0", torch="2.7.0"),))
     gpt_oss = replace(LLAMA, architecture="GptOssForCausalLM")
-    refused = advise(host, gpt_oss, Wishes(stack="vllm", engine_python=VENV.path))
+    refused = advise(host, gpt_oss, Constraints(stack="vllm", engine_python=VENV.path))
     assert not refused.feasible
-    assert "here is 0.9.0" in text_of(refused.rejections[0])
+    assert "found 0.9.0" in text_of(refused.rejections[0])
 
 
 def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None:
@@ -188,7 +188,7 @@ def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None
 def test_native_is_taken_though_docker_is_there_and_said() -> None:
     best = advised(machine("2xH200"), stack="vllm", runtime="native").choices[0]
     assert (best.runtime, best.engine_python) == ("native", None)
-    assert any(text_of(note).startswith("You asked for --runtime native, so vLLM") for note in best.reasons)
+    assert any(text_of(note).startswith("You requested --runtime native, so vLLM") for note in best.reasons)
 
 
 def test_podman_is_taken_though_docker_is_there() -> None:
@@ -198,26 +198,26 @@ def test_podman_is_taken_though_docker_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "text", "remedy"),
+    ("constraints", "text", "remedy"),
     [
         ({"runtime": "podman", "stack": "vllm"}, "podman cannot be used: podman is not installed.", "--runtime docker"),
-        ({"runtime": "native", "stack": "trtllm-engine"}, "NVIDIA's images only", "--runtime docker"),
-        ({"runtime": "native", "stack": "vllm", "release": "25.11"}, "25.11 is an image", "without --release"),
+        ({"runtime": "native", "stack": "trtllm-engine"}, "only from NVIDIA's images", "--runtime docker"),
+        ({"runtime": "native", "stack": "vllm", "release": "25.11"}, "25.11 is a container image", "omit --release"),
         ({"runtime": "docker", "stack": "llamacpp"}, "--runtime docker is not supported", "--runtime native"),
     ],
 )
-def test_a_runtime_that_cannot_be_is_refused_with_another(wishes: dict[str, Any], text: str, remedy: str) -> None:
-    refused = advised(machine("2xH200"), **wishes)
+def test_a_runtime_that_cannot_be_is_refused_with_another(constraints: dict[str, Any], text: str, remedy: str) -> None:
+    refused = advised(machine("2xH200"), **constraints)
     assert not refused.feasible
     found = [one for one in refused.rejections if text in text_of(one)]
     assert found, refused.rejections
-    assert remedy in remedy_of(found[0]) or wishes["stack"] == "llamacpp"
+    assert remedy in remedy_of(found[0]) or constraints["stack"] == "llamacpp"
 
 
 def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
     plain = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=False)
     refused = advised(replace(machine("2xH200"), engines=(plain,)), stack="vllm", runtime="docker")
-    assert "docker cannot be used: docker knows no NVIDIA runtime." in text_of(refused.rejections[0])
+    assert "docker cannot be used: docker has no NVIDIA runtime." in text_of(refused.rejections[0])
     assert refused.rejections[0].remedies[0].changes == {"runtime": "native"}
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.advise.worlds import CONFIGS, HOSTS, configs, facts_of, machines, wishes
+from tests.advise.worlds import CONFIGS, HOSTS, configs, constraints, facts_of, machines
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise import memory
-from wizard.advise.advice import Advice, Choice, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
 from wizard.advise.ranking import advise
@@ -37,7 +37,7 @@ setups = st.builds(
 )
 
 
-def kept(wished: Wishes, choice: Choice) -> bool:
+def kept(wished: Constraints, choice: Choice) -> bool:
     """Whether the choice is what was asked for, where something was asked for."""
     cpu = choice.stack == "llamacpp"
     asked: dict[str, tuple[Any, Any]] = {
@@ -59,7 +59,7 @@ def kept(wished: Wishes, choice: Choice) -> bool:
     return few and all(said is None or said == got for said, got in asked.values())
 
 
-def sound(advice: Advice, wished: Wishes) -> None:
+def sound(advice: Advice, wished: Constraints) -> None:
     """What every advice must be."""
     assert advice.feasible == bool(advice.choices)
     assert advice.feasible or advice.rejections
@@ -79,9 +79,9 @@ def sound(advice: Advice, wished: Wishes) -> None:
         assert all(text_of(note).strip() for note in (*choice.reasons, *choice.warnings))
 
 
-@given(configs(), machines, wishes())
+@given(configs(), machines, constraints())
 def test_any_config_on_any_machine_gives_advice_or_is_refused_as_no_config(
-    config: dict[str, Any], machine: str, wished: Wishes
+    config: dict[str, Any], machine: str, wished: Constraints
 ) -> None:
     try:
         facts = describe(ModelFacts("x", "folder", "x", "x", None, None), config)
@@ -90,9 +90,9 @@ def test_any_config_on_any_machine_gives_advice_or_is_refused_as_no_config(
     sound(advise(HOSTS[machine], facts, wished), wished)
 
 
-@given(models, machines, wishes())
+@given(models, machines, constraints())
 def test_what_was_asked_for_is_met_or_refused_and_asking_twice_gives_the_same(
-    model: str, machine: str, wished: Wishes
+    model: str, machine: str, wished: Constraints
 ) -> None:
     facts = facts_of(model)
     advice = advise(HOSTS[machine], facts, wished)
@@ -100,14 +100,14 @@ def test_what_was_asked_for_is_met_or_refused_and_asking_twice_gives_the_same(
     assert advise(HOSTS[machine], facts, wished) == advice
 
 
-@given(machines, wishes())
-def test_a_gguf_too(machine: str, wished: Wishes) -> None:
+@given(machines, constraints())
+def test_a_gguf_too(machine: str, wished: Constraints) -> None:
     sound(advise(HOSTS[machine], GGUF, wished), wished)
 
 
-@given(models, groups, setups, wishes(goals=("chat",)), st.integers(1, 64 * GIB))
+@given(models, groups, setups, constraints(goals=("chat",)), st.integers(1, 64 * GIB))
 def test_more_memory_never_makes_a_fit_impossible(
-    model: str, group: str, setup: Setup, wished: Wishes, more: int
+    model: str, group: str, setup: Setup, wished: Constraints, more: int
 ) -> None:
     facts, device = facts_of(model), GROUPS[group]
     assert facts.anatomy is not None
@@ -150,22 +150,22 @@ def test_more_users_never_need_less_and_tokens_are_bytes(
 @given(models, machines, st.integers(1, 64), st.integers(1, 64))
 def test_whoever_can_serve_many_can_serve_few(model: str, machine: str, users: int, more: int) -> None:
     facts = facts_of(model)
-    many = advise(HOSTS[machine], facts, Wishes(users=users + more, max_len=2048))
+    many = advise(HOSTS[machine], facts, Constraints(users=users + more, max_len=2048))
     assume(many.feasible)
-    assert advise(HOSTS[machine], facts, Wishes(users=users, max_len=2048)).feasible
+    assert advise(HOSTS[machine], facts, Constraints(users=users, max_len=2048)).feasible
 
 
 @pytest.mark.parametrize("goal", ["chat", "throughput", "quality", "smallest"])
 @pytest.mark.parametrize("name", sorted(HOSTS))
 def test_every_public_model_on_every_machine(name: str, goal: str) -> None:
     for model in sorted(CONFIGS)[::4]:
-        wished = Wishes(goal=goal)
+        wished = Constraints(goal=goal)
         sound(advise(HOSTS[name], facts_of(model), wished), wished)
 
 
-def test_wishes_here_are_all_there_are() -> None:
+def test_constraints_here_are_all_there_are() -> None:
     """A wish that is added must be asked for above, too."""
-    assert {one.name for one in fields(Wishes)} == {
+    assert {one.name for one in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python",
     }  # fmt: skip

@@ -132,7 +132,7 @@ def test_no_figure_is_an_error_with_its_reason(
 
 def test_a_file_of_llama_cpp_has_no_figure_whatever_was_asked(facts: ModelFacts) -> None:
     stored = replace(facts, quantization=Quantization("gguf", 8.5, "Q8_0", "gguf_q8_0"))
-    with pytest.raises(InfeasibleError, match="TW-A10: the speed of weights that are stored as Q8_0 is not estimated"):
+    with pytest.raises(InfeasibleError, match="TW-A10: there is no speed estimate for weights stored as Q8_0"):
         journey.speed(host("H100"), stored, replace(SETUP, quantization="gguf_q8_0"), LOAD)
 
 
@@ -193,9 +193,9 @@ def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
 @pytest.mark.parametrize(
     ("hardware", "setup", "because"),
     [
-        ("A6000", SETUP, "no tables of none weights on a NVIDIA RTX A6000"),
+        ("A6000", SETUP, "no data for none weights on the NVIDIA RTX A6000"),
         ("H100", replace(SETUP, stack="transformers"), "with transformers"),
-        ("H100", replace(SETUP, quantization="w4a8_awq"), "no tables of w4a8_awq"),
+        ("H100", replace(SETUP, quantization="w4a8_awq"), "no data for w4a8_awq"),
         ("H100", replace(SETUP, quantization="int4_awq"), "GEMM perf data missing"),
         ("H100", replace(SETUP, kv_cache_dtype="fp8"), "it returned no number"),
     ],
@@ -224,7 +224,7 @@ def test_the_text_says_range_meaning_and_source() -> None:
     found = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
     assert text(found, Load(8)).splitlines() == [
         "10.0 ms per token (8.0 to 12.0): 100 tokens/s per user, 800 for all 8",
-        "200 ms to the first token of 1,024 tokens of prompt (50 alone, 400 for the last of 8 at once)",
+        "TTFT 200 ms for a 1,024-token prompt (50 for one user, 400 for the last of 8 at once)",
         "Most of the time goes to combining results across GPUs (links).",
         "Source: roofline; confidence: good.",
     ]

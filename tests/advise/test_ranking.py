@@ -10,7 +10,7 @@ import pytest
 
 from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Advice, Wishes
+from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
@@ -19,7 +19,7 @@ from wizard.kernel.errors import InfeasibleError
 def ask(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> Advice:
     host = HOSTS[gpus] if gpus in HOSTS else machine(gpus)
     facts = facts_of(model, **({"quantization_config": config} if config else {}))
-    return advise(host, facts, Wishes(**wished))
+    return advise(host, facts, Constraints(**wished))
 
 
 def first(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> tuple[Any, ...]:
@@ -107,7 +107,7 @@ def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
     """Without containers the LLM API is served with what was tested with a stand-in only."""
     host = replace(machine("2xH100"), source="this machine", engines=())
     newer = replace(host, interpreters=tuple(replace(one, version=(3, 12, 3)) for one in host.interpreters))
-    advice = advise(newer, facts_of(LLAMA_8B), Wishes(goal=goal))
+    advice = advise(newer, facts_of(LLAMA_8B), Constraints(goal=goal))
     stacks = [one.stack for one in advice.choices]
     assert {"vllm", "trtllm-llmapi"} <= set(stacks)
     assert stacks[0] == "vllm"
@@ -152,16 +152,16 @@ def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
         assert ask(gpus, model, **{**wished, flag: kind(value)}).feasible
 
 
-def test_two_wishes_that_are_each_impossible_keep_their_own_remedies() -> None:
+def test_two_constraints_that_are_each_impossible_keep_their_own_remedies() -> None:
     advice = ask("3xA100", LLAMA_8B, quantization="w4a8_awq", tp=16)
     assert not advice.feasible
     assert all(remedy_of(one) for one in advice.rejections)
 
 
-def test_what_is_quantised_already_wants_more_memory_or_another_repository() -> None:
+def test_an_already_quantized_model_needs_more_memory_or_another_repository() -> None:
     advice = ask("1xT4", LLAMA_70B, AWQ)
     assert {one.code for one in advice.rejections} >= {"memory"}
-    assert "a GPU of ≥" in remedy_of(advice.rejections[0])
+    assert "a GPU with at least 47 GB" in remedy_of(advice.rejections[0])
 
 
 def test_nothing_to_recommend_is_tw_a01_with_reason_and_remedy() -> None:

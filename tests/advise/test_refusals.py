@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from wizard.advise import refusals
-from wizard.advise.advice import Rejection, Wishes
+from wizard.advise.advice import Constraints, Rejection
 from wizard.advise.reasons import Remedy, because, change, do, without
 from wizard.texts import advise, reasons, remedies
 
@@ -51,8 +51,8 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
         ((change(max_len=8192),), "--max-len 8192", "context 8,192"),
         (
             (change(quantization="int4_awq", tp=4), do("larger-gpu", size=75)),
-            "--quantization int4_awq --tp 4, or a GPU of ≥ 75 GB",
-            "INT4 AWQ · tp 4, or a GPU of ≥ 75 GB",
+            "--quantization int4_awq --tp 4, or a GPU with at least 75 GB",
+            "INT4 AWQ · tp 4, or a GPU with at least 75 GB",
         ),
         ((change(users=3),), "--users 3", "3 users"),
         ((VLLM, do("newer-gpu")), "--stack vllm, or a newer GPU", "vLLM, or a newer GPU"),
@@ -79,7 +79,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
             "--release 24.07, or a newer driver",
             "release 24.07, or a newer driver",
         ),
-        ((without("release"),), "without --release", "the newest release"),
+        ((without("release"),), "omit --release", "the newest release"),
         ((change(quantization="fp8", as_published=False),), "--quantization fp8 without --as-published", None),
         ((change(tp=2), do("give-gguf")), None, None),
     ],
@@ -91,5 +91,5 @@ def test_remedies_as_texts_and_as_options(ways: tuple[Remedy, ...], flags: str |
         assert remedies.text(ways, flags=False) == words
     changed = refusals.changes(ways)
     assert changed == ways[0].changes
-    assert set(changed) <= {one.name for one in fields(Wishes)}
-    replace(Wishes(), **changed)  # type: ignore[arg-type]  # as declared
+    assert set(changed) <= {one.name for one in fields(Constraints)}
+    replace(Constraints(), **changed)  # type: ignore[arg-type]  # as declared

@@ -10,7 +10,7 @@ import pytest
 
 from tests.advise.worlds import GPTQ, HOSTS, LLAMA_8B, MXFP4, facts_of, machine
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import devices
 from wizard.advise.engines import obstacle
 from wizard.advise.ranking import advise
@@ -62,8 +62,8 @@ def test_the_chain_is_said_in_one_sentence() -> None:
     assert isinstance(found, Resolved)
     assert (found.runtime, found.release, found.warnings) == ("docker", "26.07-trtllm-python-py3", ())
     assert text_of(found.reason) == (
-        "Driver 590.44.01 runs CUDA 13.1 of 26.07, which has TensorRT-LLM 1.2.1 and serves LlamaForCausalLM on "
-        "compute capability 9.0."
+        "Driver 590.44.01 runs release 26.07 (CUDA 13.1), which includes TensorRT-LLM 1.2.1 and serves "
+        "LlamaForCausalLM on compute capability 9.0."
     )
     assert "compatibility.md" in (found.reason.source or "")
 
@@ -93,7 +93,7 @@ def test_a_release_is_named_by_tag_or_by_engine(stack: str, wish: str, tag: str)
 def test_a_release_that_has_no_image_with_this_engine() -> None:
     why = refused("1xL4", stack="trtllm-engine", wish="26.08")
     assert (why.code, text_of(why)) == ("release", "No Triton image with TensorRT-LLM is known for 26.08.")
-    assert remedy_of(why) == "--release 26.07, or another one back to 23.12"
+    assert remedy_of(why) == "--release 26.07, or another release back to 23.12"
 
 
 def test_driver_and_release() -> None:
@@ -101,9 +101,9 @@ def test_driver_and_release() -> None:
     why = refused("1xRTX-PRO-6000", wish="25.06", driver="570.86.10")
     assert (why.code, text_of(why)) == (
         "driver",
-        "Release 25.06 needs an NVIDIA driver of branch 575 or newer; here is 570.86.10.",
+        "Release 25.06 needs NVIDIA driver 575 or newer; found 570.86.10.",
     )
-    assert remedy_of(why) == "--release 25.03, or an NVIDIA driver of branch 575 or newer"
+    assert remedy_of(why) == "--release 25.03, or NVIDIA driver 575 or newer"
     assert taken("1xRTX-PRO-6000", wish="25.03", driver="570.86.10") == "25.03"
     assert taken("1xRTX-PRO-6000", wish="25.06", driver="575.51.03") == "25.06"
 
@@ -122,7 +122,7 @@ def test_a_driver_runs_every_minor_version_of_its_cuda(gpu: str, driver: str, fa
     found = asked(gpu, facts, driver=driver)
     assert isinstance(found, Resolved)
     assert (found.release, found.warnings) == (f"{tag}-vllm-python-py3", ())
-    assert ("through CUDA minor-version compatibility" in text_of(found.reason)) == (tag != "25.11")
+    assert ("(CUDA minor-version compatibility)" in text_of(found.reason)) == (tag != "25.11")
 
 
 def test_a_newer_minor_version_of_cuda_is_used_no_further_than_the_model_needs() -> None:
@@ -372,7 +372,7 @@ HERE = replace(HOSTS["1xL4"], source="this machine")
         ((replace(DOCKER, nvidia_runtime=False),), "docker has no NVIDIA runtime"),
         (
             (replace(DOCKER, server_version=None, nvidia_runtime=None, problem="it sleeps"),),
-            "docker does not answer (it sleeps)",
+            "docker does not respond (it sleeps)",
         ),
         ((replace(DOCKER, nvidia_runtime=False), replace(DOCKER, name="podman")), ""),
     ],
@@ -389,7 +389,7 @@ def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
     name = "vLLM 0.31.0" if stack == "vllm" else "transformers 5.17.0"
     assert (found.runtime, found.release, found.environment) == ("native", f"triton 2.51.0, {name}", stack)
     assert text_of(found.reason).startswith(
-        f"Neither docker nor podman is here, so {'vLLM' if stack == 'vllm' else stack} "
+        f"Neither docker nor podman is installed, so {'vLLM' if stack == 'vllm' else stack} "
     )
 
 
@@ -398,9 +398,8 @@ def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
     found = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.release) == ("native", "triton 2.51.0, TensorRT-LLM 1.2.1")
-    assert "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, release its own (CUDA 13.0) runs in an environment)" in text_of(
-        found.reason
-    )
+    engine = "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in its own environment behind Triton 2.51.0"
+    assert engine in text_of(found.reason)
     (note,) = found.warnings
     assert (note.code, "was not run on a GPU" in text_of(note)) == ("untried", True)
 
@@ -408,7 +407,7 @@ def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
 def test_the_llm_api_needs_a_python_that_its_wheels_are_for() -> None:
     older = replace(HERE.interpreters[0], version=(3, 11, 7))
     why = refused(replace(HERE, engines=(), interpreters=(older,)), stack="trtllm-llmapi")
-    assert (why.code, "3.10 or 3.12 only; here is 3.11" in text_of(why)) == ("python", True)
+    assert (why.code, "supports only Python 3.10 or 3.12; found 3.11" in text_of(why)) == ("python", True)
 
 
 def test_without_containers_there_is_no_engine_of_tensorrt_llm() -> None:
@@ -420,7 +419,7 @@ def test_without_containers_there_is_no_engine_of_tensorrt_llm() -> None:
 
 def test_a_release_cannot_be_had_without_containers() -> None:
     why = refused(replace(HERE, engines=()), wish="25.11")
-    assert (why.code, remedy_of(why).partition(", or ")[2]) == ("containers", "without --release")
+    assert (why.code, remedy_of(why).partition(", or ")[2]) == ("containers", "omit --release")
 
 
 PASCAL = replace(machine("2xV100").gpus[0], compute_capability=(6, 0))
@@ -469,7 +468,9 @@ def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
     found = asked("4xA6000", GPT_OSS, driver="570.86.10")
     assert isinstance(found, Resolved)
     assert (found.runtime, found.environment) == ("native", "vllm-cuda12")
-    assert text_of(found.reason).startswith("No image will do. This needs an NVIDIA driver of branch 580 or newer; ")
+    assert text_of(found.reason).startswith(
+        "No image is compatible. This needs NVIDIA driver 580 or newer; found 570.86.10, "
+    )
     assert refused("4xA6000", GPT_OSS, driver="570.86.10", wish="25.11").code == "driver"
     assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"
 
@@ -486,18 +487,18 @@ def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
 
 def test_the_advice_names_the_release_that_would_do() -> None:
     host = replace(machine("1xRTX-PRO-6000"), driver_version="570.86.10")
-    found = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.06", quantization="none"))
+    found = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.06", quantization="none"))
     assert not found.feasible
     first = found.rejections[0]
-    assert (first.code, remedy_of(first)) == ("driver", "--release 25.03, or an NVIDIA driver of branch 575 or newer")
-    (choice, *_) = advise(host, LLAMA_2, Wishes(stack="vllm", release="25.03", quantization="none")).choices
+    assert (first.code, remedy_of(first)) == ("driver", "--release 25.03, or NVIDIA driver 575 or newer")
+    (choice, *_) = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.03", quantization="none")).choices
     assert choice.release == "25.03-vllm-python-py3"
     assert "release" in {note.code for note in choice.reasons}
 
 
 def test_a_wish_for_a_release_that_is_not_what_is_in_the_way() -> None:
     found = advise(
-        machine("1xL4"), LLAMA_2, Wishes(stack="vllm", release="25.11", quantization="none", max_len=131_072)
+        machine("1xL4"), LLAMA_2, Constraints(stack="vllm", release="25.11", quantization="none", max_len=131_072)
     )
     assert not found.feasible
     assert "--max-len" in remedy_of(found.rejections[0])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.values import CHOICE, CPU_HOST, GGUF
 from tests.worded import behind, limited, noted, remedy_of, text_of
 from wizard.advise import comparison
-from wizard.advise.advice import Choice, Memory, Speed, Wishes
+from wizard.advise.advice import Choice, Constraints, Memory, Speed
 from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.model.config import describe
@@ -73,7 +73,7 @@ def test_whose_memory_it_is() -> None:
 
 def test_speed_with_its_range_and_who_says_so() -> None:
     assert report.speed_sentence(SPEED) == (
-        "40 tokens/s per user (32 to 50), 160 in total, first token after 180 ms, 1.2 s with all users at once. "
+        "40 tokens/s per user (32 to 50), 160 in total, TTFT 180 ms, 1.2 s with all users at once. "
         "Confidence: fair (close to what was measured); source: the wizard's roofline."
     )
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")
@@ -99,16 +99,16 @@ def test_what_limits_memory(choice: Choice, words: str) -> None:
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        ("memory", "Memory bandwidth"),
+        ("memory", "memory bandwidth"),
         ("compute", "tensor cores"),
-        ("launch", "Kernel launches"),
-        ("interconnect", "links between the GPUs"),
+        ("launch", "kernel launches"),
+        ("interconnect", "the links between the GPUs"),
     ],
 )
 def test_what_limits_speed(bound: str, words: str) -> None:
-    said = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
-    assert words in said
-    assert said.count(".") == 1, "one sentence"
+    limit = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
+    assert limit.startswith(f"Bottleneck: {words}. ")
+    assert limit.count(".") == 2, "what, and why"
 
 
 SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=replace(SPEED, tpot_ms=50.0))
@@ -118,7 +118,7 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
     ("criterion", "words"),
     [
         ("room", "It has room for only 4 at a time, 1,024 tokens each"),
-        ("pace", "It is slower: 20 instead of 40 tokens/s for each person."),
+        ("pace", "It is slower: 20 instead of 40 tokens/s per user."),
         ("speed", "It is slower: 20 instead of 40"),
         ("simplicity", "It is harder to set up than vLLM"),
         ("precision", "for little more precision than bfloat16"),
@@ -126,7 +126,7 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
         ("links", "over PCIe"),
         ("tokens", "It has lower throughput: 160 tokens/s instead of 160 tokens/s"),
         ("size", "Its weights take 6.7 MiB instead of 3.3 MiB"),
-        (None, "It is as good in all that is compared."),
+        (None, "It is equal in every comparison."),
     ],
 )
 def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
@@ -137,8 +137,8 @@ def test_what_speaks_for_it_all_the_same() -> None:
     def why(criterion: str, one: Choice, first: Choice) -> str:
         return text_of(comparison.behind("chat", criterion, one, first))
 
-    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s for each person.")
-    assert why("speed", GPU, SLOW).endswith(", though it takes only 1 GPU.")
+    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s per user.")
+    assert why("speed", GPU, SLOW).endswith(", though it uses only 1 GPU.")
     longer = replace(GPU, max_seq_len=2048)
     assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
@@ -147,7 +147,7 @@ def test_what_speaks_for_it_all_the_same() -> None:
 
 @pytest.mark.parametrize("goal", CRITERIA)
 def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_first(goal: str) -> None:
-    found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Wishes(goal=goal)).choices
+    found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(goal=goal)).choices
     assert len(found) > 8
     assert all(report.reason(one, LIMIT) for one in found)
     assert [bool(report.reason(one, BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
@@ -155,16 +155,16 @@ def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_fi
 
 def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
-    first, second, *_ = advise(host("1xA6000"), facts, Wishes()).choices
+    first, second, *_ = advise(host("1xA6000"), facts, Constraints()).choices
     assert (first.quantization, second.quantization) == ("none", "int4_awq")
     assert report.reason(second, BEHIND).startswith("It is less precise than bfloat16, ")
-    first, second, *_ = advise(host("2xA6000"), facts, Wishes(stack="vllm", quantization="none")).choices
+    first, second, *_ = advise(host("2xA6000"), facts, Constraints(stack="vllm", quantization="none")).choices
     assert report.reason(second, BEHIND).startswith("It uses 2 GPUs instead of 1 GPU")
-    assert report.reason(advise(CPU_HOST, GGUF, Wishes()).choices[0], BEHIND) == ""
+    assert report.reason(advise(CPU_HOST, GGUF, Constraints()).choices[0], BEHIND) == ""
 
 
 def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> None:
-    choices = advise(host("8xH100"), model("Qwen/Qwen3-235B-A22B"), Wishes()).choices
+    choices = advise(host("8xH100"), model("Qwen/Qwen3-235B-A22B"), Constraints()).choices
     shown = report.ordered(choices)
     heads = {(one.stack, one.quantization) for one in choices}
     assert shown[0] is choices[0]
@@ -181,15 +181,15 @@ def test_reasons_are_found_by_their_code() -> None:
 
 def test_large_numbers_have_commas_for_people() -> None:
     assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 at a time, 1,024 tokens each"
-    refused = advise(CPU_HOST, GGUF, Wishes(users=90_000, max_len=1024)).rejections[0]
+    refused = advise(CPU_HOST, GGUF, Constraints(users=90_000, max_len=1024)).rejections[0]
     assert "90,000 users × 1,024 tokens" in text_of(refused)
-    refused = advise(CPU_HOST, GGUF, Wishes(max_len=100_000)).rejections[0]
-    assert "1,024 tokens of context; 100,000 were" in text_of(refused)
+    refused = advise(CPU_HOST, GGUF, Constraints(max_len=100_000)).rejections[0]
+    assert "1,024 tokens of context; you requested 100,000" in text_of(refused)
     assert remedy_of(refused) == "--max-len 1024", "a flag can be pasted"
 
 
-def test_the_runner_up_is_the_second_as_they_are_shown_and_says_why() -> None:
+def test_the_alternative_is_the_second_as_shown_and_says_why() -> None:
     why = behind("It is slower.")
     same, other = replace(GPU, tp=2, reasons=(why,)), replace(GPU, quantization="fp8", reasons=(why,))
-    assert report.runner_up((GPU, same, other)) == "Runner-up: vLLM · FP8. It is slower."
+    assert report.runner_up((GPU, same, other)) == "Alternative: vLLM · FP8. It is slower."
     assert report.runner_up((GPU, replace(other, reasons=()))) == report.runner_up((GPU,)) == report.runner_up(()) == ""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.worded import text_of
 from wizard.advise import formats
-from wizard.advise.advice import Speed, Wishes
+from wizard.advise.advice import Constraints, Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.interconnect import all_reduce
 from wizard.advise.providers import Roofline
@@ -298,7 +298,7 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
     """Their bytes are in no part that a step reads: a step would seem to read next to nothing."""
     known = model("8B")
     facts = replace(known, unknown={"speed": "12 GiB of its 15 GiB of weights have names"})
-    advice = advise(host(machine), facts, Wishes())
+    advice = advise(host(machine), facts, Constraints())
     assert advice.choices
     assert {one.speed for one in advice.choices} == {None}
     for one in advice.choices:
@@ -307,5 +307,5 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
         ]
     said = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))
     assert said == "12 GiB of its 15 GiB of weights have names"
-    with_speed = advise(host(machine), known, Wishes()).choices
+    with_speed = advise(host(machine), known, Constraints()).choices
     assert all(one.speed and "speed" not in {note.code for note in one.warnings} for one in with_speed)

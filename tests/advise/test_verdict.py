@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Memory, Rejection, Speed, Wishes
+from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Constraints, Memory, Rejection, Speed
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import because, change
 from wizard.advise.verdict import COMFORTABLE, Verdict, verdict
@@ -63,7 +63,7 @@ def test_one_way_that_is_good_is_enough_even_if_it_is_not_the_first() -> None:
 def test_why_it_is_tight_is_said() -> None:
     assert "only as FP8" in why(of(replace(CHOICE, quantization="fp8")))
     assert "only as INT4 AWQ" in why(of(replace(CHOICE, quantization="int4_awq")))
-    assert why(of(replace(CHOICE, max_batch_size=1, max_seq_len=2048))) == "1 person with up to 2,048 tokens"
+    assert why(of(replace(CHOICE, max_batch_size=1, max_seq_len=2048))) == "1 user with up to 2,048 tokens"
 
 
 def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sentence() -> None:
@@ -76,7 +76,7 @@ def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sent
     assert f"{size(cpu.memory_available_bytes)} free" in why(verdict(cpu, FACTS, Advice(False, (), (too_large,))))
     other = replace(too_large, code="driver")
     both = because("and", problem=reason, why=because("no-container-engine"))
-    said = "Tensor cores multiply FP8 from compute capability 8.9 on; the A100 has 8.0"
+    said = "Tensor cores support FP8 from compute capability 8.9; the A100 has 8.0"
     assert why(verdict(GPU, FACTS, Advice(False, (), (other,)))) == said
     assert why(verdict(GPU, FACTS, Advice(False, (), (replace(other, reason=both),)))) == said
     assert why(verdict(GPU, FACTS, Advice(False))) == ""
@@ -84,7 +84,7 @@ def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sent
 
 def test_what_is_known_of_real_models_on_real_gpus() -> None:
     words = {
-        one.title: verdict(GPU, facts, advise(GPU, facts, Wishes())).word
+        one.title: verdict(GPU, facts, advise(GPU, facts, Constraints())).word
         for one in gpu_models()
         if "gpt-oss" not in one.name
         for facts in [find(one.ref, offline=True)]
@@ -93,4 +93,4 @@ def test_what_is_known_of_real_models_on_real_gpus() -> None:
     assert words["Qwen2.5 14B Instruct"] == "tight"
     small = host("1xT4")
     large = find("Qwen/Qwen2.5-32B-Instruct", offline=True)
-    assert verdict(small, large, advise(small, large, Wishes())).word == "no"
+    assert verdict(small, large, advise(small, large, Constraints())).word == "no"

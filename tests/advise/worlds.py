@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.formats import FORMATS
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -121,12 +121,12 @@ def configs(draw: st.DrawFn) -> dict[str, Any]:
     return config
 
 
-def wishes(
+def constraints(
     goals: tuple[str, ...] = ("chat", "throughput", "quality", "smallest"),
-) -> st.SearchStrategy[Wishes]:
+) -> st.SearchStrategy[Constraints]:
     """Anything that the command line lets somebody ask for."""
     return st.builds(
-        Wishes,
+        Constraints,
         goal=st.sampled_from(goals),
         users=_maybe(st.integers(1, 2000)),
         max_len=_maybe(st.integers(1, 300_000)),

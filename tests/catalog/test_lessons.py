@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from wizard.catalog.profiles import PROFILES_VARIABLE, files
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
-from wizard.plan.questions import STACK, wishes
+from wizard.plan.questions import STACK, constraints
 
 DEMO = ("environment", "model", "repository", "start", "ready", "question")
 """Steps of the offline demo; a test below compares them with its plan."""
@@ -22,7 +23,7 @@ DEMO = ("environment", "model", "repository", "start", "ready", "question")
 
 def _in(path: Path) -> set[str]:
     """Ids of the steps of a golden plan."""
-    return {line[2:].split(":")[0] for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# ")}
+    return set(re.findall(r"^# ([\w-]+): ", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
 
 
 def planned() -> dict[str, set[str]]:
@@ -50,7 +51,7 @@ def every() -> list[tuple[str, str, lessons.Lesson]]:
 def test_the_demo_has_the_steps_that_are_counted_on() -> None:
     host = journey.probe(Workspace(Path("/w")), hardware="cpu")
     facts = journey.model("demo", offline=True)
-    choice = journey.advise(host, facts, wishes({})).choices[0]
+    choice = journey.advise(host, facts, constraints({})).choices[0]
     assert tuple(one.id for one in journey.plan(host, facts, choice, Workspace(Path("/w"))).steps) == DEMO
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from wizard.catalog.models import cpu_models, gpu_models
-from wizard.catalog.recipes import answered, recipes
+from wizard.catalog.recipes import answered, recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
-from wizard.model.known import known
 from wizard.model.refs import parse_ref
+from wizard.model.shipped_configs import shipped
 from wizard.plan.options import Options
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 
 
 def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
@@ -23,7 +23,7 @@ def test_the_offline_demo_comes_first_and_needs_no_network() -> None:
     assert demo.answers == {"temperature": 0.0}
 
 
-def test_a_journey_by_name() -> None:
+def test_a_recipe_by_name() -> None:
     assert recipe("demo") == recipes()[0]
     with pytest.raises(UsageError) as caught:
         recipe("dem\x1b[31mo")
@@ -48,7 +48,7 @@ def test_recipes_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(("text", "code"), [("title", "TW-D02"), ('title="T"', "TW-K01"), ("answers=3", "TW-K01")])
-def test_a_journey_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
+def test_an_invalid_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
     profile(tmp_path / "recipes", text, monkeypatch)
     with pytest.raises(UsageError) as caught:
         recipes()
@@ -96,7 +96,7 @@ def test_a_recipes_image_is_left_out_where_no_image_serves(
 
 def test_what_recipes_settle_is_what_can_be_settled() -> None:
     for one in recipes():
-        assert wishes(one.answers) is not None
+        assert constraints(one.answers) is not None
         assert from_data(Options, one.options, where=one.name) is not None
 
 
@@ -108,11 +108,11 @@ def test_models_for_a_gpu_are_offered_with_their_facts() -> None:
     for model in models:
         assert model.ref == model.repo
         assert "licence" in model.source
-        facts = known(parse_ref(model.ref), "a test")
+        facts = shipped(parse_ref(model.ref), "a test")
         if facts is not None:
             assert (facts.parameters, facts.max_context) == (model.parameters, model.context)
             assert (facts.gated, (facts.licence or "").lower()) == (model.gated, model.licence.lower())
-    assert [model.name for model in models if known(parse_ref(model.ref), "a test") is None] == [
+    assert [model.name for model in models if shipped(parse_ref(model.ref), "a test") is None] == [
         "gpt-oss-20b",  # its weights' exact size is in no configuration: the hub is asked
         "gpt-oss-120b",
     ]

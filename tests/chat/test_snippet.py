@@ -72,7 +72,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_snippet_asks_an_openai_server_what_the_chat_asked(fake: FakeOpenAI, kind: Kind) -> None:
     if kind == "python" and importlib.util.find_spec("openai") is None:
-        pytest.skip("openai is not a part of the test environment")
+        pytest.skip("openai is not part of the test environment")
     text = snippet(await sent(openai.at(fake.url)), kind)
     assert KEY not in text
     assert "Hi 😀é." in run(kind, text) or kind == "curl"

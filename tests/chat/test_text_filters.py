@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter, Way
-from wizard.model.special import SHAPES
+from wizard.model.special_tokens import SHAPES
 
 TEXT = st.text(alphabet="ab <|>é😀\n", max_size=30)
 

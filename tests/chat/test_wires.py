@@ -154,7 +154,7 @@ async def test_penalties_arrive(fakes: Fakes, model: str, protocol: str) -> None
     chunks = await read(fakes.endpoint(model), talk, protocol, base=True)
     settings = json.loads(text_of(chunks))
     assert [settings[f"{name}_penalty"] for name in ("repetition", "presence", "frequency")] == ["1.5", "0.5", "-0.5"]
-    assert not any("takes no" in (chunk.note or "") for chunk in chunks)
+    assert not any("does not support" in (chunk.note or "") for chunk in chunks)
 
 
 @both_protocols
@@ -189,7 +189,7 @@ async def test_a_setting_that_the_model_has_no_input_for_is_said(fakes: Fakes) -
     chunks = await read(fakes.endpoint("text_05"), asked("Is it?", seed=3), "grpc", base=True)
     notes = [chunk.note for chunk in chunks if chunk.note]
     assert len(notes) == 1
-    assert "takes no seed" in notes[0]
+    assert "does not support seed" in notes[0]
 
 
 @both_protocols

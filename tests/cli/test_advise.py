@@ -214,7 +214,7 @@ def test_yaml_is_read_only_for_cases() -> None:
 
 
 @pytest.mark.parametrize("door", ["--plain", "screen"])
-def test_wishes_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tmp_path: Path, door: str) -> None:
+def test_constraints_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tmp_path: Path, door: str) -> None:
     answers = tmp_path / "answers.toml"
     answers.write_text(f"model = {json.dumps(model)}\ntp = 2\nquantization = 'fp8'\n")
     given = ["--plain"] if door == "--plain" else []
@@ -232,7 +232,7 @@ def test_wishes_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tm
         child.close(force=True)
 
 
-def test_a_file_of_answers_for_a_plan_holds_wishes_too(
+def test_a_file_of_answers_for_a_plan_holds_constraints_too(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers = tmp_path / "answers.toml"

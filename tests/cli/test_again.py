@@ -15,7 +15,7 @@ from tests.cli.test_cli import wizard
 from tests.prompts.terminal import environment
 from tests.values import plan_of
 from wizard.cli import _tell
-from wizard.cli.again import again, same
+from wizard.cli.pasteable import command_line, typed_command
 from wizard.kernel import proctable
 from wizard.kernel.errors import CancelledError
 from wizard.kernel.paths import Workspace
@@ -37,7 +37,7 @@ from wizard.serve.endpoint import Endpoint
 )
 def test_the_same_command_has_every_flag_and_the_workspace_once(words: list[str], said: str) -> None:
     workspace = "my folder" if "workspace" in str(words) else None
-    assert same(Namespace(words=words, workspace=workspace)).partition(" ")[2] == said
+    assert typed_command(Namespace(words=words, workspace=workspace)).partition(" ")[2] == said
 
 
 def test_whoever_leaves_the_plain_door_comes_back_to_it(tmp_path: Path) -> None:
@@ -51,29 +51,29 @@ def test_whoever_leaves_the_plain_door_comes_back_to_it(tmp_path: Path) -> None:
 
 def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = Namespace(words=["up", "demo"], workspace="/w", json=False)
-    _tell(CancelledError("TW-U07", "stopped", f"Go on from here: `{same(arguments)}`."), arguments)
+    _tell(CancelledError("TW-U07", "stopped", f"To continue, run `{typed_command(arguments)}`."), arguments)
     _tell(CancelledError("TW-U07", "stopped", "See `triton-wizard status`."), arguments)
     said = capsys.readouterr().err
-    assert f"`{again(arguments)} up demo`" in said
-    assert f"`{again(arguments)} status`" in said
+    assert f"`{command_line(arguments)} up demo`" in said
+    assert f"`{command_line(arguments)} status`" in said
 
 
 def test_an_error_as_json_names_the_workspace_too(tmp_path: Path) -> None:
     done = wizard("chat", "-m", "x", "--json", "--workspace", str(tmp_path))
     error = json.loads(done.stdout)["error"]
     assert error["code"] == "TW-S02"
-    assert f"`{again(Namespace(workspace=str(tmp_path)), 'up', 'demo')}`" in error["todo"]
+    assert f"`{command_line(Namespace(workspace=str(tmp_path)), 'up', 'demo')}`" in error["todo"]
 
 
 def test_what_a_plan_says_to_type_can_be_pasted(tmp_path: Path) -> None:
     shown = wizard("plan", "demo", "--workspace", str(tmp_path)).stdout
-    assert f"`{again(Namespace(workspace=str(tmp_path)), 'down')}`" in shown
+    assert f"`{command_line(Namespace(workspace=str(tmp_path)), 'down')}`" in shown
 
 
 def test_what_the_linter_says_to_type_can_be_pasted(tmp_path: Path) -> None:
     (tmp_path / "models" / "m").mkdir(parents=True)
     shown = wizard("lint", str(tmp_path / "models"), "--workspace", str(tmp_path)).stdout
-    assert f"`{again(Namespace(workspace=str(tmp_path)), 'plan')}`" in shown
+    assert f"`{command_line(Namespace(workspace=str(tmp_path)), 'plan')}`" in shown
 
 
 def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def test_a_full_disk_behind_the_output_is_no_defect(words: tuple[str, ...]) -> N
         argv = [sys.executable, "-m", "wizard", *words]
         done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 3
-    assert done.stderr.startswith("TW-U63: nothing more can be written: No space left on device\n")
+    assert done.stderr.startswith("TW-U63: cannot write any more output: No space left on device\n")
     assert "Traceback" not in done.stderr
 
 

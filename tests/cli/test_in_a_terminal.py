@@ -33,6 +33,6 @@ def test_an_error_is_in_lines_that_fit_and_its_command_is_whole(tmp_path: Path) 
     with spawned(tmp_path, "up", "nosuch", columns=40) as child:
         child.expect(pexpect.EOF)
         lines = str(child.before).splitlines()
-    assert lines[0] == "TW-M01: 'nosuch' is neither a journey"
+    assert lines[0] == "TW-M01: 'nosuch' is not a recipe, a path"
     assert all(width(line) <= 40 or "`" in line for line in lines)
     assert any(re.search(r"`[^`]+ recipes`", line) for line in lines)

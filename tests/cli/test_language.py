@@ -11,7 +11,7 @@ import pytest
 
 from tests import pseudo
 from wizard.cli import main
-from wizard.cli.argparse_words import WORDS
+from wizard.cli.argparse_text import WORDS
 from wizard.cli.commands import COMMANDS
 from wizard.cli.parser import parser
 from wizard.kernel import language
@@ -71,7 +71,7 @@ def test_every_flag_says_what_it_is_for() -> None:
 
 
 def test_names_at_the_beginning_of_a_korean_line_keep_their_capitals() -> None:
-    assert "how many people at the same time. " in helped()
+    assert "number of concurrent users. " in helped()
     language.use("ko")
     said = helped()
     assert "KV 캐시 형식. " in said

@@ -15,14 +15,14 @@ from wizard.kernel.errors import UsageError
 @pytest.mark.parametrize(
     ("words", "what", "todo"),
     [
-        ("statu", "there is no command statu", "Did you mean status? `triton-wizard --help`"),
-        ("\x1b[31mx", "there is no command x", "`triton-wizard --help`"),
+        ("statu", "unknown command: statu", "Did you mean status? `triton-wizard --help`"),
+        ("\x1b[31mx", "unknown command: x", "`triton-wizard --help`"),
         ("up --usrs 4", "unrecognized arguments: --usrs", "Did you mean --users? `triton-wizard up --help`"),
         ("up demo --usrs=4", "unrecognized arguments: --usrs=4", "Did you mean --users?"),
         ("--workspce here status", "unrecognized arguments: --workspce", "Did you mean --workspace?"),
         ("up demo twice", "unrecognized arguments: twice", "`triton-wizard up --help`"),
         ("run", "the following arguments are required: PLAN", "`triton-wizard run --help`"),
-        ("logs -n 0", "argument -n/--lines: must be a whole number", "`triton-wizard logs --help`"),
+        ("logs -n 0", "argument -n/--lines: must be an integer", "`triton-wizard logs --help`"),
     ],
 )
 def test_it_is_named_with_what_was_meant(words: str, what: str, todo: str) -> None:

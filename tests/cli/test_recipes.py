@@ -54,9 +54,9 @@ def test_a_journey_that_there_is_none_of() -> None:
 
 @pytest.mark.parametrize(("name", "machine"), WITH_MACHINE)
 def test_every_journey_is_planned_for_its_machines(name: str, machine: str) -> None:
-    (journey,) = (one for one in recipes() if one.name == name)
+    (recipe,) = (one for one in recipes() if one.name == name)
     plan = planned(name, "--hardware", machine)
-    choice, said = plan["choice"], journey.answers
+    choice, said = plan["choice"], recipe.answers
     assert plan["steps"][-1]["id"] == "question"
     if "release" in said:
         assert choice["release"].startswith(f"{said['release']}-")
@@ -68,15 +68,13 @@ def test_every_journey_is_planned_for_its_machines(name: str, machine: str) -> N
     ):
         if answer in said and not (name == "tutorial-004-mixtral" and answer == "quantization"):
             assert choice[field] == said[answer]
-    assert [f"Repaired: {one}" for one in journey.repaired] == [
-        one for one in plan["notes"] if one.startswith("Repaired")
-    ]
-    assert [f"Not done yet: {one}" for one in journey.later] == [
-        one for one in plan["notes"] if one.startswith("Not done")
+    assert [f"Fixed: {one}" for one in recipe.repaired] == [one for one in plan["notes"] if one.startswith("Fixed: ")]
+    assert [f"Not supported yet: {one}" for one in recipe.later] == [
+        one for one in plan["notes"] if one.startswith("Not supported yet: ")
     ]
 
 
-def test_a_flag_goes_before_the_journey() -> None:
+def test_a_flag_goes_before_the_recipe() -> None:
     assert planned("tutorial-002", "--hardware", "2xA100", "--tp", "2")["choice"]["tp"] == 2
     assert planned("tutorial-000", "--hardware", "1xL4", "--release", "24.12")["choice"]["release"].startswith("24.12")
 
@@ -84,7 +82,7 @@ def test_a_flag_goes_before_the_journey() -> None:
 def test_a_recipes_options_shape_its_plan() -> None:
     assert "engine-environment" in [step["id"] for step in planned("tutorial-003", "--hardware", "1xA100")["steps"]]
     other = planned("tutorial-003", "--hardware", "1xA100", "--stack", "vllm", "--release", "25.11")
-    assert not any(note.startswith("Repaired") for note in other["notes"])  # they are not about vLLM
+    assert not any(note.startswith("Fixed: ") for note in other["notes"])  # they are not about vLLM
 
 
 def test_a_gated_model_names_the_page_of_its_licence() -> None:
@@ -96,7 +94,7 @@ def test_a_gated_model_names_the_page_of_its_licence() -> None:
 def test_the_repairs_are_shown_beneath_the_steps() -> None:
     shown = wizard("plan", "tutorial-001", "--hardware", "1xL4", "--offline", HF_HUB_OFFLINE="1").stdout
     assert shown.index("Before you start:") > shown.index("Get the model")
-    assert "Repaired: No image of 72 GB is built" in shown
+    assert "Fixed: No 72 GB image is built" in shown
 
 
 @pytest.mark.parametrize(

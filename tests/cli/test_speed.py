@@ -48,7 +48,7 @@ def test_every_flag_counts(model: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_in_words(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = speed(capsys, "--hardware H200", model)
     assert status == 0
-    assert "ms a token" in out
+    assert "ms per token" in out
     assert "Source: roofline; confidence: good." in out
 
 

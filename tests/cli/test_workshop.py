@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_cli import wizard
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import CPU_HOST, ENDPOINT, FACTS, WORKSPACE, choice
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
 from wizard.cli.parser import parser
@@ -173,8 +173,8 @@ def test_a_pinned_model_that_nobody_suggests_is_offered_all_the_same() -> None:
 
 def test_advice_and_plan_keep_to_the_pins() -> None:
     mine, journey = pinned(users=2, name="lab")
-    mine.advise(CPU_HOST, FACTS, Wishes(users=7, tp=1))
-    assert journey.wished == [Wishes(users=2, tp=1)]
+    mine.advise(CPU_HOST, FACTS, Constraints(users=7, tp=1))
+    assert journey.wished == [Constraints(users=2, tp=1)]
     assert mine.plan(CPU_HOST, FACTS, choice(), WORKSPACE, name="other").name == "lab"
 
 

@@ -289,7 +289,7 @@ async def test_a_name_and_a_port_that_somebody_took_meanwhile(
         taken.listen()
         found = await events(made)
     assert isinstance(found[-1], Ready)
-    assert f"Port {start.ports.http} is taken" in said(found)
+    assert f"Port {start.ports.http} is in use" in said(found)
     assert found[-1].endpoint.ports.http != start.ports.http
     await stop(server_of(made))
 

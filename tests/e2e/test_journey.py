@@ -170,7 +170,7 @@ def test_a_port_taken_after_the_plan_was_made_is_moved_at_the_start(wizard: Wiza
         holder.listen()
         events = [json.loads(line) for line in wizard.run("run", "-", "--json", text=json.dumps(plan)).splitlines()]
     assert events[-1]["endpoint"]["ports"]["http"] != port
-    assert any(f"Port {port} is taken" in line for event in events for line in event.get("lines", ()))
+    assert any(f"Port {port} is in use" in line for event in events for line in event.get("lines", ()))
 
 
 @pytest.mark.parametrize("step", STEPS[1:])
@@ -251,7 +251,7 @@ def test_a_model_whose_process_was_killed_is_dead_and_up_brings_it_back(wizard: 
         if proctable.read(before["pid"]):
             break
     assert get(f"http://127.0.0.1:{before['ports']['http']}/v2/models/demo/ready") == b""
-    assert "model's process is gone" in status["detail"]
+    assert "the model process exited" in status["detail"]
     assert all("TW-C11" in one for one in told)
     events = wizard.up()
     assert outcomes(events)["start"] == "done"

@@ -74,7 +74,7 @@ def tmux() -> Iterator[Tmux]:
 
 def to_the_build(terminal: Terminal) -> None:
     """Start the last server again."""
-    for words in ("▸ Start demo again", "Run it"):
+    for words in ("▸ Restart demo", "Run it"):
         terminal.shows(words)
         terminal.press(ENTER)
     terminal.shows("● Build")

@@ -12,7 +12,7 @@ from tests.advise.worlds import VENV
 from tests.tui.values import LLAMA
 from tests.values import CPU_HOST, GGUF, plan_of
 from wizard import journey
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.ranking import advise
 from wizard.export.answers import answers
 from wizard.export.formats import FORMATS, save
@@ -21,7 +21,7 @@ from wizard.kernel.values import from_json
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import read_answers
 from wizard.plan.plan import Plan
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 
@@ -35,18 +35,18 @@ def again(tmp_path: Path, machine: Host, facts: ModelFacts, choice: Choice) -> C
     path.write_text(answers(made), encoding="utf-8")
     read = read_answers(path)
     assert read["name"] == "mine"
-    return advise(machine, facts, wishes(read)).choices[0]
+    return advise(machine, facts, constraints(read)).choices[0]
 
 
 @pytest.mark.parametrize("at", range(4))
 def test_the_answers_lead_to_the_same_choice_on_gpus(tmp_path: Path, at: int) -> None:
     machine = host("2xH100")
-    choice = advise(machine, LLAMA, Wishes(goal="throughput")).choices[at]
+    choice = advise(machine, LLAMA, Constraints(goal="throughput")).choices[at]
     assert setup(again(tmp_path, machine, LLAMA, choice)) == setup(choice)
 
 
 def test_the_answers_lead_to_the_same_choice_without_a_gpu(tmp_path: Path) -> None:
-    choice = advise(CPU_HOST, GGUF, Wishes()).choices[0]
+    choice = advise(CPU_HOST, GGUF, Constraints()).choices[0]
     assert setup(again(tmp_path, CPU_HOST, GGUF, choice)) == setup(choice)
 
 
@@ -55,7 +55,7 @@ def test_the_answers_lead_to_the_same_choice_without_a_gpu(tmp_path: Path) -> No
 )
 def test_the_answers_lead_to_the_same_runtime_and_python(tmp_path: Path, asked: dict[str, str]) -> None:
     machine = replace(host("2xH100"), engine_pythons=(VENV,))
-    choice = advise(machine, LLAMA, Wishes(**asked)).choices[0]
+    choice = advise(machine, LLAMA, Constraints(**asked)).choices[0]
     assert setup(again(tmp_path, machine, LLAMA, choice)) == setup(choice)
 
 

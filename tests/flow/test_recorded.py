@@ -24,6 +24,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
 from wizard.prompts.flow import Flow
+from wizard.texts.data import data
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.form import FormScreen
@@ -183,4 +184,6 @@ def test_the_same_walk_makes_the_same_plan_everywhere(
     assert (wanted.name, wanted.choice.max_batch_size, wanted.host) == ("walked", 7, HARDWARE)
     capsys.readouterr()
     made = interface(workspace, capsys) if interface is command else interface(workspace)
-    assert made == wanted
+    assert data(made) == data(wanted)
+    if interface is not command:  # JSON holds the sources that notes get from the tables of texts
+        assert made == wanted

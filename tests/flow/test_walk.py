@@ -10,7 +10,9 @@ import pytest
 from tests.advise.worlds import VENV
 from tests.plan.stack_values import FACTS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
+from tests.worded import saying
 from wizard.advise.advice import Advice, Rejection
+from wizard.advise.reasons import change
 from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import Conversation
@@ -44,7 +46,9 @@ from wizard.serve.endpoint import Endpoint
 PLAN = replace(plan_of("/ws"), name="demo", facts=replace(GGUF, ref="demo"))
 ELSEWHERE = replace(PLAN, host="4xA6000")
 ADVICE = Advice(True, (CHOICE, replace(CHOICE, max_batch_size=2)))
-IMPOSSIBLE = Advice(False, rejections=(Rejection("llamacpp", "Q8_0", 1, 1, "memory", "Too many.", "--users 100"),))
+IMPOSSIBLE = Advice(
+    False, rejections=(Rejection("llamacpp", "Q8_0", 1, 1, "memory", saying("Too many."), (change(users=100),)),)
+)
 ENDPOINT = Endpoint("demo", "demo", "127.0.0.1", Ports(), 1, "1", "/log")
 MODELS = (
     Suggestion("org/large", "Large", "", None, None, True, usable=False, why_not="it needs 40 GiB"),
@@ -176,13 +180,13 @@ def test_precedence_a_pin_a_given_answer_the_recipe() -> None:
     walk = Walk(State({"model": "demo", "users": 3, "max_len": None}, workshop=pinned), Recipe=recipe)(None)
     assert known(walk.state) == {"model": "demo", "users": 3, "goal": "smallest"}
     (advise,) = (effect for effect in walk.done if isinstance(effect, effects.Advise))
-    assert (advise.wishes.users, advise.wishes.max_len, advise.wishes.goal) == (3, None, "smallest")
+    assert (advise.constraints.users, advise.constraints.max_len, advise.constraints.goal) == (3, None, "smallest")
 
 
 def test_changed_answers_are_advised_and_planned_again() -> None:
     walk = Walk(State({"model": "demo"}))(None)(given={"users": 3})
     assert walk.asks == "advice"
-    assert [effect.wishes.users for effect in walk.done if isinstance(effect, effects.Advise)] == [None, 3]
+    assert [effect.constraints.users for effect in walk.done if isinstance(effect, effects.Advise)] == [None, 3]
     walk(CHOICE)(given={"name": "mine", "http_port": 9000})
     assert walk.asks == "review"
     plans = [(effect.name, effect.http_port) for effect in walk.done if isinstance(effect, effects.MakePlan)]

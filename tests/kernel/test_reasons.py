@@ -39,24 +39,24 @@ def toml_error(text: str) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
-        ("model = demo", "line 1, column 9: this is not a value; a text stands in quotation marks"),
-        ("a = 1\nb", "its end: expected is: name = value, or [table]"),
-        ("a = 1\nb 2", "line 2, column 3: expected is: name = value, or [table]"),
-        ("= 2", "line 1, column 1: expected is: name = value, or [table]"),
-        ("a = 1 b = 2", "line 1, column 7: a line should end here"),
-        ("a = 1\na = 2\nb = 3", "line 2, column 6: there is such a name or table already"),
-        ("[a]\n[a]", "line 2, column 3: there is such a name or table already"),
-        ("a = {b = 1, b = 2}", "line 1, column 18: there is such a name or table already"),
-        ('a = "x', "its end: a quotation mark or a bracket is not closed"),
-        ("[a", "its end: a quotation mark or a bracket is not closed"),
-        ('a = "\\x"', "line 1, column 8: there is a character that cannot stand there"),
-        ("a = 2026-02-31", "line 1, column 5: this is not a value; a text stands in quotation marks"),
+        ("model = demo", "line 1, column 9: invalid value; strings need quotation marks"),
+        ("a = 1\nb", "end of file: expected: name = value, or [table]"),
+        ("a = 1\nb 2", "line 2, column 3: expected: name = value, or [table]"),
+        ("= 2", "line 1, column 1: expected: name = value, or [table]"),
+        ("a = 1 b = 2", "line 1, column 7: expected the end of the line"),
+        ("a = 1\na = 2\nb = 3", "line 2, column 6: this name or table already exists"),
+        ("[a]\n[a]", "line 2, column 3: this name or table already exists"),
+        ("a = {b = 1, b = 2}", "line 1, column 18: this name or table already exists"),
+        ('a = "x', "end of file: unclosed quotation mark or bracket"),
+        ("[a", "end of file: unclosed quotation mark or bracket"),
+        ('a = "\\x"', "line 1, column 8: invalid character"),
+        ("a = 2026-02-31", "line 1, column 5: invalid value; strings need quotation marks"),
     ],
 )
-def test_what_is_wrong_with_toml_and_where(text: str, said: str) -> None:
-    assert unreadable(toml_error(text)) == said
+def test_what_is_wrong_with_toml_and_where(text: str, reason: str) -> None:
+    assert unreadable(toml_error(text)) == reason
 
 
 def test_what_else_keeps_a_file_from_being_read() -> None:
@@ -72,28 +72,28 @@ def test_what_else_keeps_a_file_from_being_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "reason"),
     [
         ({}, "name: it is missing"),
         ({"name": None}, "name: it is missing"),
-        ({"name": 3}, "name: it must be a text, not 3"),
+        ({"name": 3}, "name: it must be a string, not 3"),
         ({"name": "x", "share": "much"}, "share: it must be a number, not 'much'"),
         ({"name": "x", "shown": "perhaps"}, "shown: it must be true or false, not 'perhaps'"),
         ({"name": "x", "way": "up"}, "way: it must be one of 'left', 'right', not 'up'"),
         ({"name": "x", "words": "one"}, "words: it must be a list, not 'one'"),
-        ({"name": "x", "words": [1]}, "words.0: it must be a text, not 1"),
+        ({"name": "x", "words": [1]}, "words.0: it must be a string, not 1"),
         ({"name": "x", "said": 3}, "said: it must be a table, not 3"),
         ({"name": "x", "part": 3}, "part: it must be a table, not 3"),
-        ({"name": "x", "part": {"size": 1.5}}, "part.size: it must be a whole number, not 1.5"),
+        ({"name": "x", "part": {"size": 1.5}}, "part.size: it must be an integer, not 1.5"),
         ([], "the top level: it must be a table, not []"),
-        ({"name": 10**100}, "name: it must be a text, not 1" + "0" * 59 + " …"),
+        ({"name": 10**100}, "name: it must be a string, not 1" + "0" * 59 + " …"),
     ],
 )
-def test_the_field_and_what_was_expected_of_it(data: object, said: str) -> None:
+def test_the_field_and_what_was_expected_of_it(data: object, reason: str) -> None:
     with pytest.raises(UsageError) as caught:
         from_data(Whole, data, where="a file")
     assert caught.value.code == "TW-K01"
-    assert caught.value.what == f"a file does not fit: {said}"
+    assert caught.value.what == f"a file is invalid: {reason}"
 
 
 def test_a_problem_without_words_of_ours_keeps_pydantic_s() -> None:

@@ -55,7 +55,7 @@ def test_ids_may_be_written_with_and_without_quotes() -> None:
         ("language = 'xx'", "xx"),
         ("language = true", "language"),
         ("keys = 'x'", "keys must be a table"),
-        ("[keys]\nbuild.stop = 3", "keys.build.stop must be a text"),
+        ("[keys]\nbuild.stop = 3", "keys.build.stop must be a string, not 3"),
     ],
 )
 def test_a_damaged_file_is_an_error_and_is_kept_when_something_is_changed(text: str | bytes, word: str) -> None:

@@ -20,9 +20,9 @@ def test_a_value_is_written_and_read_back(kind: type, value: object) -> None:
     assert from_json(kind, to_json(value), where="a test") == value
 
 
-def test_a_field_that_does_not_fit_is_named() -> None:
+def test_an_invalid_field_is_named() -> None:
     text = to_json(CPU_HOST).replace('"cores": 8', '"cores": "many"')
-    with pytest.raises(UsageError, match=r"host\.json does not fit: cpu\.cores") as caught:
+    with pytest.raises(UsageError, match=r"host\.json is invalid: cpu\.cores") as caught:
         from_json(Host, text, where="host.json")
     assert caught.value.code == "TW-K01"
 

@@ -76,7 +76,7 @@ def test_what_is_missing_is_unknown_and_so_is_the_count(missing: str) -> None:
 ODD: list[tuple[bytes, str]] = [
     (b"", "JSON"),
     (b"[1]", "a list"),
-    (b'{"a": 1, "a": 2}', "twice"),
+    (b'{"a": 1, "a": 2}', "duplicate key"),
     (b'{"a": ' * 100_000, "JSON"),
     (b"[" * 100_000 + b"]" * 100_000, "deep"),
     (b'{"a": "\xff"}', "utf-8"),

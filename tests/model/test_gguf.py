@@ -86,7 +86,7 @@ def test_a_tensor_type_from_the_future_leaves_the_bytes_unknown(path: Path) -> N
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (b"PK\x03\x04" + bytes(60), "does not begin with GGUF"),
+        (b"PK\x03\x04" + bytes(60), "does not start with GGUF"),
         (Gguf(version=1).bytes(), "version is 1"),
         (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian"),
         (tiny(general__type=(STRING, "adapter")).bytes(), "adapter"),
@@ -135,7 +135,7 @@ def test_a_file_cut_at_any_byte_is_truncated(path: Path) -> None:
         path.write_bytes(raw[:length])
         error = refusal(path)
         assert error.code == "TW-M10", length
-        assert "fetch it again" in error.todo
+        assert "download it again" in error.todo
 
 
 @pytest.mark.parametrize("count", [1 << 20, 1 << 63])

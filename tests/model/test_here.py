@@ -11,7 +11,7 @@ import pytest
 from tests.advise.worlds import CONFIGS
 from tests.chain_model import write_chain_model
 from wizard.model import cache
-from wizard.model.here import Entry, browse, completed, found
+from wizard.model.on_disk import Entry, browse, completed, stored_models
 
 COMMIT = "0" * 40
 
@@ -37,7 +37,7 @@ def test_what_is_whole_is_found_in_the_cache_and_among_the_downloads_the_newest_
     (tmp_path / "file").write_text("")
     for age, name in enumerate(("two-5678", "one-1234", "empty")):
         os.utime(tmp_path / name, (4e9 - age, 4e9 - age))
-    assert found(tmp_path) == [
+    assert stored_models(tmp_path) == [
         str(tmp_path / "two-5678"),
         str(tmp_path / "one-1234" / "one.gguf"),
         "org/small-GGUF:small.gguf",
@@ -45,10 +45,10 @@ def test_what_is_whole_is_found_in_the_cache_and_among_the_downloads_the_newest_
 
 
 def test_nothing_there_and_folders_of_others_are_nothing(tmp_path: Path) -> None:
-    assert found(tmp_path / "none") == []
+    assert stored_models(tmp_path / "none") == []
     for name in ("models--", "models--no", "models---x--y", "models--a--..", "datasets--a--b"):
         (cache.hub_cache() / name).mkdir(parents=True)
-    assert found(tmp_path) == []
+    assert stored_models(tmp_path) == []
 
 
 @pytest.fixture

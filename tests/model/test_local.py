@@ -118,7 +118,7 @@ def test_a_safetensors_file_cut_at_any_byte_is_damaged(tmp_path: Path) -> None:
         error = refusal(path.parent)
         assert error.code == "TW-M07", length
         assert "truncated" in error.what
-        assert "fetch it again" in error.todo
+        assert "download it again" in error.todo
 
 
 def tensor(**changes: object) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wizard.model import stored
+from wizard.model import tensor_parts
 from wizard.model.facts import Quantization
 from wizard.model.quantization import of_config, of_modelopt
 from wizard.model.safetensors import Tensor
@@ -178,11 +178,13 @@ P = "model.layers.0.mlp.down_proj"
     ],
 )
 def test_what_headers_show(tensors: list[Any], method: str, name: str, size: int | None) -> None:
-    said = stored.quantization([tensor(*one) for one in tensors])
+    said = tensor_parts.quantization([tensor(*one) for one in tensors])
     assert said is not None
     assert (said.method, said.format, said.group_size) == (method, name, size)
 
 
 def test_headers_of_plain_weights_show_nothing() -> None:
-    assert stored.quantization([tensor(f"{P}.weight", "BF16", 8, 8), tensor("lm_head.weight", "BF16", 8, 8)]) is None
-    assert stored.quantization([tensor(f"{P}.qweight", "I32", 0, 8), tensor(f"{P}.scales", "F16", 0, 8)]) is None
+    assert (
+        tensor_parts.quantization([tensor(f"{P}.weight", "BF16", 8, 8), tensor("lm_head.weight", "BF16", 8, 8)]) is None
+    )
+    assert tensor_parts.quantization([tensor(f"{P}.qweight", "I32", 0, 8), tensor(f"{P}.scales", "F16", 0, 8)]) is None

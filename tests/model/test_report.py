@@ -31,7 +31,7 @@ def test_a_small_gguf_file() -> None:
         "KV cache      256 bytes per token in 16 bits",
         "vocabulary    4 tokens",
         "context       up to 512 tokens of prompt and answer",
-        "licence       apache-2.0",
+        "license       apache-2.0",
         "chat          included, answers end at </s> <|im_end|>",
     ]
 
@@ -41,28 +41,28 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
     quantised = {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}, "auto_map": {"a": "b"}}
     made = folder(Path("m"), {**LLAMA_CONFIG, **quantised}, model__safetensors=weights)
     said = text(of_path(made, "./m"))
-    assert "awq, group size 128, else bfloat16" in said
-    assert "ships Python code of its own" in said
+    assert "awq, group size 128, the rest bfloat16" in " ".join(said.split())
+    assert "contains its own Python code" in said
     assert "no template: the model continues text" in said
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "expected"),
     [
         ("mistralai/Mixtral-8x7B-v0.1", ["46.7 B (46,702,792,704), 12.9 B active per token"]),
-        ("meta-llama/Llama-2-7b-hf", ["MHA, 32 heads", "524,288 bytes a token"]),
-        ("google/gemma-2b", ["MQA, 8 heads share 1 of"]),
-        ("deepseek-ai/DeepSeek-V3", ["MLA, a latent row of 576", "70,272 bytes a token"]),
+        ("meta-llama/Llama-2-7b-hf", ["MHA, 32 heads", "524,288 bytes per token"]),
+        ("google/gemma-2b", ["MQA, 8 heads share 1 key-value head KV cache"]),
+        ("deepseek-ai/DeepSeek-V3", ["MLA, a latent row of 576", "70,272 bytes per token"]),
         (
             "google/gemma-3-1b-it",
             ["22 of 26 layers keep 512 tokens", "26,624 bytes", "4,096 once the windows are full"],
         ),
     ],
 )
-def test_attention_and_cache_of_public_models(name: str, says: list[str]) -> None:
+def test_attention_and_cache_of_public_models(name: str, expected: list[str]) -> None:
     facts = describe(ModelFacts(name, "hub", name, name, None, None), PUBLIC[name]["config"])
-    said = " ".join(text(facts).split())
-    assert [one for one in says if one not in said] == []
+    report = " ".join(text(facts).split())
+    assert [fragment for fragment in expected if fragment not in report] == []
 
 
 def test_layers_without_a_cache_are_said() -> None:
@@ -71,20 +71,20 @@ def test_layers_without_a_cache_are_said() -> None:
     assert "1 of 2 layers keep no per-token state" in " ".join(said.split())
 
 
-def test_how_it_is_quantised_already() -> None:
+def test_existing_quantization() -> None:
     gptq = Quantization("gptq", 4.0, format="int4_gptq", desc_act=True)
     block = Quantization("fp8", 8.0, format="fp8_block", group_size=128, kv_dtype="fp8")
     facts = ModelFacts("m", "hub", "m", "m", None, None)
     assert "int4 gptq, no groups, in activation order" in text(replace(facts, quantization=gptq))
     assert "fp8 block, blocks of 128 x 128, scales for a KV cache in fp8" in text(replace(facts, quantization=block))
-    assert "no name for" in text(replace(facts, quantization=Quantization("hqq")))
+    assert "with a method unknown to the wizard" in text(replace(facts, quantization=Quantization("hqq")))
 
 
 def test_what_is_unknown_is_said_and_lines_stay_within_80_columns() -> None:
     unknown = {"kv_heads": "because " * 30, "hub": "\u001b]0;title\u0007the hub does not respond"}
     facts = ModelFacts("org/name", "hub", "org/name", "n" * 30, None, None, gated=True, unknown=unknown)
     said = text(facts)
-    assert "not known:" in said
+    assert "unknown:" in said
     assert "not stated (gated" in said
     assert "(not downloaded yet)" in said
     assert "\x1b" not in said

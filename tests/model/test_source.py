@@ -41,11 +41,11 @@ HOSTILE = [
 ]
 
 
-def test_a_mistyped_journey_is_told_with_the_nearest() -> None:
+def test_a_mistyped_recipe_gets_a_suggestion() -> None:
     with pytest.raises(UsageError) as caught:
         find("dmeo")
     assert caught.value.code == "TW-M01"
-    assert caught.value.todo.startswith("Did you mean demo? Give a journey")
+    assert caught.value.todo.startswith("Did you mean demo? Use a recipe")
 
 
 @pytest.mark.parametrize("ref", HOSTILE)
@@ -98,7 +98,7 @@ def test_a_gguf_file() -> None:
     assert find(".").name == "Tiny"
 
 
-def test_a_journey_with_a_model_in_the_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_with_a_model_in_the_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models" / "m").mkdir(parents=True)
     (tmp_path / "recipes").mkdir()
     (tmp_path / "models" / "m" / "m.gguf").write_bytes(tiny().bytes())

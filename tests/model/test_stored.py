@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder, safetensors
-from wizard.model import local, stored
+from wizard.model import local, tensor_parts
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.model.safetensors import Tensor
 
@@ -52,18 +52,18 @@ from wizard.model.safetensors import Tensor
     ],
 )
 def test_names_tell_the_part(name: str, part: str) -> None:
-    parts = stored.sums([(name, 5)], {"heads": 4, "kv_heads": 2})
+    parts = tensor_parts.sums([(name, 5)], {"heads": 4, "kv_heads": 2})
     assert {key: amount for key, amount in asdict(parts).items() if amount} == {part: 5}
 
 
 def test_fused_projections_are_shared_out_by_heads() -> None:
-    parts = stored.sums([("model.layers.0.self_attn.qkv_proj.weight", 800)], {"heads": 4, "kv_heads": 2})
+    parts = tensor_parts.sums([("model.layers.0.self_attn.qkv_proj.weight", 800)], {"heads": 4, "kv_heads": 2})
     assert (parts.attention, parts.key_value) == (400, 400)
 
 
 def names(*wanted: str, layers: int | None = 2, tied: bool = False) -> list[str]:
     tensors = [Tensor(name, "BF16", (2, 2), 8) for name in wanted]
-    return [tensor.name for tensor in stored.loaded(tensors, layers, tied=tied)]
+    return [tensor.name for tensor in tensor_parts.loaded(tensors, layers, tied=tied)]
 
 
 def test_what_no_engine_loads_does_not_count() -> None:
@@ -89,14 +89,14 @@ def test_packed_weights_are_unpacked_and_scales_are_no_parameters() -> None:
         Tensor("model.embed_tokens.weight", "F16", (10, 64), 1280),
     ]
     quantization = Quantization("awq", 4.0, format="int4_awq", group_size=64)
-    assert stored.parameters_by_part(awq, {}, quantization).mlp == 64 * 128
-    by_part = stored.bytes_by_part(awq, {}, quantization)
+    assert tensor_parts.parameters_by_part(awq, {}, quantization).mlp == 64 * 128
+    by_part = tensor_parts.bytes_by_part(awq, {}, quantization)
     assert (by_part.mlp, by_part.embedding, by_part.total) == (4416, 1280, 5696)
 
 
 def test_32_bit_weights_are_held_in_16() -> None:
     weights = [Tensor("lm_head.weight", "F32", (10, 64), 2560)]
-    assert stored.bytes_by_part(weights, {}, None).head == 1280
+    assert tensor_parts.bytes_by_part(weights, {}, None).head == 1280
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
@@ -194,10 +194,10 @@ def renamed(tensors: dict[str, Any], what: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "NewForCausalLM"])
-def test_with_names_that_nobody_knows_what_a_token_reads_is_not_known(architecture: str, tmp_path: Path) -> None:
+def test_with_unknown_names_what_a_token_reads_is_unknown(architecture: str, tmp_path: Path) -> None:
     facts = of(tmp_path, renamed(llama(), "."), architectures=[architecture])
     assert facts.weight_bytes == 2 * 80448
-    assert "157 KiB of its 157 KiB of weights have names that the wizard does not know" in facts.unknown["speed"]
+    assert "157 KiB of its 157 KiB of weights have names unknown to the wizard" in facts.unknown["speed"]
 
 
 def test_a_few_names_that_nobody_knows_change_nothing(tmp_path: Path) -> None:

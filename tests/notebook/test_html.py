@@ -16,7 +16,7 @@ from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
-from wizard.advise.advice import Advice, Memory, Rejection, Wishes
+from wizard.advise.advice import Advice, Constraints, Memory, Rejection
 from wizard.advise.calibration import rows
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import change, do
@@ -132,7 +132,7 @@ def test_an_answer_shows_its_code_as_code() -> None:
 
 def test_a_plan_has_every_step_with_its_commands() -> None:
     words = Tags(plan_html(replace(plan_of(Path("/ws"), *STEPS), notes=("Port 8000 is held.",)))).words
-    said = ("Create the server environment", "python3 -m venv 'the env'", "about 30 s", "counted at 20 MB/s")
+    said = ("Create the server environment", "python3 -m venv 'the env'", "about 30 s", "estimated at 20 MB/s")
     for part in (*said, "Port 8000 is held."):
         assert part in words
 
@@ -158,7 +158,7 @@ def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024 tokens each" in words
     assert "Or: llama.cpp · Q8_0 · 4 at a time, 512 tokens each" in words
     assert "→ a newer GPU" in words
-    assert "Nothing that the wizard knows" in advice_html(Advice(False, (), (why,)))
+    assert "No supported configuration can serve" in advice_html(Advice(False, (), (why,)))
 
 
 def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
@@ -169,14 +169,14 @@ def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
         "weights 8.0 MiB",
         "KV cache 16.0 MiB",
         "overhead 75.0 MiB",
-        "left free 924 MiB",
+        "free 924 MiB",
     ):
         assert part in words
 
 
 def test_a_bill_over_the_budget_is_drawn_all_the_same() -> None:
     html = memory_html(replace(CHOICE, memory=Memory(8, 1, 1, 1, 1, 11, 5)))
-    assert "too much 6 B" in Tags(html).words
+    assert "excess 6 B" in Tags(html).words
     assert 'style="flex:0 0 2px;background:#d0504c"' in html
 
 
@@ -201,7 +201,7 @@ def on_gpus() -> tuple[Host, ModelFacts, Advice]:
     config = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
     facts = describe(ModelFacts("r", "folder", "r", "Llama", None, None), config["meta-llama/Llama-3.1-70B"]["config"])
     machine = host("8xH100")
-    return machine, facts, advise(machine, facts, Wishes())
+    return machine, facts, advise(machine, facts, Constraints())
 
 
 def test_many_ways_are_folded_and_none_is_lost() -> None:
@@ -209,9 +209,9 @@ def test_many_ways_are_folded_and_none_is_lost() -> None:
     tags = Tags(advice_html(advice))
     words = " ".join(tags.words.split())
     assert tags.words.count("Or: ") == len(advice.choices) - 1
-    assert f"{len(advice.choices) - SHOWN} more ways" in words
+    assert f"{len(advice.choices) - SHOWN} more alternatives" in words
     second = report.ordered(advice.choices)[1]
-    assert f"Runner-up: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in words
+    assert f"Alternative: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in words
     assert report.speed_sentence(advice.choices[0].speed) in words
     assert report.reason(advice.choices[0], report.LIMIT) in words
     assert "Not possible on this machine" in words

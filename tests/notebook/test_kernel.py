@@ -71,7 +71,7 @@ def test_what_cells_show(kernel: Kernel) -> None:
     """In one kernel, because starting one takes seconds."""
     ((kind, html), (_, compared)) = kernel.shows("endpoint = journey.up()")
     assert kind == "display", "a run is one output that is updated"
-    for part in ("[1/2] Create the server environment", "skipped: done before", "done in 0.1 s", "127.0.0.1:8000"):
+    for part in ("[1/2] Create the server environment", "skipped: already done", "done in 0.1 s", "127.0.0.1:8000"):
         assert part in html
     assert "<progress" not in html, "nothing runs any more"
     assert "predicted" in compared
@@ -92,7 +92,7 @@ def test_what_cells_show(kernel: Kernel) -> None:
 
     ((kind, text),) = kernel.shows("journey.advise(user=3)")
     assert kind == "error"
-    assert text.startswith("TW-U36: there is not a wish 'user'"), "no traceback"
+    assert text.startswith("TW-U36: unknown option: 'user'"), "no traceback"
     assert "Did you mean users?" in text
 
 

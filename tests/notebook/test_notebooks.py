@@ -52,7 +52,7 @@ def test_the_first_chat_runs_from_top_to_bottom() -> None:
         notebook, timeout=500, kernel_name="python3", resources={"metadata": {"path": str(Path.cwd())}}
     ).execute()
     shown = {cell.source: _html(cell) for cell in notebook.cells if cell.cell_type == "code"}
-    assert "[6/6] Ask a first question" in shown["endpoint = journey.up()"]
+    assert "[6/6] Send a first question" in shown["endpoint = journey.up()"]
     assert "Triton" in shown['answer = journey.chat("What is Triton?")\nanswer']
     assert "tokens/s" in shown['answer = journey.chat("What is Triton?")\nanswer']
     assert "cache" in shown["%%chat\nWhat is the KV cache?"].lower()

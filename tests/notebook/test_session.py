@@ -14,7 +14,7 @@ from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST
 from wizard import Journey
 from wizard.advise import calibration
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
 from wizard.plan.ports import Ports
@@ -33,8 +33,8 @@ def session(fake: FakeJourney, tmp_path: Path) -> Journey:
 async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
     assert session.up() == ENDPOINT
     out = capsys.readouterr().out
-    assert "[1/2] Create the server environment … skipped: done before and unchanged\n" in out
-    assert "[2/2] Write the model repository … done in 0.1 s\n" in out
+    assert "[1/2] Create the server environment … skipped: already done and unchanged\n" in out
+    assert "[2/2] Create the model repository … done in 0.1 s\n" in out
     assert calibration.text(MEASUREMENT) in out
     answer = session.chat("What is Triton?")
     assert capsys.readouterr().out == "You asked: What is Triton?\n"
@@ -52,14 +52,14 @@ def test_a_server_that_another_door_started_anew_is_found(session: Journey, fake
 
 def test_every_stage_does_those_before_it(session: Journey, fake: FakeJourney) -> None:
     assert [step.id for step in session.plan().steps] == ["environment", "repository"]
-    assert fake.wishes == [Wishes()]
+    assert fake.constraints == [Constraints()]
 
 
 def test_stages_one_by_one(session: Journey, fake: FakeJourney) -> None:
     assert session.probe() == CPU_HOST
     assert session.model().ref == "demo"
     advice = session.advise(users=2)
-    assert fake.wishes == [Wishes(users=2)]
+    assert fake.constraints == [Constraints(users=2)]
     assert session.plan(advice.choices[1]).choice.max_seq_len == 512
     why = session.explain()
     assert "2 × 4 layers × 2 kv heads × 64 × 2 bytes" in repr(why)
@@ -86,7 +86,7 @@ def test_a_failed_run_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixt
     session = Journey("demo", workspace=tmp_path, journey=FakeJourney(tmp_path, run="fail"))
     with pytest.raises(StepError):
         session.up()
-    assert "failed: step 'Write the model repository' failed" in capsys.readouterr().out
+    assert "failed: step 'Create the model repository' failed" in capsys.readouterr().out
     assert session.up() == ENDPOINT
 
 
@@ -123,20 +123,20 @@ async def test_cancelling_stops_the_answer(session: Journey, fake: FakeJourney) 
     assert (fake.notes / "chat-stopped").exists()
 
 
-def test_wishes_of_the_journey_and_of_one_question(fake: FakeJourney, tmp_path: Path) -> None:
+def test_constraints_of_the_journey_and_of_one_question(fake: FakeJourney, tmp_path: Path) -> None:
     session = Journey("demo", workspace=tmp_path, journey=fake, tp=2, quantization="fp8")
     session.plan()
     session.advise(tp=4, kv_dtype="fp8")
     session.advise(tp=None)
-    assert fake.wishes == [
-        Wishes(tp=2, quantization="fp8"),
-        Wishes(tp=4, quantization="fp8", kv_dtype="fp8"),
-        Wishes(quantization="fp8"),
+    assert fake.constraints == [
+        Constraints(tp=2, quantization="fp8"),
+        Constraints(tp=4, quantization="fp8", kv_dtype="fp8"),
+        Constraints(quantization="fp8"),
     ]
 
 
 @pytest.mark.parametrize(("wish", "code"), [({"tp": "2"}, "TW-U31"), ({"users": 0}, "TW-U32"), ({"tpp": 2}, "TW-U36")])
-def test_wishes_that_cannot_be_are_refused_at_once(session: Journey, wish: dict[str, object], code: str) -> None:
+def test_constraints_that_cannot_be_are_refused_at_once(session: Journey, wish: dict[str, object], code: str) -> None:
     for ask in (session.advise, lambda **more: Journey("demo", **more)):
         with pytest.raises(UsageError) as raised:
             ask(**wish)
@@ -144,7 +144,7 @@ def test_wishes_that_cannot_be_are_refused_at_once(session: Journey, wish: dict[
 
 
 @pytest.mark.parametrize("call", ["advise", "chat"])
-def test_unknown_wishes_and_settings_are_refused(session: Journey, call: str) -> None:
+def test_unknown_constraints_and_settings_are_refused(session: Journey, call: str) -> None:
     with pytest.raises(UsageError) as raised:
         session.advise(user=3) if call == "advise" else session.chat("?", temprature=1)
     assert raised.value.code == "TW-U36"
@@ -203,7 +203,7 @@ def test_the_cell_magic_without_a_server_says_so(ipython: InteractiveShell) -> N
     assert "Traceback" not in captured.stdout + captured.stderr
 
 
-def test_a_recipes_answers_are_wishes_beneath_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipes_answers_are_constraints_beneath_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     session = Journey("tutorial-001", workspace=tmp_path, hardware="1xL4", offline=True, users=2)
     choice = session.advise().choices[0]

@@ -35,17 +35,17 @@ def test_a_file_of_answers() -> None:
     ("text", "expected", "hint"),
     [
         ('modle = "demo"', "TW-U30", "Did you mean model?"),
-        ("zzz = 1", "TW-U30", "Known: model"),
+        ("zzz = 1", "TW-U30", "Valid: model"),
         ('quantization = "fp9"', "TW-U32", "quantization cannot be"),
         ("tp = 0", "TW-U32", "tp cannot be 0"),
-        ('users = "two"', "TW-U31", "users must be a whole number"),
-        ("users = true", "TW-U31", "users must be a whole number"),
-        ("users = 2.0", "TW-U31", "users must be a whole number"),
-        ("model = []", "TW-U31", "model must be a text"),
+        ('users = "two"', "TW-U31", "users must be an integer"),
+        ("users = true", "TW-U31", "users must be an integer"),
+        ("users = 2.0", "TW-U31", "users must be an integer"),
+        ("model = []", "TW-U31", "model must be a string"),
         ("users = -1", "TW-U32", "users cannot be -1"),
         ("temperature = nan", "TW-U32", "temperature cannot be nan"),
         ('hf_token = "hf_abc"', "TW-U34", "HF_TOKEN"),
-        ("model = ", "TW-D02", "Mend the file"),
+        ("model = ", "TW-D02", "Fix or remove the file"),
     ],
 )
 def test_a_file_that_cannot_be_used(text: str, expected: str, hint: str) -> None:

@@ -18,7 +18,7 @@ from tests.plan import test_golden_recipes, test_golden_stacks
 from tests.plan.stack_values import FACTS, IN_IMAGE, planned
 from tests.run.runs import events_of, outcomes
 from tests.values import GGUF, plan_of
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import WizardError
 from wizard.kernel.paths import Workspace
@@ -51,7 +51,7 @@ MODELS = {
 
 @cache
 def choices(machine: str, model: str) -> tuple[Choice, ...]:
-    return advise(HOSTS[machine], MODELS[model], Wishes()).choices
+    return advise(HOSTS[machine], MODELS[model], Constraints()).choices
 
 
 @st.composite

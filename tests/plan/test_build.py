@@ -178,7 +178,7 @@ def test_what_is_held_or_made_on_this_machine_says_nothing_of_another(workspace:
         (start,) = steps_of(plan)["start"]
         assert isinstance(start, Start)
         assert start.ports == Ports(port, port + 1, port + 2)
-        assert not any("is taken" in note for note in plan.notes)
+        assert not any("is in use" in note for note in plan.notes)
     environment = plan.steps[0]
     for file in environment.done.files:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(works
 
 
 def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(workspace: Workspace) -> None:
-    with pytest.raises(InfeasibleError, match="does not set up mlc") as caught, worded():
+    with pytest.raises(InfeasibleError, match="cannot set up mlc") as caught, worded():
         build(CPU_HOST, GGUF, replace(CHOICE, stack="mlc", runtime="docker"), workspace)
     assert caught.value.code == "TW-L05"
     assert "vllm" in caught.value.todo
@@ -311,7 +311,7 @@ def test_a_disk_without_room_for_the_image(
     with pytest.raises(WorkspaceError) as caught, worded():
         build(here, LLAMA, IN_AN_IMAGE, workspace)
     assert caught.value.code == "TW-L02"
-    assert "200 MiB more must stay free" in caught.value.what  # else what is needed would seem to be there
+    assert "plus 200 MiB to keep free" in caught.value.what  # else what is needed would seem to be there
     engine_that_has(tmp_path, monkeypatch=monkeypatch, root="/dev/shm")  # a disk of its own
     with pytest.raises(WorkspaceError) as caught, worded():
         build(here, LLAMA, IN_AN_IMAGE, workspace)

@@ -94,7 +94,7 @@ def test_image_steps_do_not_speak_of_engines_that_nobody_builds() -> None:
 def test_an_images_size_is_said_to_be_of_unknown_kind_where_it_counts() -> None:
     (step,) = replace(ONE, image_bytes=10**10).prepare()
     assert step.estimate.download_bytes == step.estimate.disk_bytes == 10**10
-    assert "not whether compressed" in step.why
+    assert "not whether it is compressed" in step.why
     assert "compressed" not in ONE.prepare()[0].why  # it is here already
 
 

@@ -14,7 +14,7 @@ from tests.plan.stack_values import FACTS, IN_IMAGE, TRANSFORMERS, VLLM
 from tests.prompts.fake_journey import FakeJourney
 from tests.values import GGUF, PYTHON
 from tests.worded import saying
-from wizard.advise.advice import Rejection, Wishes
+from wizard.advise.advice import Constraints, Rejection
 from wizard.advise.reasons import without
 from wizard.flow.values import State
 from wizard.kernel.paths import Workspace
@@ -22,9 +22,9 @@ from wizard.kernel.values import from_json, to_data, to_json
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import load_answers
 from wizard.plan.build import build
-from wizard.plan.found import offer
+from wizard.plan.engine_offer import offer
 from wizard.plan.plan import Plan
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.prompts.flow import Flow, run_prompts
@@ -49,7 +49,7 @@ def test_it_is_offered_first_with_what_the_other_way_costs() -> None:
 @pytest.mark.parametrize("answer", ["none", VENV.path])
 def test_what_is_answered_is_not_asked(answer: str) -> None:
     assert offer(HERE, FACTS, {"engine_python": answer}) is None
-    assert wishes({"engine_python": answer}).engine_python == (None if answer == "none" else answer)
+    assert constraints({"engine_python": answer}).engine_python == (None if answer == "none" else answer)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_whoever_is_not_asked_reads_it_in_the_plan_and_gets_a_new_environment() 
     for choice, named in ((VLLM, "vLLM 0.26.0"), (TRANSFORMERS, "transformers 5.17.0")):
         plan = build(HERE, FACTS, choice, workspace)
         (note,) = (one for one in plan.notes if "--engine-python" in one)
-        assert note.startswith(f"{named} is in /opt/venv: --engine-python {VENV.path} serves with it")
+        assert note.startswith(f"{named} is in /opt/venv: use --engine-python {VENV.path} to serve with it")
         assert plan.estimate.download_bytes > 2_000_000_000
     for other in (IN_IMAGE, replace(VLLM, engine_python=VENV.path)):
         assert not any("--engine-python" in one for one in build(HERE, FACTS, other, workspace).notes)
@@ -158,7 +158,7 @@ def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, mon
 def test_a_remedy_without_it_takes_the_answer_back(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     journey = Finding(tmp_path / "w")
     journey.asked = []
-    refused = replace(journey.advise(HERE, FACTS, Wishes()), choices=(), rejections=(REFUSED,))
+    refused = replace(journey.advise(HERE, FACTS, Constraints()), choices=(), rejections=(REFUSED,))
     monkeypatch.setattr(
         journey, "advise", lambda host, facts, asked, past: journey.asked.append(asked.engine_python) or refused
     )

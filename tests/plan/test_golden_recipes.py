@@ -12,11 +12,11 @@ import pytest
 from tests.plan.golden import GOLDEN, compared, shown
 from wizard import journey
 from wizard.catalog.recipes import answered
-from wizard.catalog.recipes import recipe as journey_of
+from wizard.catalog.recipes import recipe as recipe_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Command, Plan, Write
-from wizard.plan.questions import wishes
+from wizard.plan.questions import constraints
 
 PLANS: dict[str, tuple[str, str, dict[str, object]]] = {
     **{recipe.name: (recipe.name, recipe.machines[0], {}) for recipe in journey.recipes() if recipe.name != "demo"},
@@ -32,10 +32,10 @@ def same_installer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plan(name: str, hardware: str, **given: object) -> Plan:
-    """What ``plan NAME --hardware HARDWARE`` and the flags ``given`` make of the journey, offline."""
+    """What ``plan NAME --hardware HARDWARE`` and the flags ``given`` make of the recipe, offline."""
     host = journey.probe(Workspace(Path("/w")), hardware=hardware)
     facts = journey.model(name, offline=True)
-    advice = journey.advise(host, facts, wishes(answered(name, given, journey.recipes())))
+    advice = journey.advise(host, facts, constraints(answered(name, given, journey.recipes())))
     return journey.plan(host, facts, advice.choices[0], Workspace(Path("/w")), name="demo")
 
 
@@ -50,7 +50,7 @@ def test_no_golden_plan_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("length", [1024, 4096])
-def test_a_flag_goes_before_what_the_journey_was_made_for(length: int) -> None:
+def test_a_flag_goes_before_what_the_recipe_was_made_for(length: int) -> None:
     made = plan("tutorial-001", "1xL4", max_len=length)
     commands = [action for step in made.steps for action in step.actions if isinstance(action, Command)]
     (argv,) = (one.argv for one in commands if "trtllm-build" in one.argv)
@@ -62,7 +62,7 @@ def test_two_models_that_do_not_fit_are_refused_before_anything_is_fetched() -> 
     with pytest.raises(InfeasibleError) as caught:
         plan("tutorial-003", "1xL4")
     assert caught.value.code == "TW-L35"
-    assert "may be used" in caught.value.what
+    assert "is available" in caught.value.what
 
 
 def test_two_models_that_share_their_weights_over_two_gpus_fit() -> None:
@@ -77,13 +77,11 @@ def test_tutorial_004_serves_as_many_sequences_as_vllm_does_by_itself(name: str,
     (text,) = (one.text for one in step.actions if isinstance(one, Write) and one.path.endswith("model.json"))
     assert (json.loads(text)["max_num_seqs"], json.loads(text)["max_model_len"]) == (256, length)
     assert (made.choice.max_batch_size, made.choice.max_seq_len) == (16, length)
-    assert (
-        f"Up to 256 sequences run at the same time (max_num_seqs); the KV cache has room for 16 of {length:,}"
-        in step.why
-    )
+    assert "Up to 256 sequences run concurrently (max_num_seqs)." in step.why
+    assert f"The KV cache has room for 16 of {length:,} tokens each" in step.why
 
 
 def test_tutorial_001_says_why_its_type_is_another() -> None:
     assert plan("tutorial-001", "1xL4").choice.dtype == "bfloat16"
-    (said,) = (one for one in journey_of("tutorial-001").repaired if "bfloat16" in one)
+    (said,) = (one for one in recipe_of("tutorial-001").repaired if "bfloat16" in one)
     assert "float16" in said

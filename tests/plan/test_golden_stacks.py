@@ -10,8 +10,8 @@ import pytest
 from tests.plan.golden import GOLDEN, compared, shown
 from tests.plan.stack_values import LLM_API, TRANSFORMERS, VLLM, machine, planned
 from tests.values import PYTHON
-from wizard.model.known import known
 from wizard.model.refs import HubRef
+from wizard.model.shipped_configs import shipped
 from wizard.plan.plan import Step
 
 NEWER = replace(PYTHON, path="/opt/python3.12/bin/python3.12", version=(3, 12, 3))
@@ -19,7 +19,7 @@ NEWER = replace(PYTHON, path="/opt/python3.12/bin/python3.12", version=(3, 12, 3
 
 
 def plans() -> dict[str, tuple[Step, ...]]:
-    small = known(HubRef("meta-llama/Llama-3.1-8B-Instruct"), "not asked")
+    small = shipped(HubRef("meta-llama/Llama-3.1-8B-Instruct"), "not asked")
     assert small
     return {
         "vllm-native": planned(VLLM, small),

@@ -15,8 +15,9 @@ from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.catalog import profiles
 from wizard.catalog.models import cpu_models, gpu_models
+from wizard.catalog.recipes import recipe
 from wizard.kernel.errors import ModelError, NetworkError
-from wizard.plan.offers import Suggestion, judged, known, search, suggestions
+from wizard.plan.offers import Suggestion, details, judged, search, suggestions
 from wizard.probe.shorthand import host
 from wizard.texts.advise import verdict
 
@@ -115,7 +116,7 @@ def test_a_search_says_what_the_hub_says_and_a_verdict_comes_later(
 
 
 def test_searching_and_judging_without_a_hub() -> None:
-    with pytest.raises(NetworkError, match="being offline") as caught:
+    with pytest.raises(NetworkError, match="offline mode is on") as caught:
         search("chat", offline=True)
     assert caught.value.code == "TW-M13"
     with pytest.raises(NetworkError):
@@ -143,7 +144,7 @@ HERE = {"download_bytes": 0, "needs_network": False}
     ],
 )
 def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[str]) -> None:
-    text = " · ".join(known(replace(FOUND, **changes)))  # type: ignore[arg-type]
+    text = " · ".join(details(replace(FOUND, **changes)))  # type: ignore[arg-type]
     for word in words:
         assert word in text
     assert "None" not in text
@@ -151,4 +152,4 @@ def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[s
 
 
 def test_verdicts_in_words() -> None:
-    assert verdict(Verdict("no", saying("why"))) == ("not here", "why")
+    assert verdict(Verdict("no", saying("why"))) == ("not possible", "why")

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import to_data
@@ -14,6 +14,7 @@ from wizard.plan import questions
 from wizard.plan.questions import (
     ACCEPT,
     BY_NAME,
+    CONSTRAINTS,
     GOAL,
     HF_TOKEN,
     MODEL,
@@ -25,8 +26,7 @@ from wizard.plan.questions import (
     TEMPERATURE,
     TOP_P,
     USERS,
-    WISHES,
-    wishes,
+    constraints,
 )
 
 
@@ -99,22 +99,26 @@ def test_with_temperature_0_chance_is_not_asked_about() -> None:
     assert TOP_P.when({})
 
 
-def test_wishes_from_answers() -> None:
-    assert wishes({"model": "demo", "users": 9, "seed": 3}) == Wishes(users=9)
-    assert wishes({}) == Wishes()
+def test_constraints_from_answers() -> None:
+    assert constraints({"model": "demo", "users": 9, "seed": 3}) == Constraints(users=9)
+    assert constraints({}) == Constraints()
     setup = {"quantization": "fp8", "tp": 2, "pp": 2, "kv_dtype": "fp8", "stack": "vllm", "max_gpus": 4}
     every = {**setup, "gpu_memory_utilization": 0.8, "as_published": True, "goal": "quality", "max_len": 9, "users": 1}
     every |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
-    assert to_data(wishes(every)) == every
+    assert to_data(constraints(every)) == every
 
 
 def test_every_wish_is_a_question_and_every_such_question_a_wish() -> None:
-    assert {one.name for one in (*WISHES, *SETUP)} == {one.name for one in fields(Wishes)}
-    assert {one.flag for one in (*WISHES, *SETUP)} == {"--" + one.name.replace("_", "-") for one in fields(Wishes)}
+    assert {one.name for one in (*CONSTRAINTS, *SETUP)} == {one.name for one in fields(Constraints)}
+    assert {one.flag for one in (*CONSTRAINTS, *SETUP)} == {
+        "--" + one.name.replace("_", "-") for one in fields(Constraints)
+    }
     assert STACK.options == stacks.names()
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("int4_akq", "int4_awq"), ("FP8", "such format"), ("", "such format")])
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("int4_akq", "int4_awq"), ("FP8", "unknown format"), ("", "unknown format")]
+)
 def test_an_unknown_format_is_refused_with_the_nearest(typed: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
         QUANTIZATION.check(typed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.values import plan_of, python_step
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
-from wizard.plan.renewed import latest
+from wizard.plan.server_plan import latest_plan
 
 
 def test_the_plan_that_was_carried_out_last_and_can_be_read(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_the_plan_that_was_carried_out_last_and_can_be_read(tmp_path: Path) -> N
         folder.plan.write_text(to_json(made) if name != "damaged" else "{", encoding="utf-8")
         os.utime(folder.plan, (at, at))
     workspace.server("empty").root.mkdir()
-    found = latest(workspace, ["empty", "new", "damaged", "old"])
+    found = latest_plan(workspace, ["empty", "new", "damaged", "old"])
     assert found is not None
     assert found.name == "new"
-    assert latest(workspace, ["empty", "damaged", "never"]) is None
+    assert latest_plan(workspace, ["empty", "damaged", "never"]) is None

@@ -98,7 +98,7 @@ def test_the_first_engine_that_can_give_gpus(engines: tuple[ContainerEngine, ...
     ("engines", "code", "what", "todo"),
     [
         ((), "TW-L20", "neither docker nor podman", "docker.com"),
-        ((STOPPED,), "TW-L21", "does not answer", "systemctl enable --now docker"),
+        ((STOPPED,), "TW-L21", "does not respond", "systemctl enable --now docker"),
         ((PLAIN,), "TW-L22", "no NVIDIA runtime", "nvidia"),
         ((replace(PODMAN, problem="catatonit is missing", obstacle="init"),), "TW-L21", "catatonit", "catatonit"),
     ],
@@ -178,7 +178,7 @@ def test_llamacpp_lives_in_tritons_environment() -> None:
 
 
 def test_a_driver_that_is_too_old_is_said_while_planning() -> None:
-    with pytest.raises(HostError, match=r"branch 580.*535\.1") as caught, worded():
+    with pytest.raises(HostError, match=r"NVIDIA driver 580 or newer; found 535\.1") as caught, worded():
         selected(replace(CPU_HOST, driver_version="535.1"), NATIVE)
     assert caught.value.code == "TW-L01"
     assert native(NATIVE, replace(CPU_HOST, driver_version="580.95.05"))
@@ -199,7 +199,7 @@ def test_an_engine_gets_a_python_that_its_wheels_are_for() -> None:
 
 
 def test_no_python_for_the_engines_wheels_is_said_while_planning() -> None:
-    with pytest.raises(HostError, match=r"Python 3\.10 or 3\.12 only; here is 3\.11") as caught, worded():
+    with pytest.raises(HostError, match=r"only Python 3\.10 or 3\.12; found 3\.11") as caught, worded():
         selected(CPU_HOST, replace(NATIVE, stack="trtllm-llmapi"))
     assert caught.value.code == "TW-L01"
     assert "uv python install 3.12" in caught.value.todo

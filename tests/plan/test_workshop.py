@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.errors import UsageError
-from wizard.plan.workshop import agreed, pinned_words, seated, wishes_of
+from wizard.plan.workshop import agreed, constraints_of, pinned_words, seated
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_what_is_given_agrees_with_the_pins_or_is_refused() -> None:
 
 def test_a_pinned_wish_goes_before_what_was_wished() -> None:
     mine = Workshop("Mine", pin={"users": 2, "model": "demo"})
-    assert wishes_of(mine, Wishes(users=9, tp=1)) == Wishes(users=2, tp=1)
-    assert wishes_of(Workshop(), Wishes(users=9)) == Wishes(users=9)
+    assert constraints_of(mine, Constraints(users=9, tp=1)) == Constraints(users=2, tp=1)
+    assert constraints_of(Workshop(), Constraints(users=9)) == Constraints(users=9)
 
 
 def test_pins_are_said_where_they_are_asked() -> None:
     mine = Workshop("Mine", pin={"users": 2, "name": "first", "model": "demo"})
-    assert pinned_words(mine, "advice") == "Set by your facilitator: How many people at the same time: 2"
-    assert pinned_words(mine, "review") == "Set by your facilitator: Name of the server: first"
+    assert pinned_words(mine, "advice") == "Set by your facilitator: Number of concurrent users: 2"
+    assert pinned_words(mine, "review") == "Set by your facilitator: Server name: first"
     assert pinned_words(mine, "machine") == ""
     assert pinned_words(Workshop(), "advice") == ""

@@ -123,7 +123,7 @@ def test_a_folder_that_others_may_not_enter_is_tw_p15(tmp_path: Path, monkeypatc
 def test_one_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_python, "SECONDS", 0.3)
     path = hanging(tmp_path / "python")
-    with pytest.raises(UsageError, match="no answer within"):
+    with pytest.raises(UsageError, match="no response within"):
         inspect(str(path))
     wait_until_gone(str(path))
 

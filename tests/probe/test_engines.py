@@ -60,11 +60,11 @@ def test_nvidias_hook_is_enough_for_docker(programs: Path) -> None:
     [
         (
             "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
-            "permission denied on Docker's socket: run `sudo usermod -aG docker $USER`",
+            "no permission for Docker's socket: run `sudo usermod -aG docker $USER`",
         ),
         (
             "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
-            "the Docker daemon does not answer: start it",
+            "the Docker daemon does not respond: start it",
         ),
         ("\x1b[31mfirst\x1b[0m\nthe last line says it", "the last line says it"),
         ("", "it returned no readable response"),
@@ -86,7 +86,7 @@ def test_errors_inside_the_answer_count_too() -> None:
         {("docker", "version"): Answer(0, "Docker version 20.10.24\n", ""), ("docker", "info"): Answer(0, info, "")}
     )
     assert engine.problem is not None
-    assert engine.problem.startswith("permission denied")
+    assert engine.problem.startswith("no permission for Docker's socket")
 
 
 def test_docker_host_is_respected_and_named(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

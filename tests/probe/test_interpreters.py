@@ -135,7 +135,7 @@ def test_a_hanging_interpreter_is_reported_and_killed(tmp_path: Path) -> None:
         wait_for(path)
         found, silent = interpreters.read({path: asked[path].answer()})
     assert found == ()
-    assert silent == f"{path}: no answer within 0.3 s"
+    assert silent == f"{path}: no response within 0.3 s"
     wait_until_gone(path)
 
 

@@ -155,7 +155,7 @@ def test_how_many_links_join_which_of_three_gpus_is_not_guessed(driver: FakeDriv
         pair["p2p_nvlink"] = 0
     part = joined(driver, data, without=UNTOLD)
     assert {link.kind for link in part.links} == {"NODE", "SYS"}
-    assert "does not say how many" in part.unknown["gpu_links"]
+    assert "does not report how many links connect each pair" in part.unknown["gpu_links"]
 
 
 def test_links_to_a_gpu_that_this_container_does_not_see_join_nothing(driver: FakeDriver) -> None:

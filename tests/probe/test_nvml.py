@@ -79,7 +79,7 @@ def test_a_function_that_the_library_lacks_is_an_unknown_answer(driver: FakeDriv
 
 @pytest.mark.parametrize(
     ("reading", "said"),
-    [("\udcff\udcfe", "not readable text"), ("", "impossible"), (CRASH, "crashed (SIGABRT)")],
+    [("\udcff\udcfe", "unreadable text"), ("", "invalid response"), (CRASH, "crashed (SIGABRT)")],
 )
 def test_no_answer_can_end_more_than_itself(driver: FakeDriver, session: Nvml, reading: Any, said: str) -> None:
     driver.says(readings("nvml-h200-x1") | {"driver": reading})
@@ -112,9 +112,9 @@ LIES = [
     ("Name", "x" * 5000, None, ""),
     ("ComputeRunningProcesses", "4294967295", "processes", "IndexError"),
     ("ComputeRunningProcesses", "1000000000", "processes", "MemoryError"),
-    ("ComputeRunningProcesses", "5000", "processes", "impossible answer: 5000"),
+    ("ComputeRunningProcesses", "5000", "processes", "invalid response: 5000"),
     ("MemoryInfo_v2", {"total": 1 << 63, "free": 1 << 63}, None, ""),
-    ("CudaComputeCapability", [4294967295, 7], "compute_capability", "impossible"),
+    ("CudaComputeCapability", [4294967295, 7], "compute_capability", "invalid response"),
     ("PowerManagementLimit", CRASH, "power_limit_watts", "SIGABRT"),
 ]
 
@@ -152,7 +152,7 @@ def test_a_call_that_hangs_makes_one_thing_unknown(driver: FakeDriver, monkeypat
     monkeypatch.setattr(nvml, "ANSWERS_S", 1.0)
     found = described(driver, "NumGpuCores", HANG, of=8)
     assert found[0].cuda_cores is None
-    assert found[0].unknown["cuda_cores"] == "no answer within 1 s (nvmlDeviceGetNumGpuCores)"
+    assert found[0].unknown["cuda_cores"] == "no response within 1 s (nvmlDeviceGetNumGpuCores)"
     assert found[0].pcie_width == 16
     assert [gpu.cuda_cores for gpu in found[1:]] == [16896] * 7
 
@@ -166,7 +166,7 @@ def test_a_gpu_that_hangs_twice_is_not_asked_again_and_the_others_are(
     del data["gpus"][3]["NvLink"]
     driver.says(data)
     part = gpus.find(HOST_MEMORY)
-    assert "failed before" in part.gpus[3].unknown["power_limit_watts"]
+    assert "failed earlier" in part.gpus[3].unknown["power_limit_watts"]
     assert [gpu.power_limit_watts for gpu in part.gpus] == [*[700.0] * 3, None, *[700.0] * 4]
     assert [link.kind for link in part.links if 3 not in (link.a, link.b)] == ["NV18"] * 21
     assert len(driver.starts) == 3

@@ -83,7 +83,7 @@ def test_advice_for_a_machine_whose_library_is_damaged_names_the_error(driver: F
 
 @pytest.mark.parametrize(
     ("on_bus", "code", "word"),
-    [(True, "TW-P01", "install NVIDIA's driver"), (False, "TW-P14", "served on the CPU")],
+    [(True, "TW-P01", "install NVIDIA's driver"), (False, "TW-P14", "models run on the CPU")],
 )
 def test_a_missing_library_is_told_by_whether_there_is_a_gpu(
     tmp_path: Path, on_bus: bool, code: str, word: str

@@ -29,7 +29,7 @@ def test_any_host_fits_eighty_columns_and_moves_no_cursor(host: Host) -> None:
 def test_eight_gpus(driver: FakeDriver) -> None:
     said = text(h200s(driver, 8))
     assert "0: NVIDIA H200, 140 GiB, 140 GiB free, compute capability 9.0" in said
-    assert "links NV18: every pair" in said
+    assert "links NV18: all pairs" in said
     assert "NVIDIA driver 580.159.04, runs CUDA up to 13.0" in said
 
 
@@ -91,9 +91,9 @@ def test_engines_interpreters_and_ports() -> None:
     )
     said = text(host)
     assert "docker 28.2.2: permission denied" in said
-    assert "docker 28.2.2: answers (server 24.0.5), can use NVIDIA GPUs" in said
-    assert "podman 4.3.1: answers, has no NVIDIA runtime" in said
-    assert "3.13.0 /opt/python3: too new (cannot make virtual" in said
+    assert "docker 28.2.2: responds (server 24.0.5), can use NVIDIA GPUs" in said
+    assert "podman 4.3.1: responds, has no NVIDIA runtime" in said
+    assert "3.13.0 /opt/python3: too new (cannot create virtual" in said
     assert "8001, 8002 free; 8000 in use" in said
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wizard.probe import words
+from wizard.probe import summary
 from wizard.probe.live import GpuReading
 
 
@@ -10,7 +10,7 @@ from wizard.probe.live import GpuReading
     ("watts", "limit", "said"), [(412.4, 700.0, "412 of 700 W"), (412.4, None, "412 W"), (None, 700.0, "")]
 )
 def test_power_is_told_as_far_as_it_is_known(watts: float | None, limit: float | None, said: str) -> None:
-    assert words.power(GpuReading(0, "NVIDIA H200", power_watts=watts, power_limit_watts=limit)) == said
+    assert summary.power(GpuReading(0, "NVIDIA H200", power_watts=watts, power_limit_watts=limit)) == said
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_power_is_told_as_far_as_it_is_known(watts: float | None, limit: float |
         ({}, "no reason given"),
     ],
 )
-def test_a_gpu_that_does_not_answer_says_why_in_every_door(unknown: dict[str, str], why: str) -> None:
-    assert words.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"It does not answer: {why}"
+def test_a_gpu_that_does_not_respond_says_why(unknown: dict[str, str], why: str) -> None:
+    assert summary.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"It does not respond: {why}"

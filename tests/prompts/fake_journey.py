@@ -16,7 +16,7 @@ from pathlib import Path
 from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
-from wizard.advise.advice import Advice, Choice, Rejection, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
 from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
@@ -102,7 +102,7 @@ class FakeJourney:
         self.asked: list[Conversation] = []
         self.hanging = asyncio.Event()
         """Set when an answer has come to where it never ends by itself."""
-        self.wishes: list[Wishes] = []
+        self.constraints: list[Constraints] = []
         self.stopped: list[str | None] = []
         self.past = Calibration((MEASUREMENT,))
 
@@ -139,15 +139,17 @@ class FakeJourney:
         if ref == "org/gated" and not os.environ.get("HF_TOKEN"):
             raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence.")
         if ref not in ("demo", "org/small", "org/gated"):
-            raise ModelError("TW-M01", f"there is no model {ref!r}", "Check its name.")
+            raise ModelError("TW-M01", f"{ref!r} is not a recipe, a path or a model ID", "Check its name.")
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
 
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
-        self.wishes.append(wishes)
-        if (wishes.users or 4) > 100:
+    def advise(
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+    ) -> Advice:
+        self.constraints.append(constraints)
+        if (constraints.users or 4) > 100:
             no = Rejection(
                 "llamacpp",
                 "Q8_0",
@@ -158,9 +160,9 @@ class FakeJourney:
                 (change(users=100),),
             )
             return Advice(False, rejections=(no,))
-        wished = [name for name, value in to_data(wishes).items() if value != getattr(Wishes(), name)]
+        wished = [name for name, value in to_data(constraints).items() if value != getattr(Constraints(), name)]
         why = noted(f"The CPU serves. Wished: {', '.join(wished) or 'nothing'}.")
-        first = replace(CHOICE, max_batch_size=wishes.users or 4, reasons=(why,))
+        first = replace(CHOICE, max_batch_size=constraints.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 
     def plan(
@@ -198,7 +200,7 @@ class FakeJourney:
                 self._note("run-stopped")
         if self.runs in ("fail", "fail-twice"):
             self.runs = "ready" if self.runs == "fail" else "fail"
-            error = CommandError("step 'Write the model repository' failed", "Mend the cause.", FAILURE)
+            error = CommandError("step 'Create the model repository' failed", "Fix the cause.", FAILURE)
             yield StepFinished("repository", "failed", 0.1, error.what, 0.7, error=error.as_json())
             raise error
         yield StepFinished("repository", "done", 0.1, "", 0.7)

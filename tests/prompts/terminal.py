@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pexpect
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
+MODEL, ADVICE, PLAN = "Which model?", "run on this machine?", "This is what will run."
 """What the questions that everybody meets are known by."""
 ENTER, CTRL_C, CTRL_D, UP, DOWN = "\r", "\x03", "\x04", "\x1b[A", "\x1b[B"
 

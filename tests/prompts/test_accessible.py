@@ -53,7 +53,7 @@ DATA = (
     *("Some Linux 12", "Offline demo", "Small, ", "Apache-2.0", " MIT", "llama.cpp", "floor"),
     *(
         "4 people with up to 2,048 tokens",
-        "there is not a model 'org/none'",
+        "'org/none' is not a recipe, a path or a model ID",
         "So many do not fit.",
         "Port 8000 is held.",
         "a line of output",
@@ -123,31 +123,31 @@ def the_whole_way(walk: Walk) -> None:
     walk.answers("Which model?", "small\r")
     walk.answers("Which one of these?", "2\r")
     walk.answers("Which model?", "4\r")
-    walk.answers("journey do you want to take?", "2\r")
+    walk.answers("recipe do you want to use?", "2\r")
     walk.answers("Which model?", "demo\r")
-    walk.answers("run here?", "3\r")
-    walk.answers("be different?", "2\r")
-    walk.answers("at the same time?", "many\r")
+    walk.answers("run on this machine?", "3\r")
+    walk.answers("want to change?", "2\r")
+    walk.answers("concurrent users", "many\r")
     walk.sees("TW-U31")
     walk.terminal.types("500\r")
     walk.sees("So many do not fit.")
-    walk.answers("run here?", "1\r")
-    walk.answers("run here?", "3\r")
-    walk.answers("be different?", "1\r")
+    walk.answers("run on this machine?", "1\r")
+    walk.answers("run on this machine?", "3\r")
+    walk.answers("want to change?", "1\r")
     walk.answers("matters most?", "3\r")
-    walk.answers("run here?", "5\r")
+    walk.answers("run on this machine?", "5\r")
     walk.sees("Explain figures")
-    walk.answers("run here?", "1\r")
-    walk.answers("begin?", "2\r")
+    walk.answers("run on this machine?", "1\r")
+    walk.answers("Start?", "2\r")
     walk.sees("$ python3 -m venv")
-    walk.answers("begin?", "5\r")
+    walk.answers("Start?", "5\r")
     walk.answers("Which format?", "2\r")
     walk.answers("File to write", "plan.json\r")
     walk.sees("Saved to")
-    walk.answers("begin?", "6\r")
-    for question in ("System prompt", "Temperature", "Top-p", "Longest answer", "Seed"):
+    walk.answers("Start?", "6\r")
+    for question in ("System prompt", "Temperature", "Top-p", "Maximum answer length", "Seed"):
         walk.answers(question, ENTER)
-    walk.answers("begin?", "1\r")
+    walk.answers("Start?", "1\r")
     walk.sees("failed")
     walk.answers("What now?", "3\r")
     walk.sees("line 39")

@@ -157,8 +157,8 @@ def test_a_server_that_was_started_again_on_other_ports_is_found_there(
     assert "demo is already answering" in raised.value.what
     out, err = capsys.readouterr()
     assert out == "You asked: one\n"
-    assert err.startswith("demo was started again elsewhere: it answers on http://127.0.0.1:9000.\n")
-    assert err.count("was started again") == 1
+    assert err.startswith("demo was restarted elsewhere; its address is now http://127.0.0.1:9000.\n")
+    assert err.count("was restarted") == 1
     assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
 
 
@@ -231,10 +231,10 @@ def test_a_talk_in_a_terminal(tmp_path: Path, term: str) -> None:
             ("/questions", "2  What is a KV cache?"),
             ("/questions 2", "You asked: What is a KV cache?"),
             ("/frobnicate", "TW-U23"),
-            ("long", "cut at\r\nmax_tokens"),
-            ("/versions", "(the present one): long"),
+            ("long", "cut off\r\nat max_tokens"),
+            ("/versions", "(current): long"),
             (f"/save {saved}", "Saved to"),
-            ("/clear", "begins anew"),
+            ("/clear", "New conversation started."),
         ):
             terminal.sees("> ")
             terminal.types(typed + "\r")

@@ -110,7 +110,7 @@ def test_a_question_that_the_second_was_not_asked_replaces_none_of_its_own(
         terminal.sees("Both get the same questions")
         terminal.sees("> ")
         terminal.types("one\r")
-        terminal.sees("in all")
+        terminal.sees("total")
         terminal.sees("> ")
         terminal.types("on and on\r")
         terminal.sees("demo:\r\nYou asked: ")
@@ -118,7 +118,7 @@ def test_a_question_that_the_second_was_not_asked_replaces_none_of_its_own(
         for line in command.split("\r"):
             terminal.sees("> ")
             terminal.types(f"{line}\r")
-            terminal.sees("in all")
+            terminal.sees("total")
         terminal.sees("> ")
         terminal.types(CTRL_D)
         assert terminal.ends() == 0

@@ -31,7 +31,7 @@ def test_whoever_leaves_is_told_the_command_that_was_typed(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     typed = "triton-wizard --workshop first-server --seat 2 --plain"
     assert run_prompts(workspace, journey=FakeJourney(workspace.root), again=typed) == 130
-    assert capsys.readouterr().err.endswith(f"Go on with:\n  $ {typed}\n")
+    assert capsys.readouterr().err.endswith(f"Continue with:\n  $ {typed}\n")
 
 
 def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) -> None:
@@ -39,7 +39,7 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.sees("Some CPU, 8 cores")
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("Step 1 of 2: Create the server environment")
-    terminal.sees("Step 1 of 2: skipped: done before and unchanged")
+    terminal.sees("Step 1 of 2: skipped: already done and unchanged")
     terminal.sees("demo is ready: http://127.0.0.1:8000")
     for line in fitted(measured_text(MEASUREMENT)).splitlines():
         terminal.sees(line)
@@ -73,7 +73,7 @@ def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(flow: Flow) ->
     terminal.sees("> ")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
-    assert "goes on running" not in terminal.rest
+    assert "keeps running" not in terminal.rest
 
 
 def test_a_server_that_was_started_again_elsewhere_is_said_to_go_on(flow: Flow) -> None:
@@ -86,7 +86,7 @@ def test_a_server_that_was_started_again_elsewhere_is_said_to_go_on(flow: Flow) 
     terminal.sees("> ")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
-    assert "goes on running" in terminal.rest
+    assert "keeps running" in terminal.rest
 
 
 @pytest.mark.parametrize("at", [MODEL, ADVICE, PLAN])
@@ -106,9 +106,9 @@ def test_ctrl_c_at_each_question_keeps_the_answers(flow: Flow, workspace: Worksp
 def test_ctrl_c_in_a_step_stops_it_and_ends(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("run=hang", "model=demo")
     terminal.accepts(ADVICE, PLAN)
-    terminal.sees("Step 2 of 2: Write the model repository")
+    terminal.sees("Step 2 of 2: Create the model repository")
     terminal.leaves()
-    assert "what is done stays done" in terminal.rest
+    assert "completed steps are kept" in terminal.rest
     assert (workspace.root / "notes" / "run-stopped").exists()
 
 
@@ -135,12 +135,12 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
     terminal.sees(ADVICE)
     terminal.types("3\r")
     terminal.sees("What do you want to change?")
-    terminal.sees("How many people at the same time: 4")
+    terminal.sees("Number of concurrent users: 4")
     terminal.sees("Tensor parallel size: the wizard chooses")
     terminal.types("2\r")
     terminal.sees("Number of concurrent users (Enter: 4):")
     terminal.types("many\r")
-    terminal.sees("TW-U31: users must be a whole number, not 'many'")
+    terminal.sees("TW-U31: users must be an integer, not 'many'")
     terminal.types("0\r")
     terminal.sees("TW-U32")
     terminal.types("5000\r")
@@ -148,7 +148,7 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
     terminal.sees("What to do: 100 users")
     terminal.sees(ADVICE)
     terminal.types("2\r")
-    terminal.sees("How many people at the same time: 5,000")
+    terminal.sees("Number of concurrent users: 5,000")
     terminal.leaves()
     assert load_answers(workspace) == {"model": "demo", "users": 5000}
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_and_the_nearest_change_offered(flow: Flow, wo
     assert load_answers(workspace) == {"model": "demo", "users": 100, "tp": 2}
 
 
-def test_all_wishes_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
+def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo", "users=7", "tp=2")
     terminal.sees("7 at a time")
     terminal.sees(ADVICE)
@@ -310,7 +310,7 @@ def test_the_chat_s_settings_are_asked_before_it(flow: Flow, workspace: Workspac
     terminal.accepts(ADVICE)
     terminal.sees(PLAN)
     terminal.types("6\r")
-    for question, answer in (("System prompt", "Be kind.\r"), ("Temperature", "0\r"), ("Longest answer", "7\r")):
+    for question, answer in (("System prompt", "Be kind.\r"), ("Temperature", "0\r"), ("Maximum answer length", "7\r")):
         terminal.sees(question)
         terminal.types(answer)
     terminal.sees(PLAN)

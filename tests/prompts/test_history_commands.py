@@ -47,13 +47,13 @@ def test_history_open_search_rename_and_delete(talk: ChatSession) -> None:
     talk.keep()
     listed = command(talk, "/history").text.splitlines()
     assert listed[0].startswith("2  ")
-    assert listed[0].endswith("What is Triton? (the present one)")
+    assert listed[0].endswith("What is Triton? (current)")
     assert listed[1].endswith("First one")
     assert "because" not in command(talk, "/search server").text.lower()
     assert "Because." in command(talk, "/search because").text
     assert "No conversation" in command(talk, "/search nowhere").text
     opened = command(talk, "/open 1").text
-    assert opened == "> Why?\nBecause.\nYou go on with: First one"
+    assert opened == "> Why?\nBecause.\nContinuing: First one"
     assert talk.conversation == SAID
     assert "overwritten" in command(talk, "/delete 2").text
     command(talk, "/delete")
@@ -94,7 +94,7 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
         ("/open", "no conversation was given", "Run /history to list them; for example: /open 1"),
         ("/history x", "invalid value: x", "Enter a number from 1 to 10000."),
         ("/copy cod", "cannot copy cod", "Type /copy or /copy code."),
-        ("/set temperature x", "temperature must be a number", "0 always takes the likeliest token"),
+        ("/set temperature x", "temperature must be a number", "0 always picks the most likely token"),
     ],
 )
 def test_what_is_refused_says_what_helps(talk: ChatSession, line: str, what: str, todo: str) -> None:
@@ -112,7 +112,7 @@ def test_a_private_chat_keeps_nothing_more(talk: ChatSession) -> None:
     assert talk.history is not None
     assert [one.messages for one in talk.history.entries()] == [3]
     assert "1" in command(talk, "/history").text
-    with pytest.raises(UsageError, match="nothing is kept of this conversation\n"):
+    with pytest.raises(UsageError, match="this conversation is not being saved\n"):
         command(talk, "/delete")
     talk.history = None
     assert refusal(talk, "/history") == "TW-U26"
@@ -129,7 +129,7 @@ def test_versions(talk: ChatSession) -> None:
     assert command(talk, "/edit What for?").ask == "What for?"
     talk.conversation = talk.conversation.said("assistant", "For fun.", stats=Stats(3, 0.05, 0.1, "stop"), at=9.0)
     text = command(talk, "/versions").text
-    assert text.startswith("Version 1 of 2: Why?\nBecause.\n\nVersion 2 of 2 (the present one): What for?\nFor fun.")
+    assert text.startswith("Version 1 of 2: Why?\nBecause.\n\nVersion 2 of 2 (current): What for?\nFor fun.")
     assert "Continuing with version 1." in command(talk, "/versions 1").text
     assert talk.conversation.messages[-1].content == "Because."
     assert command(talk, "/edit").edit == "Why?"

@@ -16,11 +16,11 @@ def test_a_wrong_model_is_told_and_asked_again(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)
     terminal.types("3\r")
-    terminal.sees("A journey (demo), a hub id")
+    terminal.sees("A recipe (demo), a model ID")
     terminal.types(ENTER)
     terminal.sees("TW-U32")
     terminal.types("org/none\r")
-    terminal.sees("TW-M01: there is not a model 'org/none'")
+    terminal.sees("TW-M01: 'org/none' is not a recipe")
     terminal.sees(MODEL)
     terminal.types("2\r")
     terminal.sees("How should org/small run on this machine?")
@@ -60,7 +60,7 @@ def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)
     terminal.types("org/none\r")
-    terminal.sees("TW-M01: there is not a model 'org/none'")
+    terminal.sees("TW-M01: 'org/none' is not a recipe")
     terminal.sees(MODEL)
     terminal.types("org/small\r")
     terminal.sees("How should org/small run on this machine?")
@@ -74,7 +74,7 @@ def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> 
     )
     assert not_here([large, *silent]) == [
         "Not possible with Model 0: it needs 40 GiB",
-        "Not here: 4 more models: the hub does not answer",
+        "Not possible with 4 more models: the Hub does not respond",
     ]
 
 

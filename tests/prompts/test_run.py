@@ -100,7 +100,7 @@ def test_the_command_of_a_failed_step_is_whole_and_in_a_line_of_its_own(flow: Fl
     terminal.sees("What now?")
     said = str(terminal.child.before).splitlines()
     assert f"  $ {FAILURE.command}" in said
-    assert "  What to do: Mend the cause." in said
+    assert "  What to do: Fix the cause." in said
     assert "run `up`" not in " ".join(said)
     terminal.leaves()
 

@@ -22,7 +22,7 @@ from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
 from tests.worded import noted, saying
 from wizard.advise import refusals
-from wizard.advise.advice import Advice, Memory, Rejection, Speed, Wishes
+from wizard.advise.advice import Advice, Constraints, Memory, Rejection, Speed
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import do
 from wizard.kernel import language
@@ -75,7 +75,7 @@ def finished(outcome: str, seconds: float = 1.5, reason: str = "", **more: objec
     ("event", "words"),
     [
         (finished("done"), "done in 1.5 s"),
-        (finished("skipped", reason="already done and unchanged"), "skipped: done before and unchanged"),
+        (finished("skipped", reason="already done and unchanged"), "skipped: already done and unchanged"),
         (finished("cancelled"), "stopped after 1.5 s"),
         (finished("failed", error=ERROR), "failed after 1.5 s (TW-R03)"),
     ],
@@ -200,7 +200,7 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "80")
     memory = Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30)
     text = memory_text(replace(CHOICE, memory=memory))
-    assert text.startswith("Memory: 100 MiB of 1.0 GiB that may be used\n  [#=+oooo....")
+    assert text.startswith("Memory: 100 MiB of 1.0 GiB usable\n  [#=+oooo....")
     assert "=  KV cache     16.0 MiB  1 KiB × 16,384 tokens of conversation" in text
     for line in ("#  weights      8.0 MiB", "+  activations  1.0 MiB", ".  free    924 MiB"):
         assert line in text
@@ -226,17 +226,17 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     text = advice_text(Advice(True, (first, CHOICE), (why,)), GGUF)
     assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024" in text
     assert "  - No NVIDIA GPU was found, so the CPU serves: 8 cores" in text
-    assert "Mind:\n  - The context was cut." in text
-    assert "Expected: 50 tokens/s for each person, 50 in all, first\n  token after 120 ms. Confidence rough:" in text
+    assert "Note:\n  - The context was cut." in text
+    assert "Expected: 50 tokens/s per user, 50 in total, TTFT 120 ms.\n  Confidence: rough" in text
     assert "\nOr 2: llama.cpp" in text
     assert "Not possible: vLLM\n  vLLM needs an NVIDIA GPU.\n  → a newer GPU" in text
     assert max(map(len, text.split("\n"))) <= 60
-    assert "Nothing that the wizard knows can serve" in advice_text(Advice(False, (), (why,)), GGUF)
+    assert "No supported configuration can serve" in advice_text(Advice(False, (), (why,)), GGUF)
 
 
 def plan(tmp_path: Path) -> Plan:
     fake = FakeJourney(tmp_path)
-    advice = fake.advise(CPU_HOST, GGUF, Wishes())
+    advice = fake.advise(CPU_HOST, GGUF, Constraints())
     return fake.plan(CPU_HOST, fake.model("demo"), advice.choices[0], Workspace(tmp_path))
 
 
@@ -245,13 +245,13 @@ def test_a_plan_has_reasons_commands_estimates_and_notes(tmp_path: Path) -> None
     assert "\nModel: 3 M parameters · 3.3 MiB · Q8_0 · 1,024 tokens of context · Apache-2.0\n" in text
     step = "1. Create the server environment (about 30 s · 110 MiB to download · 300 MiB of disk)"
     assert step in " ".join(text.split())
-    assert " ".join(text.split()).count("downloads counted at 20 MB/s") == 1
+    assert " ".join(text.split()).count("downloads estimated at 20 MB/s") == 1
     assert "   Triton and its engine live in an environment of their own." in text
     assert "   $ python3 -m venv 'the env'" in text
     assert "   write /ws/config.pbtxt (1 line)" in text
     whole = plan_text(plan(tmp_path), files=True)
     assert "   $ mkdir -p /ws && cat > /ws/config.pbtxt <<'END'\nname: \"demo\"\nEND" in whole
-    assert "To know beforehand:\n  - Port 8000 is held." in text
+    assert "Before you start:\n  - Port 8000 is held." in text
     assert "$ python3" not in plan_text(plan(tmp_path), commands=False)
 
 
@@ -295,7 +295,7 @@ def gpus(name: str) -> tuple[Host, ModelFacts, Advice]:
     config = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
     machine = host(name)
     facts = describe(ModelFacts("r", "folder", "r", "Llama", None, None), config["meta-llama/Llama-3.1-70B"]["config"])
-    return machine, facts, advise(machine, facts, Wishes())
+    return machine, facts, advise(machine, facts, Constraints())
 
 
 @pytest.mark.parametrize("width", [40, 100])
@@ -326,7 +326,7 @@ def test_the_short_advice_is_the_recommendation_alone() -> None:
     _, facts, advice = gpus("8xH100")
     text = advice_text(advice, facts, top=1)
     assert "Recommended: " in text
-    assert not [word for word in ("Or 2", "Runner-up", "Not possible", "more: --top") if word in text]
+    assert not [word for word in ("Or 2", "Alternative", "Not possible", "more: --top") if word in text]
     assert "more: --top" not in advice_text(advice, facts, top=len(advice.choices))
     assert "Not possible" in advice_text(replace(advice, choices=(), feasible=False), facts, top=1)
 
@@ -336,5 +336,8 @@ def test_the_formulas_of_the_recommendation(monkeypatch: pytest.MonkeyPatch) -> 
     machine, facts, advice = gpus("8xH100")
     found = figures(machine, facts, advice.choices[0])
     text = advice_text(advice, facts, figures=found)
-    assert "Why these numbers:\n  Parameters = 70,553,706,496 parameters\n    = 1,050,673,152 embedding + " in text
+    beginning = (
+        "Explanation of these figures:\n  Parameters = 70,553,706,496 parameters\n    = 1,050,673,152 embedding + "
+    )
+    assert beginning in text
     assert text.count("Source: ") == len(found)

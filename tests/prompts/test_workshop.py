@@ -15,7 +15,7 @@ from wizard.prompts.speech import fitted
 from wizard.prompts.value_text import lesson_text
 
 Attend: TypeAlias = Callable[..., Terminal]
-MODEL, ADVICE, PLAN = "Which model?", "run here?", "This is what will be done."
+MODEL, ADVICE, PLAN = "Which model?", "run on this machine?", "This is what will run."
 BOX = "─│┌┐└┘├┤┬┴┼━┃╭╮╰╯"
 
 
@@ -35,13 +35,13 @@ def attend(tmp_path: Path) -> Iterator[Attend]:
 def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> None:
     with Terminal("flow", str(tmp_path / "ws"), "explain=yes") as terminal:
         for lesson, then in (
-            ("The wizard reads what this machine has", "Some CPU, 8 cores"),
-            ("You name the model.", MODEL),
-            ("Every way to serve the model here", ADVICE),
+            ("The wizard detects what this machine has", "Some CPU, 8 cores"),
+            ("You choose a model.", MODEL),
+            ("Every way to serve the model", ADVICE),
             ("The whole plan, step by step", PLAN),
-            ("Makes a folder with its own Python packages", "Step 1 of 2: Create"),
-            ("Writes the folder that Triton serves", "Step 2 of 2: Write"),
-            ("You talk to the model", "/bye"),
+            ("Creates a folder with its own Python packages", "Step 1 of 2: Create"),
+            ("Creates the folder that Triton serves", "Step 2 of 2: Create"),
+            ("You chat with the model", "/bye"),
         ):
             terminal.sees(lesson)
             terminal.sees(then)
@@ -56,7 +56,7 @@ def test_a_lesson_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> No
         terminal.sees(MODEL)
         said = terminal.child.before or ""
         terminal.leaves()
-    assert "What tutorial 001 has you type:" in said
+    assert "What you type in tutorial 001:" in said
     assert "    $ nvidia-smi" in said.splitlines()
     assert not set(BOX) & set(said)
     assert "\x1b" not in said
@@ -89,7 +89,7 @@ def test_words_of_welcome_and_the_facilitators_words(attend: Attend) -> None:
     terminal.sees("From your facilitator: Take the first.")
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("From your facilitator: Read it.")
-    terminal.sees("Step 2 of 2: Write")
+    terminal.sees("Step 2 of 2: Create")
     terminal.sees("/bye")
     terminal.types("/bye\r")
     assert terminal.ends() == 0
@@ -111,15 +111,15 @@ def test_a_pinned_model_that_cannot_be_had_ends_with_its_error(attend: Attend) -
     assert "TW-M01" in terminal.rest
 
 
-def test_pinned_wishes_are_said_and_cannot_be_changed(attend: Attend) -> None:
+def test_pinned_constraints_are_said_and_cannot_be_changed(attend: Attend) -> None:
     terminal = attend('explain = false\n[pin]\nmodel = "demo"\nusers = 3')
-    terminal.sees("How many people at the same time: 3")
+    terminal.sees("Number of concurrent users: 3")
     terminal.sees("Wished: users.")
     terminal.sees(ADVICE)
     terminal.types("3\r")
     terminal.sees("What do you want to change?")
     terminal.leaves()
-    assert "people at the same time" not in terminal.rest
+    assert "concurrent users" not in terminal.rest
 
 
 def test_hidden_stages_are_passed(attend: Attend) -> None:

@@ -48,7 +48,7 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
         ("error: Failed to fetch: https://packages.invalid/simple/numpy/", "package index"),
         ("ERROR: No matching distribution found for numpy==1.26.4", "pip config list"),
         ("ERROR: No matching distribution found for torch==2.9.1+cu130", "PIP_EXTRA_INDEX_URL"),
-        ("╰─▶ Because there is not a version of torch==2.9.1+cu130 and you require torch==2.9.1+cu130", "UV_INDEX"),
+        ("╰─▶ Because there is no version of torch==2.9.1+cu130 and you require torch==2.9.1+cu130", "UV_INDEX"),
         ("error: the disk is made of cheese", MEND),
     ],
 )
@@ -66,7 +66,7 @@ def test_a_hint_after_the_error_is_not_the_cause() -> None:
     ]
     cause = diagnose(1, lines)
     assert cause.why == "exit status 1: Error: Access denied. Model 'org/gated' requires approval."
-    assert "licence" in cause.todo
+    assert "license" in cause.todo
 
 
 def test_a_full_disk_is_the_cause_of_what_follows() -> None:
@@ -90,7 +90,7 @@ def test_an_index_that_is_not_reached_is_the_cause_of_nothing_being_found() -> N
 
 
 def test_silence_and_signals() -> None:
-    assert diagnose(1, ["", " "]).why == "exit status 1: it printed nothing"
+    assert diagnose(1, ["", " "]).why == "exit status 1: no output"
     assert diagnose(-9, ["half"]).why == "killed by signal 9: half"
 
 

@@ -79,6 +79,6 @@ async def test_a_token_that_opens_nothing_any_more(tmp_path: Path, monkeypatch: 
     assert isinstance(error, StepError)
     assert error.code == "TW-R03"
     assert "requires approval" in error.what
-    assert "licence" in error.todo
+    assert "license" in error.todo
     assert "hf_wrong" not in str(error) + repr(events)
     assert not any(Path(name).exists() for name in step.done.files)

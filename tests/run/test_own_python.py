@@ -10,7 +10,7 @@ from tests.run.runs import events_of, outcomes
 from tests.values import plan_of
 from wizard.catalog.environments import environment
 from wizard.plan.plan import Step
-from wizard.plan.runtimes.own import check_step
+from wizard.plan.runtimes.engine_python import check_step
 from wizard.probe.engine_python import inspect
 
 

@@ -85,7 +85,7 @@ def test_nothing_running_says_what_to_do(workspace: Workspace) -> None:
         find.endpoint(workspace)
     assert caught.value.code == "TW-S02"
     assert "`triton-wizard up demo`" in caught.value.todo
-    with pytest.raises(UsageError, match="there is not a server demo") as unknown:
+    with pytest.raises(UsageError, match="no server demo") as unknown:
         find.endpoint(workspace, "demo")
     assert unknown.value.code == "TW-S09"
     workspace.server("demo").root.mkdir(parents=True)

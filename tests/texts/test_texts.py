@@ -13,7 +13,7 @@ import pytest
 from tests import pseudo
 from tests.advise.worlds import LLAMA_8B, facts_of
 from tests.values import CPU_HOST, GGUF
-from wizard.advise.advice import Advice, Choice, Rejection, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import Note, Reason, Remedy, because, change, do
 from wizard.cli import main
@@ -72,7 +72,7 @@ def test_no_text_is_left_over() -> None:
 
 
 def advised(hardware: str, model: Any, **options: Any) -> Advice:
-    return advise(host(hardware), facts_of(model), Wishes(**options))
+    return advise(host(hardware), facts_of(model), Constraints(**options))
 
 
 WORLDS = {
@@ -82,7 +82,7 @@ WORLDS = {
     "context": lambda: advised("1xL4", LLAMA_8B, max_len=10_000_000),
     "native": lambda: advised("1xH100", LLAMA_8B, runtime="native"),
     "no-gpu": lambda: advised("cpu", LLAMA_8B),
-    "cpu": lambda: advise(CPU_HOST, GGUF, Wishes()),
+    "cpu": lambda: advise(CPU_HOST, GGUF, Constraints()),
 }
 
 

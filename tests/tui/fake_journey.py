@@ -25,7 +25,7 @@ from tests.tui.values import (
     reading,
 )
 from tests.worded import saying
-from wizard.advise.advice import Advice, Choice, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints
 from wizard.advise.calibration import Calibration
 from wizard.advise.ranking import advise as real_advice
 from wizard.advise.verdict import Verdict
@@ -42,7 +42,7 @@ from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
-from wizard.model.here import Entry
+from wizard.model.on_disk import Entry
 from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host
@@ -88,7 +88,7 @@ class FakeJourney:
     searched: list[str] = field(default_factory=list)
     judged_refs: list[str] = field(default_factory=list)
     facts: ModelFacts = FACTS
-    advice: Advice | WizardError | Callable[[Wishes], Advice] | None = ADVICE
+    advice: Advice | WizardError | Callable[[Constraints], Advice] | None = ADVICE
     """None computes it."""
     planned: Plan | WizardError = field(default_factory=plan)
     earlier: Plan | None = None
@@ -121,7 +121,7 @@ class FakeJourney:
     stop_error: WizardError | None = None
     gate: threading.Event | None = None
     """If set, probing and reading a model wait for it."""
-    wished: list[Wishes] = field(default_factory=list)
+    wished: list[Constraints] = field(default_factory=list)
     asked: list[Conversation] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
@@ -179,11 +179,13 @@ class FakeJourney:
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
-        self.wished.append(wishes)
+    def advise(
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+    ) -> Advice:
+        self.wished.append(constraints)
         if self.advice is None:
-            return real_advice(host, facts, wishes)
-        return self.advice(wishes) if callable(self.advice) else _or_raise(self.advice)
+            return real_advice(host, facts, constraints)
+        return self.advice(constraints) if callable(self.advice) else _or_raise(self.advice)
 
     def plan(
         self,

@@ -12,10 +12,10 @@ from textual.widgets import Input
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ADVICE, INFEASIBLE, LLAMA, choice, plan
 from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.plan.plan import Plan
-from wizard.plan.questions import SETUP, WISHES
+from wizard.plan.questions import CONSTRAINTS, SETUP
 from wizard.probe.shorthand import host
 from wizard.texts import report
 from wizard.tui.screens.form import FormScreen
@@ -85,7 +85,7 @@ async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None
         assert "bfloat16" in before
         assert "r" not in {binding.key for binding in shown_bindings(advice)}
         await pilot.press("plus")
-        assert made.wished[-1] == Wishes(users=made.wished[0].users, quantization="fp8")
+        assert made.wished[-1] == Constraints(users=made.wished[0].users, quantization="fp8")
         after = text_of(advice, "Text", "MemoryBill")
         assert "serves FP8 weights" in after
         assert "FP8*" in text_of(advice, "WhatIf")
@@ -133,7 +133,7 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         assert (made.wished[-1].tp, advice.view.choice.tp) == (2, 2)
         await pilot.press("plus", "r")
         assert advice.view.choice is not None
-        assert advice.view.wishes == made.wished[0]
+        assert advice.view.constraints == made.wished[0]
 
 
 async def test_what_a_journey_fixes_is_not_said_to_be_taken_back_by_a_key() -> None:
@@ -166,7 +166,7 @@ async def test_an_error_of_a_what_if_is_shown_in_place() -> None:
         assert advice.view.choices
 
 
-async def test_the_wishes_form_keeps_what_was_fixed_in_place() -> None:
+async def test_the_constraints_form_keeps_what_was_fixed_in_place() -> None:
     made = gpus()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -202,7 +202,7 @@ async def test_an_error_of_the_advice_is_shown_in_place() -> None:
         assert "TW-A07" in text_of(advice, "ErrorPanel")
 
 
-async def test_wishes_are_asked_with_the_declared_questions_and_checked() -> None:
+async def test_constraints_are_asked_with_the_declared_questions_and_checked() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -218,7 +218,7 @@ async def test_wishes_are_asked_with_the_declared_questions_and_checked() -> Non
     assert made.wished[1].users == 8
 
 
-async def test_escape_leaves_the_wishes_as_they_were() -> None:
+async def test_escape_leaves_the_constraints_as_they_were() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -291,13 +291,13 @@ def _long() -> Plan:
     return replace(made, steps=(first, *made.steps[1:]))
 
 
-async def test_all_wishes_are_asked_in_groups_and_none_is_lost() -> None:
+async def test_all_constraints_are_asked_in_groups_and_none_is_lost() -> None:
     made = gpus()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
-        assert {*form._fields} == {one.name for one in (*WISHES, *SETUP)}
+        assert {*form._fields} == {one.name for one in (*CONSTRAINTS, *SETUP)}
         shown = text_of(form, ".group")
         assert "Use case" in shown
         assert "never overridden; an error if not possible" in shown

@@ -113,12 +113,12 @@ async def test_what_was_typed_and_chosen_stays() -> None:
         await pilot.press("escape", "enter")
         advice = await to_advice_from_model(pilot)
         await pilot.press("down", *["right"] * 4, "plus")
-        wishes, choice = advice.view.wishes, advice.view.choice
-        assert wishes != advice.view.given
+        constraints, choice = advice.view.constraints, advice.view.choice
+        assert constraints != advice.view.given
         with pseudo.spoken():
             app.change_settings(language="ko")
             await pilot.pause()
-        assert (advice.view.wishes, advice.view.choice) == (wishes, choice)
+        assert (advice.view.constraints, advice.view.choice) == (constraints, choice)
 
 
 async def to_advice_from_model(pilot: Pilot[Any]) -> Any:

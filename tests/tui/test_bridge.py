@@ -14,7 +14,7 @@ from wizard import tui
 from wizard.kernel.errors import StepError
 from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
 from wizard.tui import background
-from wizard.tui.bridge import MAX_LINES, Happened, LogLines, relay
+from wizard.tui.event_messages import MAX_LINES, Happened, LogLines, relay
 
 
 async def stream(*events: Event) -> AsyncGenerator[Event, None]:

@@ -17,7 +17,7 @@ from tests.tui.values import ENDPOINT
 from tests.tui.walking import StillApp, asked, screen, to_machine, wait_for
 from wizard.chat.history import History
 from wizard.kernel.errors import CancelledError, WorkspaceError
-from wizard.tui.keeping import Keeping
+from wizard.tui.autosave import Autosave
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.form import FormScreen
@@ -222,7 +222,7 @@ async def test_what_is_saved_while_another_is_begun_stays_apart() -> None:
     async with StillApp(FakeJourney()).run_test(size=NARROW):
         from wizard.chat.conversation import Conversation
 
-        keeping = Keeping(history(), private=False)
+        keeping = Autosave(history(), private=False)
         one = Conversation().said("user", "one")
         await keeping.save(one, ENDPOINT)
         number = keeping.kept.id

@@ -28,7 +28,7 @@ from tests.tui.walking import (
     to_welcome,
     wait_for,
 )
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog import lessons
 from wizard.catalog.profiles import PROFILES_VARIABLE
 from wizard.catalog.workshops import Say, Workshop
@@ -252,18 +252,18 @@ async def test_another_model_than_the_pinned_one_is_refused() -> None:
         assert model.view.error.code == "TW-U50"
 
 
-async def test_pinned_wishes_stay_whatever_is_tried() -> None:
+async def test_pinned_constraints_stay_whatever_is_tried() -> None:
     journey = FakeJourney()
     async with attending(replace(MINE, text=""), journey) as pilot:
         advice = await to_advice(pilot)
         assert text(advice.query_one(PinnedLine)).endswith(": 3")
-        assert advice.view.wishes == Wishes(users=3)
+        assert advice.view.constraints == Constraints(users=3)
         while advice._fields[advice.view.field].name != "users":
             await pilot.press("right")
         await pilot.press("plus")
         assert [one.message for one in pilot.app._notifications] == ["Your facilitator has set this."]
         assert {one.users for one in journey.wished} == {3}
-        assert advice.view.wishes == Wishes(users=3)
+        assert advice.view.constraints == Constraints(users=3)
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
         field = form.query_one("#users", Input)
@@ -284,7 +284,7 @@ async def test_the_plan_has_the_pinned_name() -> None:
 
 
 @pytest.mark.parametrize("hide", [(), ("advice",)])
-async def test_a_server_is_started_again_as_the_facilitator_wishes_it(hide: tuple[str, ...]) -> None:
+async def test_a_server_is_started_again_as_the_facilitator_constraints_it(hide: tuple[str, ...]) -> None:
     journey = FakeJourney(off=("demo",), earlier=plan())
     async with attending(Workshop("Mine", pin={"users": 3}, hide=hide), journey) as pilot:
         await to_welcome(pilot)
@@ -292,7 +292,7 @@ async def test_a_server_is_started_again_as_the_facilitator_wishes_it(hide: tupl
         if not hide:
             advice = await screen(pilot, AdviceScreen)
             await wait_for(pilot, lambda: advice.view.advice)
-            assert advice.view.wishes == Wishes(users=3)
+            assert advice.view.constraints == Constraints(users=3)
             await pilot.press("enter")
         review = await screen(pilot, ReviewScreen)
         await wait_for(pilot, lambda: review.view.plan)

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.tui.walking import screen, wait_for
-from wizard.plan.questions import ACCEPT, CHAT, GOAL, SEED, SYSTEM, TEMPERATURE, TP, WISHES, Question
+from wizard.plan.questions import ACCEPT, CHAT, CONSTRAINTS, GOAL, SEED, SYSTEM, TEMPERATURE, TP, Question
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.form import NO_EFFECT, FormScreen
 from wizard.tui.widgets.chrome import KeyBar
@@ -49,7 +49,7 @@ async def move_to(pilot: Pilot[Any], name: str) -> None:
 
 
 async def test_a_choice_is_made_with_the_arrows_and_shows_all_that_there_is() -> None:
-    app = FormApp(WISHES, {"goal": "throughput", "users": 3})
+    app = FormApp(CONSTRAINTS, {"goal": "throughput", "users": 3})
     async with app.run_test(size=(80, 24)) as pilot:
         form = await screen(pilot, FormScreen)
         goal = form.query_one("#goal", Options)
@@ -144,7 +144,7 @@ async def test_the_focused_field_has_a_bar_of_its_own_that_needs_no_colour(monke
             assert [one for one, bar in bars.items() if bar == "outer"] == [name]
 
 
-@pytest.mark.parametrize("questions", [CHAT, WISHES, [SYSTEM]], ids=["chat", "wishes", "one"])
+@pytest.mark.parametrize("questions", [CHAT, CONSTRAINTS, [SYSTEM]], ids=["chat", "wishes", "one"])
 async def test_in_40_by_15_every_field_and_what_is_said_of_it_comes_into_sight(questions: Sequence[Question]) -> None:
     app = FormApp(questions, {})
     async with app.run_test(size=(40, 15)) as pilot:

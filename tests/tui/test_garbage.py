@@ -9,7 +9,7 @@ import pytest
 
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.walking import StillApp, to_welcome, wait_for
-from wizard.tui import garbage
+from wizard.tui import garbage_collection
 
 
 class Circle:
@@ -18,7 +18,7 @@ class Circle:
 
 
 async def test_a_circle_that_dies_old_does_not_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "EVERY_S", 0.01)
+    monkeypatch.setattr(garbage_collection, "EVERY_S", 0.01)
     gc.disable()  # so that only the wizard looks for it
     try:
         async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:

@@ -153,7 +153,7 @@ async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> No
     assert made.read == ["demo"]
 
 
-async def test_the_wishes_of_a_journey_are_used() -> None:
+async def test_the_constraints_of_a_journey_are_used() -> None:
     made = FakeJourney()
     async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
@@ -345,7 +345,7 @@ async def test_answers_given_beforehand_are_what_the_forms_hold() -> None:
     answers = {"model": "demo", "users": 7, "max_len": 512, "name": "mine", "http_port": 8100, "temperature": 0.5}
     async with StillApp(made, answers=answers).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
-        assert (advice.view.wishes.users, advice.view.wishes.max_len) == (7, 512)
+        assert (advice.view.constraints.users, advice.view.constraints.max_len) == (7, 512)
         await pilot.press("enter")
         review = await screen(pilot, ReviewScreen)
         assert review.view.answers == {"name": "mine", "http_port": 8100}

@@ -15,7 +15,7 @@ from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, wait
 from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError
-from wizard.model.here import Entry
+from wizard.model.on_disk import Entry
 from wizard.plan.offers import Suggestion
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.model import ModelScreen

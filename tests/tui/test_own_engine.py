@@ -28,7 +28,7 @@ async def test_it_is_asked_once_and_the_advice_follows(keys: tuple[str, ...], ta
         await pilot.press(*keys)
         found = await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: found.view.advice or found.view.error)
-        assert found.view.wishes.engine_python == taken
+        assert found.view.constraints.engine_python == taken
         assert {one.engine_python for one in found.view.choices} == {taken}
 
 
@@ -52,7 +52,7 @@ async def test_the_answer_is_for_its_model_only(same: bool) -> None:
         await pilot.press(*(("enter",) if same else ("down", "enter")))
         again = await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: again.view.advice or again.view.error)
-        assert again.view.wishes.engine_python == (VENV.path if same else None)
+        assert again.view.constraints.engine_python == (VENV.path if same else None)
 
 
 async def test_what_was_said_before_is_not_asked() -> None:
@@ -62,4 +62,4 @@ async def test_what_was_said_before_is_not_asked() -> None:
         await pilot.press("enter")
         found = await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: found.view.advice or found.view.error)
-        assert found.view.wishes.engine_python is None
+        assert found.view.constraints.engine_python is None

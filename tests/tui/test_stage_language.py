@@ -12,14 +12,15 @@ from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import HITS, PATHS, VERDICTS
 from tests.tui.values import CPU_HOST, GPU_HOST, NO_PYTHON, SUGGESTIONS, reading
 from tests.tui.walking import StillApp, to_machine
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.ranking import advise
 from wizard.advise.verdict import verdict
 from wizard.kernel.errors import HostError
 from wizard.model.source import find
 from wizard.probe.host import GpuProcess, Host, Problem
 from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
-from wizard.tui.screens.machine import MachineView, judgement, said
+from wizard.texts.advise import verdict as words
+from wizard.tui.screens.machine import MachineView, judgement, verdict_text
 from wizard.tui.views.machine import cards
 from wizard.tui.views.model import ModelView, content, state
 
@@ -27,7 +28,7 @@ LOST = GpuReading(0, "NVIDIA H200", unknown={"memory": "lost", "utilisation": "l
 DATA = (
     *(one.ref for one in HITS),
     *(one.title for one in SUGGESTIONS),
-    *(reasons.text(one.verdict.why) for one in VERDICTS if one.verdict),
+    *(words(one.verdict)[1] for one in VERDICTS if one.verdict),
     *(CPU_HOST.cpu.model or "", "python", "tritonserver", "lost", "NVIDIA H200", "GPU", "CPU", "NVLink", "PCIe", "MHz"),
     *("MIG", "apache", "mit", "x86"),
 )
@@ -66,13 +67,13 @@ def test_the_cards(number: int, width: int) -> None:
         text = " ".join(line.plain for line in cards(found, now, width))
         assert pseudo.escaped(text, DATA) == []
         view = MachineView(found, None, now, HostError("TW-P04", "lost", ""))
-        assert pseudo.escaped(f"{judgement(found, now)} {said(view)}", DATA) == []
+        assert pseudo.escaped(f"{judgement(found, now)} {verdict_text(view)}", DATA) == []
 
 
 def test_the_verdict_of_a_machine_that_cannot_serve() -> None:
     with pseudo.spoken():
         assert pseudo.escaped(judgement(NO_PYTHON).plain, DATA) == []
-        assert pseudo.escaped(said(MachineView()).plain) == []
+        assert pseudo.escaped(verdict_text(MachineView()).plain) == []
 
 
 def test_the_rows_of_the_list() -> None:
@@ -114,8 +115,8 @@ def test_the_reasons_of_verdicts() -> None:
         found = here(kind)
         with pseudo.spoken():
             facts = find(ref, offline=True)
-            why = verdict(found, facts, advise(found, facts, Wishes())).why
-        assert pseudo.escaped(reasons.text(why), ("awq", "int4_awq")) == []
+            _, why = words(verdict(found, facts, advise(found, facts, Constraints())))
+        assert pseudo.escaped(why, ("awq", "int4_awq")) == []
 
 
 async def test_the_whole_machine_screen() -> None:

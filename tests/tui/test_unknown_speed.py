@@ -8,7 +8,7 @@ from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_advice_and_review import text_of
 from tests.tui.values import LLAMA
 from tests.tui.walking import StillApp, to_advice
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.ranking import advise
 from wizard.notebook.html import choice_html
 from wizard.probe.shorthand import host
@@ -19,7 +19,7 @@ SAID = "Speed unknown: its names are odd."
 
 
 def best() -> Choice:
-    return advise(host("1xL4"), FACTS, Wishes()).choices[0]
+    return advise(host("1xL4"), FACTS, Constraints()).choices[0]
 
 
 async def test_on_the_screen() -> None:

@@ -319,7 +319,7 @@ async def test_a_ready_journey_is_taken_with_its_answers() -> None:
         await wait_for(pilot, lambda: recipes.query_one(Picker).option_count)
         await pilot.press("enter")
         advice = await screen(pilot, AdviceScreen)
-        assert advice.view.wishes.users == 2
+        assert advice.view.constraints.users == 2
     assert made.read == ["demo"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.values import CHOICE, GIB
 from tests.worded import behind, limited, noted, saying
-from wizard.advise.advice import Advice, Choice, Memory, Rejection, Speed, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints, Memory, Rejection, Speed
 from wizard.advise.calibration import FORMULAS, Measured, Measurement
 from wizard.advise.reasons import change, do
 from wizard.kernel.errors import WizardError
@@ -212,12 +212,14 @@ GPU_CHOICES = tuple(
 )
 
 
-def gpu_advice(wishes: Wishes) -> Advice:
+def gpu_advice(constraints: Constraints) -> Advice:
     """Those of `GPU_CHOICES` that are wished for, or a refusal."""
     found = tuple(
-        one for one in GPU_CHOICES if wishes.tp in (None, one.tp) and wishes.quantization in (None, one.quantization)
+        one
+        for one in GPU_CHOICES
+        if constraints.tp in (None, one.tp) and constraints.quantization in (None, one.quantization)
     )
-    name, tp = wishes.quantization or "none", wishes.tp or 1
+    name, tp = constraints.quantization or "none", constraints.tp or 1
     text = f"tp {tp} × pp 1 needs {tp} like GPUs, and there are 2 GPUs of the kind NVIDIA H100 80GB HBM3."
     refused = tuple(
         Rejection(one, name, tp, 1, "gpus", saying(text), (change(tp=2),)) for one in ("vllm", "trtllm-llmapi")

@@ -1,1 +1,1 @@
-"""Stage 3: what to run and why. Pure functions from (Host, ModelFacts, Wishes) to `Advice`."""
+"""Stage 3: what to run and why. Pure functions from (Host, ModelFacts, Constraints) to `Advice`."""

@@ -11,7 +11,7 @@ DEFAULT_USERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Constraints:
     """What the user asked for. None means "the wizard chooses"; a value given here is never changed, only refused."""
 
     goal: str = "chat"

@@ -100,7 +100,9 @@ def machine(host: Host, choice: Choice) -> str:
     if not choice.devices:
         return processor(host)
     mine = set(choice.devices)
-    return next((one.name for one in devices(host) if mine <= set(one.indices)), tr("a GPU that is not present"))
+    return next(
+        (device.name for device in devices(host) if mine <= set(device.indices)), tr("a GPU that is not present")
+    )
 
 
 def engine(stack: str, release: str) -> str:
@@ -114,61 +116,68 @@ def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, m
     Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine said enough.
     """
     fitting = [
-        one
-        for one in calibration.measurements
-        if (one.machine, one.choice.stack, one.engine, one.formulas) == (machine, stack, engine, FORMULAS)
-        and (one.measured.activation_bytes is not None or _overhead(one) is not None)
+        measurement
+        for measurement in calibration.measurements
+        if (measurement.machine, measurement.choice.stack, measurement.engine, measurement.formulas)
+        == (machine, stack, engine, FORMULAS)
+        and (measurement.measured.activation_bytes is not None or _overhead(measurement) is not None)
     ]
-    best = [one for one in fitting if one.model == model] or fitting
+    best = [measurement for measurement in fitting if measurement.model == model] or fitting
     return best[-1] if best else None
 
 
-def difference(one: Measurement) -> int:
+def difference(measurement: Measurement) -> int:
     """Bytes that working memory and server took more (or less, < 0) than the wizard predicts without calibration.
 
     What the prediction contained of earlier corrections is taken out, so that corrections do not add up.
     """
-    found, predicted = actual(one), one.choice.memory
-    told = predicted.activation_bytes + predicted.overhead_bytes - one.choice.correction_bytes
-    return found.activation_bytes + found.overhead_bytes - told
+    measured, predicted = actual(measurement), measurement.choice.memory
+    before = predicted.activation_bytes + predicted.overhead_bytes - measurement.choice.correction_bytes
+    return measured.activation_bytes + measured.overhead_bytes - before
 
 
-def actual(one: Measurement) -> Memory:
+def actual(measurement: Measurement) -> Memory:
     """The bill as it turned out; what the engine did not say is as predicted."""
-    told, found = one.choice.memory, one.measured
-    tokens = told.kv_capacity_tokens if found.kv_capacity_tokens is None else found.kv_capacity_tokens
-    per_token = told.kv_bytes_per_token
-    if found.kv_bytes is not None and found.kv_capacity_tokens:
-        per_token = round(found.kv_bytes / found.kv_capacity_tokens)
-    weights = told.weights_bytes if found.weights_bytes is None else found.weights_bytes
-    activation = told.activation_bytes if found.activation_bytes is None else found.activation_bytes
-    known = _overhead(one)
-    overhead = told.overhead_bytes if known is None else known
+    predicted, measured = measurement.choice.memory, measurement.measured
+    tokens = predicted.kv_capacity_tokens if measured.kv_capacity_tokens is None else measured.kv_capacity_tokens
+    per_token = predicted.kv_bytes_per_token
+    if measured.kv_bytes is not None and measured.kv_capacity_tokens:
+        per_token = round(measured.kv_bytes / measured.kv_capacity_tokens)
+    weights = predicted.weights_bytes if measured.weights_bytes is None else measured.weights_bytes
+    activation = predicted.activation_bytes if measured.activation_bytes is None else measured.activation_bytes
+    known = _overhead(measurement)
+    overhead = predicted.overhead_bytes if known is None else known
     total = weights + per_token * tokens + activation + overhead
-    return Memory(weights, per_token, tokens, activation, overhead, total, told.budget_bytes)
+    return Memory(weights, per_token, tokens, activation, overhead, total, predicted.budget_bytes)
 
 
-def _overhead(one: Measurement) -> int | None:
+def _overhead(measurement: Measurement) -> int | None:
     """What the prediction calls overhead; CUDA context and links, which vLLM does not count, are as predicted."""
-    known = facts(one.choice.stack).gpu if one.choice.stack in names() else None
-    found = one.measured
-    if found.runtime_bytes is None or (known and known.memory.graphs and found.graphs_bytes is None):
+    known = facts(measurement.choice.stack).gpu if measurement.choice.stack in names() else None
+    measured = measurement.measured
+    if measured.runtime_bytes is None or (known and known.memory.graphs and measured.graphs_bytes is None):
         return None
     ours = 0
     if known:
-        ours += known.memory.context_bytes + (known.memory.link_bytes if one.choice.tp * one.choice.pp > 1 else 0)
-        ours += triton(one.choice.stack, one.choice.runtime)
-    return found.runtime_bytes + (found.graphs_bytes or 0) + ours
+        ours += known.memory.context_bytes + (
+            known.memory.link_bytes if measurement.choice.tp * measurement.choice.pp > 1 else 0
+        )
+        ours += triton(measurement.choice.stack, measurement.choice.runtime)
+    return measured.runtime_bytes + (measured.graphs_bytes or 0) + ours
 
 
-def corrected(choice: Choice, one: Measurement, correction: int) -> Choice:
+def corrected(choice: Choice, measurement: Measurement, correction: int) -> Choice:
     """``choice``, whose bill counts ``correction`` bytes because of ``one``, with a note that says so."""
-    return replace(choice, correction_bytes=correction, reasons=(*choice.reasons, _note(one, correction)))
+    return replace(choice, correction_bytes=correction, reasons=(*choice.reasons, _note(measurement, correction)))
 
 
-def _note(one: Measurement, correction: int) -> Note:
-    values: dict[str, Param] = {"server": one.server, "date": one.at[:10], "correction_bytes": correction}
-    return Note("calibrated", values, f"calibration.jsonl, {one.engine}")
+def _note(measurement: Measurement, correction: int) -> Note:
+    values: dict[str, Param] = {
+        "server": measurement.server,
+        "date": measurement.at[:10],
+        "correction_bytes": correction,
+    }
+    return Note("calibrated", values, f"calibration.jsonl, {measurement.engine}")
 
 
 def damaged(calibration: Calibration) -> tuple[Note, ...]:
@@ -176,43 +185,50 @@ def damaged(calibration: Calibration) -> tuple[Note, ...]:
     return (Note("calibration-damaged", {"damage": calibration.damage}),) if calibration.damage else ()
 
 
-def rows(one: Measurement) -> tuple[tuple[str, str, str], ...]:
+def rows(measurement: Measurement) -> tuple[tuple[str, str, str], ...]:
     """Predicted against measured in words, with a heading: the parts of the bill, the tokens, and all of it.
 
     What the engine did not say is not measured, and then neither is the sum.
     """
-    told, found, said = one.choice.memory, actual(one), one.measured
+    predicted, total, measured = measurement.choice.memory, actual(measurement), measurement.measured
     parts = (
-        (tr("weights"), told.weights_bytes, said.weights_bytes),
-        (tr("KV cache"), _cache(told), said.kv_bytes),
-        (tr("activations"), told.activation_bytes, said.activation_bytes),
-        (tr("overhead"), told.overhead_bytes, _overhead(one)),
-        (tr("total"), told.total_bytes, found.total_bytes if whole(one) else None),
+        (tr("weights"), predicted.weights_bytes, measured.weights_bytes),
+        (tr("KV cache"), _cache(predicted), measured.kv_bytes),
+        (tr("activations"), predicted.activation_bytes, measured.activation_bytes),
+        (tr("overhead"), predicted.overhead_bytes, _overhead(measurement)),
+        (tr("total"), predicted.total_bytes, total.total_bytes if whole(measurement) else None),
     )
     lines = [(name, size(before), tr(UNKNOWN) if after is None else size(after)) for name, before, after in parts]
-    tokens = tr(UNKNOWN) if said.kv_capacity_tokens is None else f"{said.kv_capacity_tokens:,}"
-    lines.insert(2, (tr("KV tokens"), f"{told.kv_capacity_tokens:,}", tokens))
+    tokens = tr(UNKNOWN) if measured.kv_capacity_tokens is None else f"{measured.kv_capacity_tokens:,}"
+    lines.insert(2, (tr("KV tokens"), f"{predicted.kv_capacity_tokens:,}", tokens))
     return ((tr("memory"), tr("predicted"), tr("measured")), *lines)
 
 
-def whole(one: Measurement) -> bool:
+def whole(measurement: Measurement) -> bool:
     """Whether the engine said all that the bill has."""
-    said = (one.measured.weights_bytes, one.measured.kv_bytes, one.measured.activation_bytes, _overhead(one))
-    return None not in said
+    amounts = (
+        measurement.measured.weights_bytes,
+        measurement.measured.kv_bytes,
+        measurement.measured.activation_bytes,
+        _overhead(measurement),
+    )
+    return None not in amounts
 
 
 def _cache(memory: Memory) -> int:
     return memory.kv_bytes_per_token * memory.kv_capacity_tokens
 
 
-def text(one: Measurement) -> str:
+def text(measurement: Measurement) -> str:
     """Predicted against measured, as a small table."""
-    return table(rows(one))
+    return table(rows(measurement))
 
 
-def summary(one: Measurement) -> str:
+def summary(measurement: Measurement) -> str:
     """Predicted against measured in a few words."""
-    predicted = size(one.choice.memory.total_bytes)
-    if not whole(one):
+    predicted = size(measurement.choice.memory.total_bytes)
+    if not whole(measurement):
         return tr("memory partly measured, {predicted} predicted", predicted=predicted)
-    return tr("memory {measured}, {predicted} predicted", measured=size(actual(one).total_bytes), predicted=predicted)
+    return tr(
+        "memory {measured}, {predicted} predicted", measured=size(actual(measurement).total_bytes), predicted=predicted
+    )

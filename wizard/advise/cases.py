@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog import profiles
 from wizard.catalog.gpus import match
 from wizard.kernel.errors import UsageError
@@ -27,11 +27,11 @@ RESERVED_MIB = 450
 """What the driver keeps of a data-centre GPU (seen: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
 
 
-Case = tuple[Host, ModelFacts, Wishes]
+Case = tuple[Host, ModelFacts, Constraints]
 
 
 def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
-    """Read a file of cases: id, and machine, model and wishes of each; TW-A02 in their place if one is wrong.
+    """Read a file of cases: id, and machine, model and constraints of each; TW-A02 in their place if one is wrong.
 
     Raises:
         UsageError: TW-A02 if the file cannot be read or has no list of cases.
@@ -45,54 +45,54 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):
         raise _no_file(path, tr("no `cases` list"))
-    for number, one in enumerate(listed, 1):
-        name = str(one.get("id") or number) if isinstance(one, dict) else str(number)
+    for number, entry in enumerate(listed, 1):
+        name = str(entry.get("id") or number) if isinstance(entry, dict) else str(number)
         try:
-            yield name, case(one)
+            yield name, case(entry)
         except ValueError as error:
             wrong = tr("error in case {name}: {error}", name=name[:80], error=error)
             yield name, UsageError("TW-A02", wrong, _format())
 
 
-def case(said: Any) -> Case:
-    """Machine, model and wishes of one case.
+def case(entry: Any) -> Case:
+    """Machine, model and constraints of one case.
 
     Raises:
         ValueError: If a field is wrong or missing, in words that name it.
     """
-    fields = _mapping(said, tr("the case"))
+    fields = _mapping(entry, tr("the case"))
     machine = fields.get("gpus") or []
     if not isinstance(machine, list):
         raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
-    gpus = [_mapping(one, tr("entry {number} of `gpus`", number=number)) for number, one in enumerate(machine, 1)]
+    gpus = [_mapping(entry, tr("entry {number} of `gpus`", number=number)) for number, entry in enumerate(machine, 1)]
     named = _mapping(_given(fields, "model"), "`model`")
-    return host(gpus), model(named), wishes(_mapping(fields.get("request") or {}, "`request`"))
+    return host(gpus), model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
 
 
 def _shown(value: Any) -> str:
     return repr(str(value)[:40])
 
 
-def _mapping(said: Any, what: str) -> dict[str, Any]:
-    if not isinstance(said, dict):
-        raise ValueError(tr("{what} must be a mapping, not {value}", what=what, value=_shown(said)))
-    return said
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(tr("{what} must be a mapping, not {value}", what=what, value=_shown(value)))
+    return value
 
 
-def _given(said: dict[str, Any], field: str) -> Any:
+def _given(entry: dict[str, Any], field: str) -> Any:
     """A field that must be stated."""
-    if said.get(field) is None:
+    if entry.get(field) is None:
         raise ValueError(tr("`{field}` is missing", field=field))
-    return said[field]
+    return entry[field]
 
 
-def _whole(said: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
+def _whole(entry: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
     """A number of a case; ``default`` where it is not stated or null.
 
     Raises:
         ValueError: If it is no whole number from ``least`` to ``most``, or not stated and there is no default.
     """
-    value = _given(said, field) if default is None else said.get(field)
+    value = _given(entry, field) if default is None else entry.get(field)
     if value is None and default is not None:
         return default
     if type(value) is not int or not least <= value <= most:
@@ -173,45 +173,49 @@ def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
 
 
 def _capability(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,3})(?:\.(\d{1,3}))?", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,3})(?:\.(\d{1,3}))?", text, re.ASCII)
+    if match is None:
         raise ValueError(tr("`cc` must be a compute capability like 8.9, not {value}", value=_shown(text)))
-    return int(found.group(1)), int(found.group(2) or 0)
+    return int(match.group(1)), int(match.group(2) or 0)
 
 
-def model(said: dict[str, Any]) -> ModelFacts:
+def model(entry: dict[str, Any]) -> ModelFacts:
     """A model from its stated shape and totals."""
-    layers, hidden, heads = _whole(said, "layers", 10_000), _whole(said, "hidden", 10**6), _whole(said, "heads", 10**5)
-    ref = str(_given(said, "id"))
-    experts = _whole(said, "experts", 10**5, least=0, default=0)
+    layers, hidden, heads = (
+        _whole(entry, "layers", 10_000),
+        _whole(entry, "hidden", 10**6),
+        _whole(entry, "heads", 10**5),
+    )
+    ref = str(_given(entry, "id"))
+    experts = _whole(entry, "experts", 10**5, least=0, default=0)
     facts = ModelFacts(
         ref=ref,
         source="hub",
         location=ref,
         name=re.split(r"[/\\]", ref)[-1],
         architecture=None,
-        parameters=_whole(said, "params"),
+        parameters=_whole(entry, "params"),
         layers=layers,
         hidden_size=hidden,
         heads=heads,
-        kv_heads=_whole(said, "kv_heads", default=heads),
-        head_dim=_whole(said, "head_dim", 10**5, default=max(1, hidden // heads)),
-        intermediate_size=_whole(said, "ffn", 10**8, least=0, default=0),
-        vocabulary=_whole(said, "vocab", 10**8),
+        kv_heads=_whole(entry, "kv_heads", default=heads),
+        head_dim=_whole(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
+        intermediate_size=_whole(entry, "ffn", 10**8, least=0, default=0),
+        vocabulary=_whole(entry, "vocab", 10**8),
         experts=experts or None,
-        experts_per_token=_whole(said, "experts_per_token", experts, least=0, default=0) or None,
-        max_context=_whole(said, "max_position", 10**9),
-        dtype=str(said.get("dtype") or "bfloat16"),
-        quantization=_stored(said),
+        experts_per_token=_whole(entry, "experts_per_token", experts, least=0, default=0) or None,
+        max_context=_whole(entry, "max_position", 10**9),
+        dtype=str(entry.get("dtype") or "bfloat16"),
+        quantization=_stored(entry),
     )
-    return replace(facts, anatomy=_anatomy(said, facts))
+    return replace(facts, anatomy=_anatomy(entry, facts))
 
 
-def _anatomy(said: dict[str, Any], facts: ModelFacts) -> Anatomy:
-    layers, moe = facts.layers or 0, _whole(said, "moe_layers", 10_000, least=0, default=0)
+def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
+    layers, moe = facts.layers or 0, _whole(entry, "moe_layers", 10_000, least=0, default=0)
     return Anatomy(
-        _parts(said, facts, moe),
-        tuple(_attention(said, facts)),
+        _parts(entry, facts, moe),
+        tuple(_attention(entry, facts)),
         layers,
         facts.hidden_size or 0,
         facts.heads or 0,
@@ -220,19 +224,19 @@ def _anatomy(said: dict[str, Any], facts: ModelFacts) -> Anatomy:
         facts.experts or 0,
         facts.experts_per_token or 0,
         moe,
-        _whole(said, "moe_ffn", 10**8, least=0, default=0),
-        _whole(said, "shared_expert_ffn", 10**8, least=0, default=0),
+        _whole(entry, "moe_ffn", 10**8, least=0, default=0),
+        _whole(entry, "shared_expert_ffn", 10**8, least=0, default=0),
     )
 
 
-def _attention(said: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
+def _attention(entry: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
     """Layers that keep everything, and those with a window that is shorter than the context."""
     layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
-    if mla := _mapping(said.get("mla") or {}, "`mla`"):
+    if mla := _mapping(entry.get("mla") or {}, "`mla`"):
         row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
         yield Attention(layers, 1, row, 0, latent=row)
         return
-    window = _mapping(said.get("sliding_window") or {}, "`sliding_window`")
+    window = _mapping(entry.get("sliding_window") or {}, "`sliding_window`")
     width = _whole(window, "window", default=10**9) if window else 10**9
     windowed = _whole(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
     if layers > windowed:
@@ -241,27 +245,27 @@ def _attention(said: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
         yield Attention(windowed, kv_heads, head, head, width)
 
 
-def _stored(said: dict[str, Any]) -> Quantization | None:
-    found = said.get("existing_quantization")
-    return of_config({"quantization_config": found}) if found else None
+def _stored(entry: dict[str, Any]) -> Quantization | None:
+    stored = entry.get("existing_quantization")
+    return of_config({"quantization_config": stored}) if stored else None
 
 
-def _parts(said: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
+def _parts(entry: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
     layers, hidden = facts.layers or 0, facts.hidden_size or 0
     attention = 2 * layers * hidden * (facts.head_dim or 0)
     embedding = (facts.vocabulary or 0) * hidden
     each = moe * 3 * hidden
     known = Parts(
         embedding=embedding,
-        head=0 if said.get("tied_embeddings") else embedding,
+        head=0 if entry.get("tied_embeddings") else embedding,
         attention=attention * (facts.heads or 0),
         key_value=attention * (facts.kv_heads or 0),
-        experts=each * (facts.experts or 0) * _whole(said, "moe_ffn", 10**8, least=0, default=0),
-        shared=each * _whole(said, "shared_expert_ffn", 10**8, least=0, default=0),
+        experts=each * (facts.experts or 0) * _whole(entry, "moe_ffn", 10**8, least=0, default=0),
+        shared=each * _whole(entry, "shared_expert_ffn", 10**8, least=0, default=0),
         router=moe * (facts.experts or 0) * hidden,
         norms=2 * layers * hidden + hidden,
     )
-    mla = _mapping(said.get("mla") or {}, "`mla`")
+    mla = _mapping(entry.get("mla") or {}, "`mla`")
     if mla:
         ranks = [_whole(mla, name, 10**6, least=0, default=0) for name in LATENT]
         dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
@@ -275,7 +279,7 @@ RUNTIMES = ("native", "docker", "podman")
 GOALS = ("chat", "throughput", "quality", "smallest")
 
 
-def wishes(request: dict[str, Any]) -> Wishes:
+def constraints(request: dict[str, Any]) -> Constraints:
     """What the case asks for, in the words of the case."""
 
     def number(*names: str) -> int | None:
@@ -295,7 +299,7 @@ def wishes(request: dict[str, Any]) -> Wishes:
         )
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
         raise ValueError(tr("`gpu_memory_utilization` must be above 0 and at most 1, not {value}", value=_shown(share)))
-    return Wishes(
+    return Constraints(
         goal=goal,
         users=number("max_batch_size", "users"),
         max_len=number("max_model_len", "max_len"),

@@ -33,49 +33,49 @@ def limit(choice: Choice, facts: ModelFacts) -> Note:
     return Note(LIMIT, {"why": because("no-limit", each=each, users=users)})
 
 
-def behind(goal: str, criterion: str | None, one: Choice, first: Choice) -> Note:
+def behind(goal: str, criterion: str | None, choice: Choice, first: Choice) -> Note:
     """Why ``one`` comes after ``first``, of which ``criterion`` (see `wizard.advise.ranking`) decided for ``goal``."""
-    said = WHY.get(criterion or "")
-    why = said(one, first) if said else because("equal")
-    return Note(BEHIND, {"goal": goal, "why": why, "though": _though(criterion, one, first)})
+    compare = WHY.get(criterion or "")
+    why = compare(choice, first) if compare else because("equal")
+    return Note(BEHIND, {"goal": goal, "why": why, "though": _though(criterion, choice, first)})
 
 
-def _precision(one: Choice, first: Choice) -> Reason:
-    mine, theirs = _stored(one), _stored(first)
+def _precision(choice: Choice, first: Choice) -> Reason:
+    mine, theirs = _stored(choice), _stored(first)
     stored = {"format": first.quantization, "dtype": first.dtype}
     if mine < theirs:
         return because("less-precise", **stored)
     return because("larger", mine_bytes=mine, theirs_bytes=theirs, **stored)
 
 
-def _slower(one: Choice, first: Choice) -> Reason:
-    return because("slower", mine_ms=_tpot(one), theirs_ms=_tpot(first))
+def _slower(choice: Choice, first: Choice) -> Reason:
+    return because("slower", mine_ms=_tpot(choice), theirs_ms=_tpot(first))
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "tried": lambda _one, _first: because("not-tested"),
-    "room": lambda one, _: because("less-room", users=one.max_batch_size, tokens=one.max_seq_len),
+    "room": lambda choice, _: because("less-room", users=choice.max_batch_size, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
-    "gpus": lambda one, first: because("more-gpus", mine=one.tp * one.pp, theirs=first.tp * first.pp),
+    "gpus": lambda choice, first: because("more-gpus", mine=choice.tp * choice.pp, theirs=first.tp * first.pp),
     "links": lambda _one, _first: because("over-pcie"),
-    "tokens": lambda one, first: because("fewer-tokens", mine=_tokens(one), theirs=_tokens(first)),
-    "size": lambda one, first: because("more-bytes", mine_bytes=_stored(one), theirs_bytes=_stored(first)),
+    "tokens": lambda choice, first: because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first)),
+    "size": lambda choice, first: because("more-bytes", mine_bytes=_stored(choice), theirs_bytes=_stored(first)),
 }
 """Why a choice comes after the first, by what decided."""
 
 
-def _though(criterion: str | None, one: Choice, first: Choice) -> Reason | None:
+def _though(criterion: str | None, choice: Choice, first: Choice) -> Reason | None:
     """What speaks for ``one`` all the same; None if nothing does."""
-    mine, theirs = _tpot(one), _tpot(first)
+    mine, theirs = _tpot(choice), _tpot(first)
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
         return because("faster", mine_ms=mine, theirs_ms=theirs)
-    if criterion != "gpus" and one.tp * one.pp < first.tp * first.pp:
-        return because("fewer-gpus", count=one.tp * one.pp)
-    if criterion != "room" and one.max_seq_len > first.max_seq_len:
-        return because("more-room", tokens=one.max_seq_len)
+    if criterion != "gpus" and choice.tp * choice.pp < first.tp * first.pp:
+        return because("fewer-gpus", count=choice.tp * choice.pp)
+    if criterion != "room" and choice.max_seq_len > first.max_seq_len:
+        return because("more-room", tokens=choice.max_seq_len)
     return None
 
 

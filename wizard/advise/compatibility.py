@@ -17,35 +17,35 @@ def _version(text: str) -> tuple[int, ...]:
 
 def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
     """Everything that keeps ``environment`` from running on ``host``; empty if it can."""
-    found: list[Obstacle] = []
+    barriers: list[Obstacle] = []
     if host.cpu.architecture not in environment.machines:
         why = because("processor", wanted=environment.machines, machine=host.cpu.architecture)
-        found.append(Obstacle("machine", why, (do("other-processor", machines=environment.machines),)))
+        barriers.append(Obstacle("machine", why, (do("other-processor", machines=environment.machines),)))
     libc = host.system.libc
     if libc is not None and not (libc.startswith("glibc") and _version(libc) >= _version(environment.glibc)):
         why = because("libc", glibc=environment.glibc, libc=libc)
-        found.append(Obstacle("libc", why, (do("newer-distribution"),)))
+        barriers.append(Obstacle("libc", why, (do("newer-distribution"),)))
     missing = tuple(flag for flag in environment.cpu_flags if host.cpu.flags and flag not in host.cpu.flags)
     if missing and host.cpu.architecture == environment.machine:
-        found.append(Obstacle("cpu", because("cpu-flags", flags=missing), (do("newer-processor"),)))
+        barriers.append(Obstacle("cpu", because("cpu-flags", flags=missing), (do("newer-processor"),)))
     if usable_interpreter(host) is None:
-        found.append(_no_interpreter(host, environment))
+        barriers.append(_no_interpreter(host, environment))
     elif usable_interpreter(host, environment.pythons) is None:
-        found.append(_other_python(host, environment))
-    return found
+        barriers.append(_other_python(host, environment))
+    return barriers
 
 
 def _other_python(host: Host, environment: Environment) -> Obstacle:
-    have = tuple(dict.fromkeys(short(one) for one in host.interpreters if one.usable))
+    have = tuple(dict.fromkeys(short(interpreter) for interpreter in host.interpreters if interpreter.usable))
     why = because("other-python", engine=environment.engine, wanted=environment.pythons, have=have)
     return Obstacle("python", why, (do("install-python", version=environment.pythons[-1]),))
 
 
 def _no_interpreter(host: Host, environment: Environment) -> Obstacle:
     unusable = tuple(
-        because("python-why-not", path=one.path, version=one.version, why=one.why_not)
-        for one in host.interpreters
-        if one.why_not
+        because("python-why-not", path=interpreter.path, version=interpreter.version, why=interpreter.why_not)
+        for interpreter in host.interpreters
+        if interpreter.why_not
     )
     low, high = environment.python_min, environment.python_max
     ways = tuple(way for way in (installed_by(host.system.name), f"uv python install {high}") if way)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, own
-from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
+from wizard.advise import calibration, engine_python
+from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
 from wizard.catalog import stacks
@@ -88,20 +88,26 @@ def longest_context(facts: ModelFacts, engine: OnCpu, *, users: int, server_byte
 
 
 def candidates(
-    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
+    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """The one choice that the CPU offers with each stack, or everything that keeps it from serving."""
-    made = [_candidates(host, facts, wishes, past, one) for one in stacks.cpu_stacks() if wishes.stack in (None, one)]
-    return [one for choices, _ in made for one in choices], [one for _, rejections in made for one in rejections]
+    made = [
+        _candidates(host, facts, constraints, past, cpu_stack)
+        for cpu_stack in stacks.cpu_stacks()
+        if constraints.stack in (None, cpu_stack)
+    ]
+    return [choice for choices, _ in made for choice in choices], [
+        rejection for _, rejections in made for rejection in rejections
+    ]
 
 
 def _candidates(
-    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration, stack: str
+    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
 ) -> tuple[list[Choice], list[Rejection]]:
     env = environment_of(stack)
-    found = [*_against_wishes(facts, wishes, stack), *_against_model(facts, stack), *obstacles(host, env)]
-    if found:
-        return [], [_rejection(facts, wishes, one, stack) for one in found]
+    barriers = [*_against_constraints(facts, constraints, stack), *_against_model(facts, stack), *obstacles(host, env)]
+    if barriers:
+        return [], [_rejection(facts, constraints, obstacle, stack) for obstacle in barriers]
     budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
     measured = calibration.latest(
         past,
@@ -111,9 +117,9 @@ def _candidates(
         model=facts.ref,
     )
     server = max(0, env.server_bytes + calibration.difference(measured)) if measured else env.server_bytes
-    fit = _fit(host, facts, wishes, replace(env, server_bytes=server), budget, stack)
+    fit = _fit(host, facts, constraints, replace(env, server_bytes=server), budget, stack)
     if isinstance(fit, Obstacle):
-        return [], [_rejection(facts, wishes, fit, stack)]
+        return [], [_rejection(facts, constraints, fit, stack)]
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
 
 
@@ -137,35 +143,35 @@ def on_cpu(stack: str) -> OnCpu:
     return known
 
 
-def _rejection(facts: ModelFacts, wishes: Wishes, why: Obstacle, stack: str) -> Rejection:
-    quantization = wishes.quantization or _format(facts)
-    return Rejection(stack, quantization, wishes.tp or 1, wishes.pp or 1, why.code, why.reason, why.remedies)
+def _rejection(facts: ModelFacts, constraints: Constraints, why: Obstacle, stack: str) -> Rejection:
+    quantization = constraints.quantization or _format(facts)
+    return Rejection(stack, quantization, constraints.tp or 1, constraints.pp or 1, why.code, why.reason, why.remedies)
 
 
-def _against_wishes(facts: ModelFacts, wishes: Wishes, stack: str) -> list[Obstacle]:
-    found: list[Obstacle] = []
+def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str) -> list[Obstacle]:
+    barriers: list[Obstacle] = []
     kept = on_cpu(stack).cache
-    if barred := own.against_wishes(wishes, stack):
-        found.append(barred)
-    elif wishes.runtime not in (None, "native"):
-        why = because("cpu-runtime", stack=stack, runtime=wishes.runtime)
-        found.append(Obstacle("runtime", why, (change(runtime="native"),)))
-    for name, value in (("tp", wishes.tp), ("pp", wishes.pp)):
+    if barred := engine_python.against_constraints(constraints, stack):
+        barriers.append(barred)
+    elif constraints.runtime not in (None, "native"):
+        why = because("cpu-runtime", stack=stack, runtime=constraints.runtime)
+        barriers.append(Obstacle("runtime", why, (change(runtime="native"),)))
+    for name, value in (("tp", constraints.tp), ("pp", constraints.pp)):
         if value not in (None, 1):
             why = because("cpu-split", name=stack, option=name, value=value)
-            found.append(Obstacle(name, why, (change(**{name: 1}),)))
-    if wishes.kv_dtype not in (None, kept):
-        why = because("cpu-cache", kept=kept, asked=wishes.kv_dtype)
-        found.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
+            barriers.append(Obstacle(name, why, (change(**{name: 1}),)))
+    if constraints.kv_dtype not in (None, kept):
+        why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
+        barriers.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = _format(facts)
-    if wishes.quantization and wishes.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
-        asked = wishes.quantization
+    if constraints.quantization and constraints.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
+        asked = constraints.quantization
         why = because("file-stored", stored=stored, asked=asked)
-        found.append(Obstacle("quantization", why, (do("other-file", asked=asked),)))
-    if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        why = beyond_training(facts.max_context, wishes.max_len)
-        found.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
-    return found
+        barriers.append(Obstacle("quantization", why, (do("other-file", asked=asked),)))
+    if constraints.max_len and facts.max_context and constraints.max_len > facts.max_context:
+        why = beyond_training(facts.max_context, constraints.max_len)
+        barriers.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
+    return barriers
 
 
 def beyond_training(most: int, asked: int) -> Reason:
@@ -183,17 +189,19 @@ def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
     return []
 
 
-def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget: int, stack: str) -> Choice | Obstacle:
+def _fit(
+    host: Host, facts: ModelFacts, constraints: Constraints, env: Environment, budget: int, stack: str
+) -> Choice | Obstacle:
     if host.memory_available_bytes is None:
         why = host.unknown.get("memory_available_bytes") or because("silent-system")
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
-    users, engine = wishes.users or DEFAULT_USERS, on_cpu(stack)
+    users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
-    wanted = wishes.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    wanted = constraints.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
     context = wanted if wanted <= longest else longest
-    if (wishes.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
-        least = min(wanted, wishes.max_len or LEAST_CONTEXT)
-        return _too_large(facts, wishes, engine, env, budget, longest, least)
+    if (constraints.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
+        least = min(wanted, constraints.max_len or LEAST_CONTEXT)
+        return _too_large(facts, constraints, engine, env, budget, longest, least)
     needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
     if needed is None:
         raise AssertionError("the shape was checked before")
@@ -209,15 +217,15 @@ def _fit(host: Host, facts: ModelFacts, wishes: Wishes, env: Environment, budget
         max_seq_len=context,
         release=_release(env),
         memory=needed,
-        warnings=tuple(_warnings(host, facts, wishes, wanted, context)),
+        warnings=tuple(_warnings(host, facts, constraints, wanted, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
     )
 
 
 def _too_large(
-    facts: ModelFacts, wishes: Wishes, engine: OnCpu, env: Environment, budget: int, longest: int, wanted: int
+    facts: ModelFacts, constraints: Constraints, engine: OnCpu, env: Environment, budget: int, longest: int, wanted: int
 ) -> Obstacle:
-    users = wishes.users or DEFAULT_USERS
+    users = constraints.users or DEFAULT_USERS
     need = bill(facts, engine, users=users, context=wanted, server_bytes=env.server_bytes, budget=budget)
     total = need.total_bytes if need else 0
     why = because("host-memory", model=facts.name, size_bytes=total, users=users, tokens=wanted, budget_bytes=budget)
@@ -226,13 +234,13 @@ def _too_large(
     return Obstacle("memory", why, (do("free-memory", size_bytes=total - budget),))
 
 
-def _warnings(host: Host, facts: ModelFacts, wishes: Wishes, wanted: int, context: int) -> list[Note]:
+def _warnings(host: Host, facts: ModelFacts, constraints: Constraints, wanted: int, context: int) -> list[Note]:
     notes: list[Note] = []
     if context < wanted:
         notes.append(Note("context-cut", {"wanted": wanted, "context": context}))
     if host.gpus:
         notes.append(Note("gpu-unused", {"gpu": host.gpus[0].name}))
-    if wishes.max_gpus or wishes.gpu_memory_utilization:
+    if constraints.max_gpus or constraints.gpu_memory_utilization:
         notes.append(Note("no-gpu-used"))
     if facts.chat is None:
         notes.append(NO_TEMPLATE)

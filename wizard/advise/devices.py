@@ -104,14 +104,14 @@ def devices(host: Host) -> list[Device]:
             alone = MigSlice(gpu.uuid or "", profile, gpu.memory_total_bytes)
             parts.setdefault((name, profile), []).append((gpu, alone))
         elif gpu.mig_enabled:
-            for one in gpu.mig_slices:
-                parts.setdefault((name, one.profile), []).append((gpu, one))
+            for mig_slice in gpu.mig_slices:
+                parts.setdefault((name, mig_slice.profile), []).append((gpu, mig_slice))
         elif gpu.memory_total_bytes and gpu.compute_capability:
             key = (name, gpu.memory_total_bytes, gpu.compute_capability, _taken(gpu) > BUSY * gpu.memory_total_bytes)
             whole.setdefault(key, []).append(gpu)
-    found = [_group(members, host.gpu_links) for members in whole.values()]
-    found += [made for members in parts.values() if (made := _slices(members)) is not None]
-    return sorted(found, key=lambda one: (one.mig, -len(one.indices) * one.free_bytes))
+    groups = [_group(members, host.gpu_links) for members in whole.values()]
+    groups += [made for members in parts.values() if (made := _slices(members)) is not None]
+    return sorted(groups, key=lambda device: (device.mig, -len(device.indices) * device.free_bytes))
 
 
 def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
@@ -122,7 +122,7 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
     """
     if profile is not None:
         tensor = profile.tensor
-        fp8, fp4, int8 = (None if one is None else one * 1e12 for one in (tensor.fp8, tensor.fp4, tensor.int8))
+        fp8, fp4, int8 = (None if tera is None else tera * 1e12 for tera in (tensor.fp8, tensor.fp4, tensor.int8))
         source = tr("bandwidth: {source}", source=profile.bandwidth.source) + f"; {tensor.source}"
         return Rates(tensor.fp16 * 1e12, profile.bandwidth.bytes_per_second, source, fp8, fp4, int8)
     capability = gpu.compute_capability
@@ -195,9 +195,10 @@ def _holders(gpu: Gpu, several: bool) -> list[Reason]:
     """Who holds memory of ``gpu``, and how much of it nobody is seen to hold (a container hides other processes)."""
     where = gpu.index if several else None
     lines = [
-        because("holder", name=one.name, pid=one.pid, size_bytes=one.used_bytes, index=where) for one in gpu.processes
+        because("holder", name=process.name, pid=process.pid, size_bytes=process.used_bytes, index=where)
+        for process in gpu.processes
     ]
-    hidden = _taken(gpu) - sum(one.used_bytes or 0 for one in gpu.processes)
+    hidden = _taken(gpu) - sum(process.used_bytes or 0 for process in gpu.processes)
     if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
         lines.append(because("hidden-holders", size_bytes=hidden, index=where))
     return lines
@@ -208,7 +209,7 @@ def _link(
 ) -> tuple[Literal["nvlink", "bridge", "pcie"], float | None]:
     """How the members reach one another, and bytes per second of one GPU in one direction (None if unknown)."""
     inside = {gpu.index for gpu in members}
-    bonds = [int(one.kind[2:]) for one in links if one.kind.startswith("NV") and {one.a, one.b} <= inside]
+    bonds = [int(link.kind[2:]) for link in links if link.kind.startswith("NV") and {link.a, link.b} <= inside]
     if not bonds:
         generation = members[0].pcie_generation or (profile.link.pcie_generation if profile else None)
         lanes = min((gpu.pcie_width or 16 for gpu in members), default=16)
@@ -225,7 +226,7 @@ def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
     name = gpu.name.partition(" MIG ")[0]
     known = match(name)
     capability = gpu.compute_capability or (known.compute_capability if known else None)
-    smallest = min((one.memory_total_bytes or 0 for _, one in members), default=0)
+    smallest = min((part.memory_total_bytes or 0 for _, part in members), default=0)
     if not smallest or capability is None:
         return None
     full = rates(gpu, known)
@@ -234,10 +235,10 @@ def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
     digit = part.profile.partition("g.")[0]
     compute = int(digit) / (4 if "A30" in name else 7) if digit.isdecimal() else eighths
     inside_container = " MIG " in gpu.name
-    free = [one.memory_free_bytes for one, _ in members if inside_container and one.memory_free_bytes is not None]
+    free = [part.memory_free_bytes for part, _ in members if inside_container and part.memory_free_bytes is not None]
     return Device(
         name=f"{name} MIG {part.profile}",
-        indices=tuple(one.index for one, _ in members),
+        indices=tuple(part.index for part, _ in members),
         compute_capability=capability,
         total_bytes=smallest,
         free_bytes=min([smallest, *free]),
@@ -248,7 +249,7 @@ def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
 
 def _share(whole: Rates, compute: float, bandwidth: float) -> Rates:
     """The rates of a part of a GPU."""
-    fp8, fp4, int8 = (None if one is None else one * compute for one in (whole.fp8, whole.fp4, whole.int8))
+    fp8, fp4, int8 = (None if rate is None else rate * compute for rate in (whole.fp8, whole.fp4, whole.int8))
     text = tr(
         "{compute:.0%} of the GPU's compute rate and {bandwidth:.0%} of its bandwidth",
         compute=compute,

@@ -31,8 +31,8 @@ EVERYWHERE = "12"
 
 def branch(host: Host) -> int | None:
     """The driver's branch; None if it is unknown, which is taken to be new."""
-    found = re.match(r"\d+", host.driver_version or "")
-    return int(found.group()) if found else None
+    match = re.match(r"\d+", host.driver_version or "")
+    return int(match.group()) if match else None
 
 
 def way(host: Host, device: Device, release: Release, known: Drivers) -> Way | None:
@@ -60,16 +60,16 @@ def cuda(release: Release) -> str:
 def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
     """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
     have, known = branch(host), drivers()
-    ways = [(one, way(host, device, one, known)) for one in suiting]
-    first = [one for one, how in ways if how == "as-is" or (how == "minor" and cuda(one) == EVERYWHERE)]
+    ways = [(release, way(host, device, release, known)) for release in suiting]
+    first = [release for release, how in ways if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
     if first:
         return first[0]
-    if further := [one for one, how in ways if how == "minor"]:
+    if further := [release for release, how in ways if how == "minor"]:
         return further[-1]
-    forward = [one for one, how in ways if how == "forward"]
+    forward = [release for release, how in ways if how == "forward"]
     if len(suiting) > 1:  # one alone was asked for
         newest = max(known.branches.values())
-        forward = [one for one in forward if one.driver <= newest]
+        forward = [release for release in forward if release.driver <= newest]
     bare = have is not None and have < known.branches[EVERYWHERE]
     return forward[0 if bare else -1] if forward else None
 
@@ -78,13 +78,13 @@ def _forward(have: int, host: Host, device: Device, release: Release, known: Dri
     """Whether forward compatibility is documented; the driver must know the GPU itself."""
     if not known.runs(release.tag, host.driver_version or "", device.name):
         return False
-    first = next((one.driver for one in architectures().gpus if one.name == dots(device.compute_capability)), 0)
+    first = next((gpu.driver for gpu in architectures().gpus if gpu.name == dots(device.compute_capability)), 0)
     return have >= first
 
 
 def engine_environment(host: Host, stack: str, capability: tuple[int, int]) -> Environment | None:
     """The newest environment with the engine of ``stack`` that driver and GPU run; None if they run none."""
-    return next((one for one in engines(stack) if environment_obstacle(host, capability, one) is None), None)
+    return next((engine for engine in engines(stack) if environment_obstacle(host, capability, engine) is None), None)
 
 
 def environment_obstacle(host: Host, capability: tuple[int, int], env: Environment) -> Obstacle | None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.reasons import Note, Obstacle, because, change
 from wizard.catalog import stacks
 from wizard.catalog.contents import TOOLS, contents
@@ -46,15 +46,15 @@ def obstacle(release: Release) -> Obstacle | None:
 
 def later(tag: str) -> tuple[str, ...]:
     """Releases after ``tag`` whose images build engines, the nearest first."""
-    known = (one for one in reversed(_releases()) if version(one.tag) > version(tag))
+    known = (release for release in reversed(_releases()) if version(release.tag) > version(tag))
     why = judge()
-    return tuple(one.tag for one in known if why(one) is None)
+    return tuple(release.tag for release in known if why(release) is None)
 
 
 def successors(facts: ModelFacts) -> tuple[str, ...]:
     """Stacks that serve the same model today without an engine, the one that serves the most models first."""
     first, *others = _built().instead
-    known = next((one.first for one in architectures().models if one.name == facts.architecture), {})
+    known = next((model.first for model in architectures().models if model.name == facts.architecture), {})
     listed = (name for name in others if known.get(stacks.facts(name).floors, NONE) != NONE)
     return (first, *listed)
 
@@ -74,9 +74,9 @@ def _releases() -> tuple[Release, ...]:
     return images(image.family).releases if image else ()
 
 
-def succeeded(wishes: Wishes, stack: str) -> Wishes:
-    """``wishes`` for ``stack``, without what was said of another stack's images and formats."""
-    return replace(wishes, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
+def succeeded(constraints: Constraints, stack: str) -> Constraints:
+    """``constraints`` for ``stack``, without what was said of another stack's images and formats."""
+    return replace(constraints, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
 
 
 def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:
@@ -109,7 +109,7 @@ def end(way: str, *others: str) -> str:
         "the same machine without an engine: {way}",
         date=last.removed,
         version=last.last,
-        tag=next(one.tag for one in _releases() if obstacle(one) is None),
+        tag=next(release.tag for release in _releases() if obstacle(release) is None),
         way=way,
     )
-    return join(", ", text, *(tr("or --stack {stack}", stack=one) for one in others)) + "."
+    return join(", ", text, *(tr("or --stack {stack}", stack=other) for other in others)) + "."

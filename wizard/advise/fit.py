@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from wizard.advise import memory
-from wizard.advise.advice import DEFAULT_USERS, Memory, Wishes
+from wizard.advise.advice import DEFAULT_USERS, Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
 from wizard.advise.setup import Setup
@@ -48,18 +48,18 @@ class Fit:
     cut: bool = False
 
 
-def default_users(wishes: Wishes) -> int:
+def default_users(constraints: Constraints) -> int:
     """People at the same time where nothing was said: a table of them, or a hall where throughput is the goal."""
-    return wishes.users or (16 * DEFAULT_USERS if wishes.goal == "throughput" else DEFAULT_USERS)
+    return constraints.users or (16 * DEFAULT_USERS if constraints.goal == "throughput" else DEFAULT_USERS)
 
 
-def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes) -> Fit | Obstacle:
+def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
     """The longest context for the wanted users, or why not even the least fits, with the smallest remedy.
 
     What was asked for is kept or refused; what was not asked for gives way, first the context, then the users.
     """
-    users = default_users(wishes)
-    share = _utilization(anatomy, device, setup, users, wishes)
+    users = default_users(constraints)
+    share = _utilization(anatomy, device, setup, users, constraints)
     if isinstance(share, Obstacle):
         return share
     limit = facts.max_context or LONGEST
@@ -68,22 +68,22 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishe
     step = memory.step_tokens(device)
 
     def room(people: int) -> int:
-        one = memory.bill(facts, anatomy, device, setup, people, min(limit, LEAST), budget)
-        return one.kv_bytes_per_token * one.kv_capacity_tokens
+        bill = memory.bill(facts, anatomy, device, setup, people, min(limit, LEAST), budget)
+        return bill.kv_bytes_per_token * bill.kv_capacity_tokens
 
     def need(tokens: int) -> int:
         return memory.sequence_bytes(anatomy, setup, tokens, step)
 
-    least = wishes.max_len or min(limit, LEAST)
-    if need(least) * (wishes.users or 1) > room(wishes.users or 1):
-        return _too_large(facts, anatomy, device, setup, wishes, budget, least)
+    least = constraints.max_len or min(limit, LEAST)
+    if need(least) * (constraints.users or 1) > room(constraints.users or 1):
+        return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
     if need(least) * users > free:  # the default number of people: fewer then
         users = max(1, free // need(least))
-    length = wishes.max_len or _longest([*_STEPS, limit], min(limit, LONGEST), lambda n: need(n) * users <= free)
+    length = constraints.max_len or _longest([*_STEPS, limit], min(limit, LONGEST), lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     longest = max(length, min(limit, bill.kv_capacity_tokens // users))
-    return Fit(bill, users, length, longest, share, cut=users < default_users(wishes))
+    return Fit(bill, users, length, longest, share, cut=users < default_users(constraints))
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))
@@ -91,17 +91,19 @@ _STEPS = tuple(1 << power for power in range(11, 24))
 
 
 def _longest(lengths: list[int], most: int, fits: Callable[[int], bool]) -> int:
-    found = [one for one in lengths if one <= most and fits(one)]
-    return max(found, default=min(lengths))
+    fitting = [length for length in lengths if length <= most and fits(length)]
+    return max(fitting, default=min(lengths))
 
 
-def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wishes: Wishes) -> float | Obstacle:
+def _utilization(
+    anatomy: Anatomy, device: Device, setup: Setup, users: int, constraints: Constraints
+) -> float | Obstacle:
     """The share of the total memory that the server may use, in vLLM's sense, from what is free."""
     outside = memory.outside(anatomy, setup, users)
     spare = SPARE if device.holders or device.unified else 0
     free = (device.free_bytes - outside - spare) / max(1, device.total_bytes)  # a slice may be less than a whole MiB
     most = max(0, int(free * 100)) / 100
-    asked = wishes.gpu_memory_utilization
+    asked = constraints.gpu_memory_utilization
     if asked is not None:
         if asked <= free:
             return asked
@@ -118,10 +120,16 @@ def _utilization(anatomy: Anatomy, device: Device, setup: Setup, users: int, wis
 
 
 def _too_large(
-    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes, budget: int, length: int
+    facts: ModelFacts,
+    anatomy: Anatomy,
+    device: Device,
+    setup: Setup,
+    constraints: Constraints,
+    budget: int,
+    length: int,
 ) -> Obstacle:
     """Why it does not fit, and the smallest change that would."""
-    users = wishes.users or 1
+    users = constraints.users or 1
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     step = memory.step_tokens(device)
     cache = memory.sequence_bytes(anatomy, setup, length, step) * users
@@ -139,23 +147,23 @@ def _too_large(
     )
     room = bill.kv_bytes_per_token * bill.kv_capacity_tokens
     fits = [
-        one
-        for one in (*_STEPS, length)
-        if one < length and memory.sequence_bytes(anatomy, setup, one, step) * users <= room
+        earlier
+        for earlier in (*_STEPS, length)
+        if earlier < length and memory.sequence_bytes(anatomy, setup, earlier, step) * users <= room
     ]
     if fits:
         return Obstacle("context", why, (change(max_len=max(fits)),))
-    if wishes.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
+    if constraints.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         most = room // memory.sequence_bytes(anatomy, setup, length, step)
         return Obstacle("users", why, (change(users=most),))
-    return Obstacle("memory", why, _more(facts, anatomy, device, setup, wishes, fixed + cache, length))
+    return Obstacle("memory", why, _more(facts, anatomy, device, setup, constraints, fixed + cache, length))
 
 
 def _more(
-    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, wishes: Wishes, need: int, length: int
+    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints, need: int, length: int
 ) -> tuple[Remedy, ...]:
-    """How many GPUs of the kind, or how large a one, would do what is wished; the former is tried out."""
-    share = wishes.gpu_memory_utilization or UTILIZATION
+    """How many GPUs of the kind, or how large a one, would meet the constraints; the former is tried out."""
+    share = constraints.gpu_memory_utilization or UTILIZATION
     large = do("larger-gpu", size=-(-int(need / share) // GIB))
     if device.mig or not on_gpu(setup.stack).splits.ranks:
         return (large,)
@@ -164,7 +172,7 @@ def _more(
         wide = replace(setup, tp=tp, pp=1)
         if tp <= setup.gpus or anatomy.heads % tp:
             continue
-        users = wishes.users or 1
+        users = constraints.users or 1
         budget = int(share * device.total_bytes) + memory.outside(anatomy, wide, users)
         bill = memory.bill(facts, anatomy, idle, wide, users, length, budget)
         if budget <= device.total_bytes and bill.kv_capacity_tokens >= users * length:

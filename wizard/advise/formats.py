@@ -48,8 +48,8 @@ class Format:
 
 
 FORMATS = {
-    one.name: one
-    for one in (
+    item.name: item
+    for item in (
         Format(NONE, mark("16 bits"), 16, "fp16"),
         Format("fp8", "FP8", 8, "fp8"),
         Format("fp8_block", mark("Blockwise FP8"), 8, "fp8", scale_bits=32, group=128 * 128),
@@ -72,10 +72,10 @@ def of(facts: ModelFacts, name: str) -> Format:
     stored = facts.quantization
     if name.startswith("gguf_"):
         return Format(name, name.removeprefix("gguf_").upper(), (stored and stored.bits) or 16, "fp16")
-    found = FORMATS[name]
-    if stored and stored.format == name and found.group and name in ("int4_awq", "int4_gptq"):
-        return replace(found, group=stored.group_size)
-    return found
+    known = FORMATS[name]
+    if stored and stored.format == name and known.group and name in ("int4_awq", "int4_gptq"):
+        return replace(known, group=stored.group_size)
+    return known
 
 
 def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
@@ -87,13 +87,13 @@ def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
     stored = facts.quantization
     if facts.stored is not None and name == ((stored and stored.format) or NONE):
         return facts.stored
-    found = of(facts, name)
-    quantised = ("experts",) if found.experts_only else _LINEARS
+    known = of(facts, name)
+    quantised = ("experts",) if known.experts_only else _LINEARS
 
     def size(part: str, count: int) -> int:
-        return round(count * (found.bits_per_weight / 8 if part in quantised else SIXTEEN))
+        return round(count * (known.bits_per_weight / 8 if part in quantised else SIXTEEN))
 
-    return Parts(**{one.name: size(one.name, getattr(anatomy.parts, one.name)) for one in fields(Parts)})
+    return Parts(**{field.name: size(field.name, getattr(anatomy.parts, field.name)) for field in fields(Parts)})
 
 
 _LINEARS = ("attention", "key_value", "latent", "mlp", "experts", "shared")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu, memory, own, rules
-from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Memory, Rejection, Wishes
+from wizard.advise import calibration, cpu, engine_python, memory, rules
+from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
 from wizard.advise.formats import FORMATS
@@ -31,30 +31,30 @@ docs/source/performance/perf-overview.md). Up to there the estimated speed decid
 
 
 def candidates(
-    host: Host, facts: ModelFacts, wishes: Wishes, past: calibration.Calibration = calibration.NOTHING
+    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
-    stacks = [one for one in gpu_stacks() if wishes.stack in (None, one)]
+    stacks = [gpu_stack for gpu_stack in gpu_stacks() if constraints.stack in (None, gpu_stack)]
     groups = devices(host)
-    python = known(host, wishes.engine_python) if wishes.engine_python else None
+    python = known(host, constraints.engine_python) if constraints.engine_python else None
     if why := _before(host, facts, groups):
-        stored = wishes.quantization or (facts.quantization and facts.quantization.format) or "none"
-        tp, pp = wishes.tp or 1, wishes.pp or 1
-        return [], [Rejection(one, stored, tp, pp, why.code, why.reason, why.remedies) for one in stacks]
+        stored = constraints.quantization or (facts.quantization and facts.quantization.format) or "none"
+        tp, pp = constraints.tp or 1, constraints.pp or 1
+        return [], [Rejection(stack, stored, tp, pp, why.code, why.reason, why.remedies) for stack in stacks]
     choices: list[Choice] = []
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
         releases: dict[tuple[str, str], Resolved | Obstacle] = {}
-        for setup in _setups(facts, device, wishes, stacks):
+        for setup in _setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
-                releases[kind] = _barred(wishes, setup, python) or resolve(
-                    host, facts, device, setup, wishes.release, wishes.runtime, python
+                releases[kind] = _barred(constraints, setup, python) or resolve(
+                    host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
-            made = _choice(facts, device, setup, wishes, past, releases[kind])
-            if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not wishes.kv_dtype:
+            made = _choice(facts, device, setup, constraints, past, releases[kind])
+            if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not constraints.kv_dtype:
                 other = replace(setup, kv_cache_dtype="fp8")
-                smaller = _choice(facts, device, other, wishes, past, releases[kind])
+                smaller = _choice(facts, device, other, constraints, past, releases[kind])
                 # With half the bytes for each token more fits, so its refusal knows better how much.
                 made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
             if isinstance(made, Choice):
@@ -64,34 +64,38 @@ def candidates(
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.reason, made.remedies)
                 if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
                     rejected[key] = rejection
-    return _worthwhile(choices, wishes), list(rejected.values())
+    return _worthwhile(choices, constraints), list(rejected.values())
 
 
-def _barred(wishes: Wishes, setup: Setup, python: EnginePython | None) -> Obstacle | None:
+def _barred(constraints: Constraints, setup: Setup, python: EnginePython | None) -> Obstacle | None:
     """What speaks against serving with the Python that is asked for, whatever it has."""
-    if wishes.engine_python and python is None:
-        return own.unknown(wishes.engine_python)
-    return own.against_wishes(wishes, setup.stack)
+    if constraints.engine_python and python is None:
+        return engine_python.unknown(constraints.engine_python)
+    return engine_python.against_constraints(constraints, setup.stack)
 
 
-def _worthwhile(choices: list[Choice], wishes: Wishes) -> list[Choice]:
+def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]:
     """Without pipelines that nobody asked for and that nothing speaks for.
 
     Those are no faster for one person, serve no more tokens and have no more room than ranks on as many GPUs, or than
     fewer stages of more ranks. `WIDEST` ranks over PCIe are no such alternative.
     """
 
-    def better(other: Choice, one: Choice) -> bool:
-        like = (other.stack, other.quantization) == (one.stack, one.quantization)
-        if not like or other.pp >= one.pp or other.tp * other.pp != one.tp * one.pp or wide(other):
+    def better(other: Choice, choice: Choice) -> bool:
+        like = (other.stack, other.quantization) == (choice.stack, choice.quantization)
+        if not like or other.pp >= choice.pp or other.tp * other.pp != choice.tp * choice.pp or wide(other):
             return False
-        if not (one.speed and other.speed and one.speed.tpot_ms and other.speed.tpot_ms):
+        if not (choice.speed and other.speed and choice.speed.tpot_ms and other.speed.tpot_ms):
             return False
-        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (one, other) if each.speed]
-        room = other.max_batch_size >= one.max_batch_size and other.max_seq_len >= one.max_seq_len
-        return other.speed.tpot_ms <= one.speed.tpot_ms and tokens[1] >= tokens[0] and room
+        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (choice, other) if each.speed]
+        room = other.max_batch_size >= choice.max_batch_size and other.max_seq_len >= choice.max_seq_len
+        return other.speed.tpot_ms <= choice.speed.tpot_ms and tokens[1] >= tokens[0] and room
 
-    return [one for one in choices if wishes.pp or one.pp == 1 or not any(better(each, one) for each in choices)]
+    return [
+        choice
+        for choice in choices
+        if constraints.pp or choice.pp == 1 or not any(better(each, choice) for each in choices)
+    ]
 
 
 def wide(choice: Choice) -> bool:
@@ -120,24 +124,24 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
     return None
 
 
-def _setups(facts: ModelFacts, device: Device, wishes: Wishes, stacks: list[str]) -> Iterator[Setup]:
+def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:
     """Everything that is worth a look on ``device``."""
     stored = facts.quantization
-    there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
-    tps = (wishes.tp,) if wishes.tp else tuple(one for one in SPLITS if one <= max(1, there))
+    there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
+    tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
     names: tuple[str, ...]
     if stored is not None:
         names = (stored.format or "none",)
-    elif wishes.as_published:
-        names = (wishes.quantization if wishes.quantization in FORMATS else "none",)
+    elif constraints.as_published:
+        names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
     else:
-        names = (wishes.quantization,) if wishes.quantization in FORMATS else TRIED
-    kv = wishes.kv_dtype or (stored and stored.kv_dtype) or "auto"
+        names = (constraints.quantization,) if constraints.quantization in FORMATS else TRIED
+    kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
-        for name in names if not known.formats.sixteen_only or wishes.quantization or stored else ("none",):
-            for tp in tps if known.splits.ranks or wishes.tp else (1,):
-                for pp in (wishes.pp,) if wishes.pp else _stages(facts, device, stack, tp, there):
+        for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
+            for tp in tps if known.splits.ranks or constraints.tp else (1,):
+                for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
 
 
@@ -161,16 +165,18 @@ def _choice(
     facts: ModelFacts,
     device: Device,
     setup: Setup,
-    wishes: Wishes,
+    constraints: Constraints,
     past: calibration.Calibration,
     release: Resolved | Obstacle,
 ) -> Choice | Obstacle:
     anatomy = facts.anatomy
     if anatomy is None:
         raise AssertionError("checked before")
-    if why := _against_wishes(facts, setup, wishes) or next(rules.obstacles(facts, anatomy, device, setup), None):
+    if why := _against_constraints(facts, setup, constraints) or next(
+        rules.obstacles(facts, anatomy, device, setup), None
+    ):
         return why
-    if facts.quantization is None and not wishes.quantization and rules.weight_only(device, setup):
+    if facts.quantization is None and not constraints.quantization and rules.weight_only(device, setup):
         return rules.not_multiplied(device, setup)
     if isinstance(release, Obstacle):
         return release
@@ -178,12 +184,12 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    found = fit(facts, anatomy, device, setup, wishes)
-    if isinstance(found, Obstacle):
-        return found
-    there = len(device.indices) if wishes.max_gpus is None else min(wishes.max_gpus, len(device.indices))
+    best = fit(facts, anatomy, device, setup, constraints)
+    if isinstance(best, Obstacle):
+        return best
+    there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    speed = estimate(facts, device, setup, load_of(found.users, found.length), found.memory.kv_capacity_tokens)
+    speed = estimate(facts, device, setup, load_of(best.users, best.length), best.memory.kv_capacity_tokens)
     unknown = () if speed else (_no_speed(facts, device, setup),)
     choice = Choice(
         stack=setup.stack,
@@ -193,43 +199,43 @@ def _choice(
         kv_cache_dtype=setup.kv_cache_dtype,
         tp=setup.tp,
         pp=setup.pp,
-        max_batch_size=found.users,
-        max_seq_len=found.length,
+        max_batch_size=best.users,
+        max_seq_len=best.length,
         release=release.release,
-        memory=found.memory,
+        memory=best.memory,
         devices=device.indices[: setup.gpus],
         replicas=max(1, there // setup.gpus),
-        gpu_memory_utilization=found.utilization,
-        kv_cache_fraction=memory.kv_fraction(device, setup, found.memory) if of_free else None,
+        gpu_memory_utilization=best.utilization,
+        kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         speed=speed,
-        warnings=(*unknown, *_warnings(facts, device, setup, found), *release.warnings),
-        reasons=(*_reasons(facts, anatomy, device, setup, found), release.reason),
-        engine_python=wishes.engine_python and absolute(wishes.engine_python),
+        warnings=(*unknown, *_warnings(facts, device, setup, best), *release.warnings),
+        reasons=(*_reasons(facts, anatomy, device, setup, best), release.reason),
+        engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
     )
     if measured is None:
         return choice
-    users = found.users
+    users = best.users
     counted = memory.overhead(anatomy, setup, users) - memory.overhead(anatomy, plain, users)
     return calibration.corrected(choice, measured, counted)
 
 
-def _against_wishes(facts: ModelFacts, setup: Setup, wishes: Wishes) -> Obstacle | None:
-    stored = facts.quantization.format if facts.quantization else "none" if wishes.as_published else None
-    if stored and wishes.quantization and wishes.quantization != stored:
-        why = because("checkpoint-stored", format=stored, asked=wishes.quantization)
+def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constraints) -> Obstacle | None:
+    stored = facts.quantization.format if facts.quantization else "none" if constraints.as_published else None
+    if stored and constraints.quantization and constraints.quantization != stored:
+        why = because("checkpoint-stored", format=stored, asked=constraints.quantization)
         return Obstacle("quantization", why, (change(quantization=stored), do("other-repository")))
-    if wishes.quantization and wishes.quantization != "none" and wishes.quantization not in FORMATS:
-        why = because("no-format", name=wishes.quantization)
+    if constraints.quantization and constraints.quantization != "none" and constraints.quantization not in FORMATS:
+        why = because("no-format", name=constraints.quantization)
         return Obstacle("quantization", why, (do("choose", names=tuple(FORMATS)),))
-    if wishes.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
+    if constraints.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
-        return Obstacle("kv-dtype", because("no-cache", dtype=wishes.kv_dtype), (auto, fp8))
-    if wishes.max_len and facts.max_context and wishes.max_len > facts.max_context:
-        why = cpu.beyond_training(facts.max_context, wishes.max_len)
+        return Obstacle("kv-dtype", because("no-cache", dtype=constraints.kv_dtype), (auto, fp8))
+    if constraints.max_len and facts.max_context and constraints.max_len > facts.max_context:
+        why = cpu.beyond_training(facts.max_context, constraints.max_len)
         return Obstacle("trained-context", why, (change(max_len=facts.max_context),))
-    if wishes.max_gpus and setup.gpus > wishes.max_gpus:
-        why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=wishes.max_gpus)
+    if constraints.max_gpus and setup.gpus > constraints.max_gpus:
+        why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None
 
@@ -238,10 +244,10 @@ def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
     return Note("speed", {"why": why_unknown(facts, device, setup)})
 
 
-def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
+def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
-    if found.cut:
-        yield Note("few-users", {"users": found.users, "tokens": found.length})
+    if best.cut:
+        yield Note("few-users", {"users": best.users, "tokens": best.length})
     if device.named:
         yield Note("one-machine", {"count": device.named, "gpu": device.name, "here": len(device.indices)})
     if device.holders:
@@ -256,7 +262,7 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, found: Fit) -> It
 
 def _another(facts: ModelFacts, name: str) -> Note:
     """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
-    known = next((one for one in ready(facts.location) if one.format == name), None)
+    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == name), None)
     return Note("requantize", {"format": name, "ref": known.ref if known else None}, known.source if known else None)
 
 
@@ -270,8 +276,8 @@ def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memor
     return Note("weights", values)
 
 
-def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
-    bill = found.memory
+def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
+    bill = best.memory
     cache = on_gpu(setup.stack).cache
     values: dict[str, Param] = {
         "used_bytes": bill.total_bytes,
@@ -280,24 +286,24 @@ def _memory_note(device: Device, setup: Setup, found: Fit) -> Note:
         "counts_of": cache.counts_of,
     }
     if cache.counts_of == "total":
-        values["share"] = found.utilization
+        values["share"] = best.utilization
     elif cache.counts_of == "free":
         values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
     return Note("memory", values, cache.source if cache.knob else None)
 
 
-def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, found: Fit) -> Iterator[Note]:
-    bill = found.memory
+def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
+    bill = best.memory
     yield _weights_note(facts, anatomy, setup, bill)
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
     values: dict[str, Param] = {
-        "users": found.users,
-        "length": found.length,
-        "need_bytes": bill.kv_bytes_per_token * found.users * found.length,
+        "users": best.users,
+        "length": best.length,
+        "need_bytes": bill.kv_bytes_per_token * best.users * best.length,
         "cache_bytes": bill.kv_bytes_per_token * bill.kv_capacity_tokens,
         "tokens": bill.kv_capacity_tokens,
-        "longest": found.longest,
+        "longest": best.longest,
     }
     yield Note("context", values)
-    yield _memory_note(device, setup, found)
+    yield _memory_note(device, setup, best)

@@ -77,15 +77,15 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     Qwen2.5 7B, within 0.2 % for Llama 2 7B, 3.1 8B and 3.2 3B, Mistral 7B and Qwen2.5 14B.
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
-    found = rank_weights(parts, anatomy, setup.tp, setup.pp)
+    total = rank_weights(parts, anatomy, setup.tp, setup.pp)
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
-        found += round(anatomy.parts.linears * 20 / group / 8 / setup.gpus) + block_ends(anatomy, setup)
+        total += round(anatomy.parts.linears * 20 / group / 8 / setup.gpus) + block_ends(anatomy, setup)
     if not engine.rotary_table:
-        return found
-    rotary = max((one.key_dim for one in anatomy.attention), default=0)
-    return found + (facts.max_context or 0) * rotary * SIXTEEN
+        return total
+    rotary = max((attention.key_dim for attention in anatomy.attention), default=0)
+    return total + (facts.max_context or 0) * rotary * SIXTEEN
 
 
 def block_ends(anatomy: Anatomy, setup: Setup) -> int:
@@ -97,11 +97,11 @@ def block_ends(anatomy: Anatomy, setup: Setup) -> int:
     """
     hidden, heads, layers = anatomy.hidden, anatomy.heads, anatomy.layers
     tensors = [(layers - anatomy.moe_layers, hidden * anatomy.intermediate * halves) for halves in (2, 1)]
-    for one in anatomy.attention:
-        if one.latent is None:
-            both = one.key_dim + one.value_dim
-            tensors.append((one.layers, hidden * (heads * one.key_dim + one.kv_heads * both)))
-            tensors.append((one.layers, hidden * heads * one.value_dim))
+    for attention in anatomy.attention:
+        if attention.latent is None:
+            both = attention.key_dim + attention.value_dim
+            tensors.append((attention.layers, hidden * (heads * attention.key_dim + attention.kv_heads * both)))
+            tensors.append((attention.layers, hidden * heads * attention.value_dim))
     sizes = [(count, weights // 2 // setup.tp) for count, weights in tensors]
     ends = sum(count * (-size % MIB) for count, size in sizes if MIB < size < 10 * MIB)
     return round(ends * per_stage(layers, setup.pp))
@@ -122,7 +122,7 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
     """
     block = on_gpu(setup.stack).memory.block
     share = per_stage(anatomy.layers, setup.pp)
-    return round(sum(_layers_bytes(one, setup, tokens, step, block) for one in anatomy.attention) * share)
+    return round(sum(_layers_bytes(attention, setup, tokens, step, block) for attention in anatomy.attention) * share)
 
 
 def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
@@ -167,7 +167,7 @@ def graphs(anatomy: Anatomy, users: int) -> int:
 
     def sizes(most: int) -> int:
         most = min(512, max(1, most))
-        return sum(one <= most for one in (1, 2, 4)) + min(most, 248) // 8 + max(0, (most - 240) // 16)
+        return sum(batch <= most for batch in (1, 2, 4)) + min(most, 248) // 8 + max(0, (most - 240) // 16)
 
     return round(0.07 * GIB + 0.18 * MIB * anatomy.layers * (sizes(2 * users) + sizes(users)))
 

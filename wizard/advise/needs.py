@@ -37,8 +37,8 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
     """Everything that asks for a version of the engine: the model, its format, the GPU."""
     table, name = architectures(), facts.architecture
     have = dots(device.compute_capability)
-    gpu = next((one for one in table.gpus if one.name == have), None)
-    found = [
+    gpu = next((gpu_needs for gpu_needs in table.gpus if gpu_needs.name == have), None)
+    firsts = [
         ("architecture", because("needs-name", name=name), floor(table.models, name, setup)),
         ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, setup)),
         (
@@ -55,9 +55,9 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
     ]
     if rules.weight_only(device, setup):
         what = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
-        found.append(("format", what, rules.unpacks(device, setup)))
+        firsts.append(("format", what, rules.unpacks(device, setup)))
     listed = because("not-listed", engine=engine(setup), model=name)
-    needs = [Need(code, what, first, listed) for code, what, first in found if first]
+    needs = [Need(code, what, first, listed) for code, what, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)
         needs.append(Need("architecture", because("needs-conversion", model=name), first, made))
@@ -67,19 +67,19 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
     """What the engine's version ``has`` is too old for, which ``release`` has, or the environment without one."""
     others = instead(setup.stack)
-    for one in needs:
-        if one.first == NONE:
-            yield Obstacle(one.code, one.without, others or (do("another-stack"),))
-        elif version(has) < version(one.first):
-            values: dict[str, Param] = {"what": one.what, "engine": engine(setup), "version": one.first, "has": has}
+    for need in needs:
+        if need.first == NONE:
+            yield Obstacle(need.code, need.without, others or (do("another-stack"),))
+        elif version(has) < version(need.first):
+            values: dict[str, Param] = {"what": need.what, "engine": engine(setup), "version": need.first, "has": has}
             why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
-            yield Obstacle(one.code, why, (do("newer-release"), *others))
+            yield Obstacle(need.code, why, (do("newer-release"), *others))
 
 
 def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
     """The first version of the stack's engine that has ``name``; None if nobody says."""
-    found = next((one for one in table if one.name == name), None)
-    return found.first.get(stack_facts(setup.stack).floors) if found else None
+    row = next((entry for entry in table if entry.name == name), None)
+    return row.first.get(stack_facts(setup.stack).floors) if row else None
 
 
 def _family(setup: Setup) -> str:

@@ -166,7 +166,7 @@ def _experts(quantization: str, device: Device) -> str:
     return "w4a8_mxfp4_mxfp8" if device.compute_capability >= (10, 0) else "w4a16_mxfp4"
 
 
-PROVIDERS: dict[str, type[SpeedProvider]] = {one.name: one for one in (Roofline, Aiconfigurator)}
+PROVIDERS: dict[str, type[SpeedProvider]] = {provider.name: provider for provider in (Roofline, Aiconfigurator)}
 """By the name of ``--provider``."""
 
 
@@ -186,7 +186,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
             raise InfeasibleError("TW-A10", what, tr("Use the model's safetensors repository."))
         text = tr("unknown weight format: {name!r}", name=setup.quantization[:40])
         raise UsageError("TW-A08", text, tr("Use one of {names}.", names=", ".join(FORMATS)))
-    groups = [one for one in devices(host) if setup.gpus <= (1 if one.mig else len(one.indices))]
+    groups = [device for device in devices(host) if setup.gpus <= (1 if device.mig else len(device.indices))]
     if not groups:
         what = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
         todo = tr("Choose a machine with GPUs, e.g. --hardware 8xH100.")
@@ -201,12 +201,12 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
             todo = tr("Choose a machine with enough GPUs, e.g. --hardware 8xH100, or lower --tp and --pp.")
         raise UsageError("TW-A08", what, todo)
     _possible(facts, groups[0], setup, load)
-    found = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
-    if not isinstance(found, Speed):
-        why = because("no-figure", provider=provider, why=found)
+    estimate = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
+    if not isinstance(estimate, Speed):
+        why = because("no-figure", provider=provider, why=estimate)
         remedy = do("try-another" if provider == Roofline.name else "try-roofline")
         raise Refused("TW-A10", InfeasibleError, Obstacle("no-figure", why, (remedy,)))
-    return found
+    return estimate
 
 
 def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> None:
@@ -225,11 +225,11 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
         raise Refused("TW-A11", InfeasibleError, why)
 
 
-def text(found: Speed, load: Load) -> str:
+def text(estimate: Speed, load: Load) -> str:
     """The figures for people: a few lines, each with its range and what it means."""
-    tpot, rate = found.tpot_ms or 0.0, found.throughput_tokens_per_s or 0.0
-    served = found.served or load.users
-    speed = {"tpot": tpot, "low": found.low or tpot, "high": found.high or tpot, "rate": 1e3 / tpot}
+    tpot, rate = estimate.tpot_ms or 0.0, estimate.throughput_tokens_per_s or 0.0
+    served = estimate.served or load.users
+    speed = {"tpot": tpot, "low": estimate.low or tpot, "high": estimate.high or tpot, "rate": 1e3 / tpot}
     if served > 1:
         lines = [
             tr(
@@ -250,24 +250,24 @@ def text(found: Speed, load: Load) -> str:
                 users=load.users,
             )
         )
-    if found.ttft_ms is not None:
-        first = tr("TTFT {time:,.0f} ms for a {tokens:,}-token prompt", time=found.ttft_ms, tokens=load.isl)
-        if served > 1 and found.ttft_low_ms is not None and found.ttft_high_ms is not None:
+    if estimate.ttft_ms is not None:
+        first = tr("TTFT {time:,.0f} ms for a {tokens:,}-token prompt", time=estimate.ttft_ms, tokens=load.isl)
+        if served > 1 and estimate.ttft_low_ms is not None and estimate.ttft_high_ms is not None:
             around = tr(
                 "{low:,.0f} for one user, {high:,.0f} for the last of {users:,} at once",
-                low=found.ttft_low_ms,
-                high=found.ttft_high_ms,
+                low=estimate.ttft_low_ms,
+                high=estimate.ttft_high_ms,
                 users=served,
             )
             first = f"{first} ({around})"
         lines.append(first)
-    if found.bound is not None:
-        lines.append(tr(BOUNDS[found.bound]))
+    if estimate.bound is not None:
+        lines.append(tr(BOUNDS[estimate.bound]))
     lines.append(
         tr(
             "Source: {provider}; confidence: {confidence}.",
-            provider=found.provider,
-            confidence=tr(CONFIDENCE[found.confidence]),
+            provider=estimate.provider,
+            confidence=tr(CONFIDENCE[estimate.confidence]),
         )
     )
     return "\n".join(lines)

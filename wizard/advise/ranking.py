@@ -1,4 +1,4 @@
-"""From a machine, a model and wishes to ranked choices. Pure: the same values give the same advice."""
+"""From a machine, a model and constraints to ranked choices. Pure: the same values give the same advice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wizard.advise import cpu, engines, gpu, release, rules, untried
-from wizard.advise.advice import Advice, Choice, Rejection, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
@@ -28,23 +28,23 @@ PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "n
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
-def advise(host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration = NOTHING) -> Advice:
+def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration = NOTHING) -> Advice:
     """Recommend how to serve ``facts`` on ``host``, best first, and say why everything else cannot be.
 
     What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
-    wish whose change would make it work. What was measured here (``past``) says nothing about another machine.
+    constraint whose change would make it work. What was measured here (``past``) says nothing about another machine.
     """
     if not host.is_here:
         past = NOTHING
-    choices, rejections = _candidates(host, facts, wishes, past)
+    choices, rejections = _candidates(host, facts, constraints, past)
     if not choices:
-        return Advice(False, rejections=tuple(_with_nearest(host, facts, wishes, rejections, past)))
-    notes = {stack: engines.notes(stack, facts) for stack in {one.stack for one in choices}}
+        return Advice(False, rejections=tuple(_with_nearest(host, facts, constraints, rejections, past)))
+    notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
-        replace(one, warnings=(*one.warnings, *notes[one.stack], *damaged(past)))
-        for one in sorted(choices, key=_key(facts, wishes))
+        replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
+        for choice in sorted(choices, key=_key(facts, constraints))
     ]
-    return Advice(True, tuple(_explained(ranked, facts, wishes)), tuple(_helped(rejections, ranked)))
+    return Advice(True, tuple(_explained(ranked, facts, constraints)), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -60,37 +60,37 @@ def recommended(advice: Advice) -> Choice:
 
 
 def _candidates(
-    host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration
+    host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
-    if wishes.stack and wishes.stack not in stacks.names():
-        why, split = because("no-stack", stack=wishes.stack), (wishes.tp or 1, wishes.pp or 1)
+    if constraints.stack and constraints.stack not in stacks.names():
+        why, split = because("no-stack", stack=constraints.stack), (constraints.tp or 1, constraints.pp or 1)
         remedies = (do("choose", names=tuple(stacks.names())),)
-        return [], [Rejection(wishes.stack, wishes.quantization, *split, "stack", why, remedies)]
-    choices, rejections = cpu.candidates(host, facts, wishes, past)
+        return [], [Rejection(constraints.stack, constraints.quantization, *split, "stack", why, remedies)]
+    choices, rejections = cpu.candidates(host, facts, constraints, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
-    if wishes.stack in stacks.cpu_stacks() or (wishes.stack is None and of_gguf and not host.gpus):
-        return untried.told(host, choices), rejections
-    more, others = gpu.candidates(host, facts, wishes, past)
-    gguf = [one for one in rejections if one.code == "format"]
+    if constraints.stack in stacks.cpu_stacks() or (constraints.stack is None and of_gguf and not host.gpus):
+        return untried.with_notes(host, choices), rejections
+    more, others = gpu.candidates(host, facts, constraints, past)
+    gguf = [rejection for rejection in rejections if rejection.code == "format"]
     if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
         rejections = gguf if not host.gpus else []
-    return untried.told(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
+    return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
-def _explained(ranked: list[Choice], facts: ModelFacts, wishes: Wishes) -> list[Choice]:
+def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints) -> list[Choice]:
     """Every choice with what limits it, and all but the first with what put them behind it."""
-    key, names, first = _key(facts, wishes), CRITERIA[wishes.goal], ranked[0]
+    key, names, first = _key(facts, constraints), CRITERIA[constraints.goal], ranked[0]
     best = key(first)
 
-    def explained(one: Choice) -> Choice:
-        notes = [limit(one, facts)]
-        if one is not first:
-            pairs = zip(names, best, key(one), strict=True)
+    def explained(choice: Choice) -> Choice:
+        notes = [limit(choice, facts)]
+        if choice is not first:
+            pairs = zip(names, best, key(choice), strict=True)
             criterion = next((name for name, mine, theirs in pairs if mine != theirs), None)
-            notes.append(behind(wishes.goal, criterion, one, first))
-        return replace(one, reasons=(*notes, *one.reasons))
+            notes.append(behind(constraints.goal, criterion, choice, first))
+        return replace(choice, reasons=(*notes, *choice.reasons))
 
-    return [explained(one) for one in ranked]
+    return [explained(choice) for choice in ranked]
 
 
 Key = Callable[[Choice], tuple[Any, ...]]
@@ -105,79 +105,79 @@ CRITERIA = {
 """What `_key` compares, by goal."""
 
 
-def _key(facts: ModelFacts, wishes: Wishes) -> Key:
+def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     """What is compared, the most important first; less is better."""
     large = (facts.parameters or 0) >= LARGE
 
-    def tpot(one: Choice) -> float:
-        return one.speed.tpot_ms if one.speed and one.speed.tpot_ms else 1000.0
+    def tpot(choice: Choice) -> float:
+        return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
 
-    def cramped(one: Choice) -> bool:
-        wanted = wishes.max_len or min(CRAMPED, facts.max_context or CRAMPED)
-        return one.max_seq_len < wanted or one.max_batch_size < (wishes.users or FEW)
+    def cramped(choice: Choice) -> bool:
+        wanted = constraints.max_len or min(CRAMPED, facts.max_context or CRAMPED)
+        return choice.max_seq_len < wanted or choice.max_batch_size < (constraints.users or FEW)
 
-    def untried(one: Choice) -> bool:
-        return any(note.code == release.UNTRIED_CODE for note in one.warnings)
+    def untried(choice: Choice) -> bool:
+        return any(note.code == release.UNTRIED_CODE for note in choice.warnings)
 
-    def quality(one: Choice) -> int:
-        return PRECISION.get(one.quantization or "none", 5)
+    def quality(choice: Choice) -> int:
+        return PRECISION.get(choice.quantization or "none", 5)
 
-    def chat(one: Choice) -> tuple[Any, ...]:
-        slow = tpot(one) > FLUENT_MS
-        format_rank = -quality(one) if large and _native(one) else quality(one)
-        reading = round(tpot(one), -1) if slow else 0  # no finer than the estimate is
-        key = (_steps(one), format_rank, one.tp * one.pp, tpot(one))
-        return (cramped(one), gpu.wide(one), slow, reading, *key)
+    def chat(choice: Choice) -> tuple[Any, ...]:
+        slow = tpot(choice) > FLUENT_MS
+        format_rank = -quality(choice) if large and _native(choice) else quality(choice)
+        reading = round(tpot(choice), -1) if slow else 0  # no finer than the estimate is
+        key = (_steps(choice), format_rank, choice.tp * choice.pp, tpot(choice))
+        return (cramped(choice), gpu.wide(choice), slow, reading, *key)
 
-    def throughput(one: Choice) -> tuple[Any, ...]:
-        tokens = (one.speed.throughput_tokens_per_s or 0) * one.replicas if one.speed else 0
-        return (cramped(one), gpu.wide(one), -round(tokens), _steps(one), one.tp * one.pp)
+    def throughput(choice: Choice) -> tuple[Any, ...]:
+        tokens = (choice.speed.throughput_tokens_per_s or 0) * choice.replicas if choice.speed else 0
+        return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), choice.tp * choice.pp)
 
-    def best(one: Choice) -> tuple[Any, ...]:
-        pace = (tpot(one) > FLUENT_MS, _steps(one), one.tp * one.pp, tpot(one))
-        return (cramped(one), quality(one), gpu.wide(one), *pace)
+    def best(choice: Choice) -> tuple[Any, ...]:
+        pace = (tpot(choice) > FLUENT_MS, _steps(choice), choice.tp * choice.pp, tpot(choice))
+        return (cramped(choice), quality(choice), gpu.wide(choice), *pace)
 
-    def smallest(one: Choice) -> tuple[Any, ...]:
-        used = one.memory.weights_bytes * one.tp * one.pp
-        return (one.tp * one.pp, gpu.wide(one), used, _steps(one), tpot(one))
+    def smallest(choice: Choice) -> tuple[Any, ...]:
+        used = choice.memory.weights_bytes * choice.tp * choice.pp
+        return (choice.tp * choice.pp, gpu.wide(choice), used, _steps(choice), tpot(choice))
 
-    by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[wishes.goal]
-    return lambda one: (untried(one), *by_goal(one))
-
-
-def _steps(one: Choice) -> int:
-    return stacks.facts(one.stack).simplicity.steps
+    by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[constraints.goal]
+    return lambda choice: (untried(choice), *by_goal(choice))
 
 
-def _native(one: Choice) -> bool:
+def _steps(choice: Choice) -> int:
+    return stacks.facts(choice.stack).simplicity.steps
+
+
+def _native(choice: Choice) -> bool:
     """Whether the tensor cores multiply the format itself, so that it is faster and not only smaller."""
-    unpacked = any(note.code == rules.WEIGHT_ONLY for note in one.warnings)
-    return one.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq") and not unpacked
+    unpacked = any(note.code == rules.WEIGHT_ONLY for note in choice.warnings)
+    return choice.quantization in ("fp8", "fp8_block", "nvfp4", "mxfp4", "int8_sq") and not unpacked
 
 
 def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
     """Where something near can serve, that is the smallest remedy: a wider split, another format, another stack."""
 
-    def near(one: Rejection) -> Choice | None:
-        same = [each for each in ranked if each.stack == one.stack]
-        alike = [each for each in same if each.quantization == one.quantization]
+    def near(rejection: Rejection) -> Choice | None:
+        same = [each for each in ranked if each.stack == rejection.stack]
+        alike = [each for each in same if each.quantization == rejection.quantization]
         return next(iter(alike or same or ranked), None)
 
-    def helped(one: Rejection) -> Rejection:
-        other = near(one)
-        if other is None or one.code not in ("memory", "format", "model", "image", "capability", "architecture"):
-            return one
-        made: dict[str, Setting] = {} if other.stack == one.stack else {"stack": other.stack}
-        made |= {} if other.quantization == one.quantization else {"quantization": other.quantization}
-        made |= {} if (other.tp, other.pp) == (one.tp, one.pp) else {"tp": other.tp}
-        made |= {} if other.pp == one.pp else {"pp": other.pp}
+    def helped(rejection: Rejection) -> Rejection:
+        other = near(rejection)
+        if other is None or rejection.code not in ("memory", "format", "model", "image", "capability", "architecture"):
+            return rejection
+        made: dict[str, Setting] = {} if other.stack == rejection.stack else {"stack": other.stack}
+        made |= {} if other.quantization == rejection.quantization else {"quantization": other.quantization}
+        made |= {} if (other.tp, other.pp) == (rejection.tp, rejection.pp) else {"tp": other.tp}
+        made |= {} if other.pp == rejection.pp else {"pp": other.pp}
         if not made:
-            return one
+            return rejection
         # What that sets already (a wider split here, another stack) is not offered a second time.
-        others = (each for each in one.remedies if not _within(each, made, other.tp))
-        return replace(one, remedies=(Remedy(OPTIONS, made), *others))
+        others = (each for each in rejection.remedies if not _within(each, made, other.tp))
+        return replace(rejection, remedies=(Remedy(OPTIONS, made), *others))
 
-    return [helped(one) for one in rejections]
+    return [helped(rejection) for rejection in rejections]
 
 
 def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
@@ -187,11 +187,11 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
     return remedy.code == "more-gpus" and remedy.params["count"] == tp
 
 
-WISHED = (
+RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
-"""Wishes in the order in which giving one up costs least."""
+"""Constraints in the order in which giving one up costs least."""
 
 
 CAUSES = {
@@ -222,26 +222,29 @@ CAUSES = {
     ),
     "as_published": ("memory", "format", "quantization", "capability"),
 }
-"""Wish → codes of rejections that giving it up cures."""
+"""Constraint → codes of rejections that giving it up cures."""
 
 
 def _with_nearest(
-    host: Host, facts: ModelFacts, wishes: Wishes, rejections: list[Rejection], past: Calibration
+    host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
 ) -> list[Rejection]:
-    """With explicit wishes: first of all which single one has to be given up, and what it would have to be."""
-    nothing = Wishes()
-    for name in WISHED:
-        if getattr(wishes, name) == getattr(nothing, name):
+    """With explicit constraints: first of all which single one has to be given up, and what it would have to be."""
+    nothing = Constraints()
+    for name in RELAX_ORDER:
+        if getattr(constraints, name) == getattr(nothing, name):
             continue
-        others = replace(wishes, **{name: getattr(nothing, name)})
+        others = replace(constraints, **{name: getattr(nothing, name)})
         choices, _ = _candidates(host, facts, others, past)
         if choices:
-            remedies = (_instead(name, wishes, others, facts, choices, rejections),)
-            cause = next((one for one in rejections if one.code in CAUSES[name]), None)
+            remedies = (_instead(name, constraints, others, facts, choices, rejections),)
+            cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)
             if cause is not None and name == "release":  # it knows which one would do
-                return [cause, *(one for one in rejections if one is not cause)]
+                return [cause, *(rejection for rejection in rejections if rejection is not cause)]
             if cause is not None:
-                return [replace(cause, remedies=remedies), *(one for one in rejections if one is not cause)]
+                return [
+                    replace(cause, remedies=remedies),
+                    *(rejection for rejection in rejections if rejection is not cause),
+                ]
             best = min(choices, key=_key(facts, others))
             shape = (best.stack, best.quantization or "none", best.tp, best.pp)
             return [Rejection(*shape, "wishes", because("not-at-once", option=name), remedies), *rejections]
@@ -249,15 +252,20 @@ def _with_nearest(
 
 
 def _instead(
-    name: str, wishes: Wishes, others: Wishes, facts: ModelFacts, choices: list[Choice], rejections: list[Rejection]
+    name: str,
+    constraints: Constraints,
+    others: Constraints,
+    facts: ModelFacts,
+    choices: list[Choice],
+    rejections: list[Rejection],
 ) -> Remedy:
-    """The value of the wish ``name`` that works and is nearest to what was asked for."""
+    """The value of the constraint ``name`` that works and is nearest to what was asked for."""
     key = _key(facts, others)
     if name in ("tp", "pp"):
-        asked: int = getattr(wishes, name)
-        best = min(choices, key=lambda one: (abs(getattr(one, name) - asked), key(one)))
+        asked: int = getattr(constraints, name)
+        best = min(choices, key=lambda choice: (abs(getattr(choice, name) - asked), key(choice)))
     elif name == "max_gpus":
-        best = min(choices, key=lambda one: (one.tp * one.pp, key(one)))
+        best = min(choices, key=lambda choice: (choice.tp * choice.pp, key(choice)))
     else:
         best = min(choices, key=key)
     if name in ("max_len", "users"):
@@ -276,5 +284,5 @@ def _instead(
 
 def _alone(name: str, rejections: list[Rejection]) -> list[int]:
     """Values of the number ``name`` that are the whole remedy of a rejection."""
-    alone = [one.remedies[0].changes for one in rejections if len(one.remedies) == 1]
-    return [value for one in alone if one.keys() == {name} and isinstance(value := one[name], int)]
+    alone = [rejection.remedies[0].changes for rejection in rejections if len(rejection.remedies) == 1]
+    return [value for changes in alone if changes.keys() == {name} and isinstance(value := changes[name], int)]

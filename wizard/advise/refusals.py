@@ -33,8 +33,8 @@ class Refusal:
 def grouped(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
     """Rejections in groups of one kind and one remedy."""
     groups: dict[tuple[str, tuple[Remedy, ...]], list[Rejection]] = {}
-    for one in rejections:
-        groups.setdefault((one.code, one.remedies), []).append(one)
+    for rejection in rejections:
+        groups.setdefault((rejection.code, rejection.remedies), []).append(rejection)
     return tuple(Refusal(tuple(group)) for group in groups.values())
 
 

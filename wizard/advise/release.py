@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from wizard.advise import driver, own
+from wizard.advise import driver, engine_python
 from wizard.advise import engines as ended
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device
@@ -51,91 +51,99 @@ def resolve(
     facts: ModelFacts,
     device: Device,
     setup: Setup,
-    wish: str | None = None,
+    requested: str | None = None,
     runtime: str | None = None,
     python: EnginePython | None = None,
 ) -> Resolved | Obstacle:
-    """The newest release that all links allow, or the one that ``wish`` names, or what breaks.
+    """The newest release that all links allow, or the one that ``requested`` names, or what breaks.
 
     Args:
         host: For its driver and its container engines.
         facts: For the model's architecture and rotary embeddings.
         device: The GPUs.
         setup: For the stack and the format.
-        wish: A tag (``24.09``) or a version of the engine (``0.13.0``); None for the newest.
+        requested: A tag (``24.09``) or a version of the engine (``0.13.0``); None for the newest.
         runtime: ``native``, ``docker`` or ``podman`` if one is asked for.
         python: The user's Python that is asked for; it serves natively.
     """
     if python is not None:
-        return own.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
+        return engine_python.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
-        found = _in_containers(host, facts, device, setup, wish, asked=runtime is not None)
-        return found if isinstance(found, Obstacle) or not runtime else replace(found, runtime=runtime)
+        resolved = _in_containers(host, facts, device, setup, requested, asked=runtime is not None)
+        return resolved if isinstance(resolved, Obstacle) or not runtime else replace(resolved, runtime=runtime)
     if runtime:
-        if refused := _other_runtime(host, setup, wish, runtime, why):
+        if refused := _other_runtime(host, setup, requested, runtime, why):
             return refused
-    elif stacks.facts(setup.stack).native is None or wish:
+    elif stacks.facts(setup.stack).native is None or requested:
         others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
-        if wish:
-            return Obstacle("containers", because("is-image", release=wish, why=why), (do("prerequisites"), *others))
+        if requested:
+            return Obstacle(
+                "containers", because("is-image", release=requested, why=why), (do("prerequisites"), *others)
+            )
         return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
     return _native(host, facts, device, setup, why)
 
 
-def _other_runtime(host: Host, setup: Setup, wish: str | None, runtime: str, why: Reason) -> Obstacle | None:
+def _other_runtime(host: Host, setup: Setup, requested: str | None, runtime: str, why: Reason) -> Obstacle | None:
     """Why the asked ``runtime`` does not serve, and another that would; None if it is native and does."""
-    usable = [one.name for one in host.engines if one.name != runtime and not no_containers(host, one.name)]
+    usable = [
+        container_engine.name
+        for container_engine in host.engines
+        if container_engine.name != runtime and not no_containers(host, container_engine.name)
+    ]
     ways = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
-        native = stacks.facts(setup.stack).native and not wish
+        native = stacks.facts(setup.stack).native and not requested
         ways += [change(runtime="native")] if native else []
         ways.append(do("prerequisites"))
         return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(ways))
     if stacks.facts(setup.stack).native is None:
         return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, *instead(setup.stack)))
-    if not wish:
+    if not requested:
         return None
-    return Obstacle("runtime", because("is-image", release=wish, why=why), (without("release"), *ways))
+    return Obstacle("runtime", because("is-image", release=requested, why=why), (without("release"), *ways))
 
 
 def _in_containers(
-    host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None, *, asked: bool
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None, *, asked: bool
 ) -> Resolved | Obstacle:
     """An image, or the native engine where no image will do.
 
     Where no image with CUDA 12 has a vLLM for the model, a driver for CUDA 12 gets it natively. A newer driver then
     must not get an image with an older vLLM.
     """
-    found = _image(host, facts, device, setup, wish)
+    resolved = _image(host, facts, device, setup, requested)
     native = stacks.facts(setup.stack).native
-    if asked or wish or native is None or not host.driver_version:
-        return found
-    if isinstance(found, Obstacle):
-        why = because("no-image-will-do", problem=found.reason)
+    if asked or requested or native is None or not host.driver_version:
+        return resolved
+    if isinstance(resolved, Obstacle):
+        why = because("no-image-will-do", problem=resolved.reason)
     elif not native.replaces_older_image or _in_cuda_12(facts, device, setup):
-        return found
+        return resolved
     else:
-        why = because("older-vllm", release=found.release)
+        why = because("older-vllm", release=resolved.release)
     other = _native(host, facts, device, setup, why)
-    if isinstance(other, Obstacle) or (isinstance(found, Resolved) and _engine(found, setup) >= _engine(other, setup)):
-        return found
+    if isinstance(other, Obstacle) or (
+        isinstance(resolved, Resolved) and _engine(resolved, setup) >= _engine(other, setup)
+    ):
+        return resolved
     return other
 
 
 def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     """Whether an image with CUDA 12, which every driver from 525 on runs, has an engine that serves the model."""
     broken = _judge(needed(facts, device, setup), device, setup, None)
-    old = (one for one in _images(setup).releases if driver.cuda(one) == driver.EVERYWHERE)
-    return any(broken(one) is None for one in old)
+    old = (release for release in _images(setup).releases if driver.cuda(release) == driver.EVERYWHERE)
+    return any(broken(older) is None for older in old)
 
 
-def _engine(found: Resolved, setup: Setup) -> tuple[int, ...]:
+def _engine(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
     """Version of the engine that serves."""
-    if found.runtime == "native":
-        return version(found.release.rpartition(" ")[2])
-    (image,) = _images(setup).named(found.release)
+    if resolved.runtime == "native":
+        return version(resolved.release.rpartition(" ")[2])
+    (image,) = _images(setup).named(resolved.release)
     return version(image.engine)
 
 
@@ -152,25 +160,25 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
     With ``name`` only that engine counts.
     """
     described = not host.is_here
-    engines = [one for one in host.engines if name in (None, one.name)]
-    if any(one.nvidia_runtime and (one.works or described) for one in engines):
+    engines = [container_engine for container_engine in host.engines if name in (None, container_engine.name)]
+    if any(container_engine.nvidia_runtime and (container_engine.works or described) for container_engine in engines):
         return None
     if not engines:
         return because("engine-not-installed", engine=name) if name else because("no-container-engine")
-    one = next((each for each in engines if each.works), engines[0])
-    if not one.server_version:
-        return because("engine-silent", engine=one.name, problem=one.problem)
-    if one.problem:
-        return because("engine-problem", engine=one.name, problem=one.problem)
-    return because("no-nvidia-runtime", engine=one.name)
+    engine = next((each for each in engines if each.works), engines[0])
+    if not engine.server_version:
+        return because("engine-silent", engine=engine.name, problem=engine.problem)
+    if engine.problem:
+        return because("engine-problem", engine=engine.name, problem=engine.problem)
+    return because("no-nvidia-runtime", engine=engine.name)
 
 
-def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None) -> Resolved | Obstacle:
+def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:
     known = _images(setup)
-    asked = known.named(wish) if wish else known.releases
+    asked = known.named(requested) if requested else known.releases
     if not asked:
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
-        unknown = because("unknown-release", engine=engine(setup), release=wish)
+        unknown = because("unknown-release", engine=engine(setup), release=requested)
         return Obstacle("release", unknown, (change(release=newest), do("another-release", oldest=oldest)))
     image = stacks.facts(setup.stack).image
     apart = image is not None and image.own_packages
@@ -179,27 +187,27 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: st
         return _no_environment(host, device, setup)
     judge = _judge(needed(facts, device, setup), device, setup, own)
     broken, suiting = list[Obstacle](), list[Release]()
-    for one in asked:
-        if why := judge(one):
+    for release in asked:
+        if why := judge(release):
             broken.append(why)
         else:
-            suiting.append(one)
-    if found := driver.chosen(host, device, suiting):
-        return _resolved(host, facts, device, setup, found, own)
+            suiting.append(release)
+    if chosen := driver.chosen(host, device, suiting):
+        return _resolved(host, facts, device, setup, chosen, own)
     if suiting:
-        why = _old_driver(host, device, suiting, wish)
-    elif wish or broken[0].code != "image" or len({one.code for one in broken}) == 1:
+        why = _old_driver(host, device, suiting, requested)
+    elif requested or broken[0].code != "image" or len({problem.code for problem in broken}) == 1:
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
-    return _or_another(host, facts, device, setup, asked[0], why) if wish else why
+    return _or_another(host, facts, device, setup, asked[0], why) if requested else why
 
 
 def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
     """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
     nearest = ended.later(asked.tag) if why.code == ended.CODE else ()
-    found = (_image(host, facts, device, setup, one) for one in (*nearest, None))
-    other = next((one for one in found if isinstance(one, Resolved)), None)
+    answers = (_image(host, facts, device, setup, tag) for tag in (*nearest, None))
+    other = next((answer for answer in answers if isinstance(answer, Resolved)), None)
     if other is None:
         return why
     return replace(why, remedies=(change(release=other.release.partition("-")[0]), *why.remedies))
@@ -213,7 +221,7 @@ def _judge(
     What is the same for all releases is looked up once: reading a profile asks the disk whether it has changed.
     """
     have = dots(device.compute_capability)
-    first = next((one for one in architectures().gpus if one.name == have), None)
+    first = next((gpu for gpu in architectures().gpus if gpu.name == have), None)
     stack = stacks.facts(setup.stack)
     builds = ended.judge() if stack.builds_engine else None
 
@@ -231,16 +239,16 @@ def _judge(
 
 def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
     """What keeps even the oldest engine environment from running here."""
-    found = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
-    if found is None:
+    problem = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
+    if problem is None:
         raise AssertionError("an environment that runs was looked for before")
-    return found
+    return problem
 
 
-def _old_driver(host: Host, device: Device, suiting: list[Release], wish: str | None) -> Obstacle:
+def _old_driver(host: Host, device: Device, suiting: list[Release], requested: str | None) -> Obstacle:
     """One of any age would do if the driver were that of the least demanding."""
-    wanted, oldest = min((driver.oldest(device, one, drivers()), one.tag) for one in suiting)
-    return driver.too_old(because("this-release", release=oldest if wish else None), wanted, host)
+    wanted, oldest = min((driver.oldest(device, release, drivers()), release.tag) for release in suiting)
+    return driver.too_old(because("this-release", release=oldest if requested else None), wanted, host)
 
 
 def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
@@ -284,27 +292,27 @@ def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
 
 
 def _source(known: Images, facts: ModelFacts) -> str:
-    model = next((one.source for one in architectures().models if one.name == facts.architecture), None)
+    model = next((model.source for model in architectures().models if model.name == facts.architecture), None)
     return f"{known.source}; {model}" if model else known.source
 
 
 def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Reason) -> Resolved | Obstacle:
     """The environments of `profiles/environments`, behind Triton from a wheel."""
     front, have = environment("front"), device.compute_capability
-    found = driver.engine_environment(host, setup.stack, have)
-    for env in (front, found or environment_of(setup.stack)):
+    engine_env = driver.engine_environment(host, setup.stack, have)
+    for env in (front, engine_env or environment_of(setup.stack)):
         if problems := obstacles(host, env):
             first = problems[0]
             both = because("and", problem=first.reason, why=why)
             return Obstacle(first.code, both, (do("containers-need"), *first.remedies))
-    if found is None:
+    if engine_env is None:
         return _no_environment(host, device, setup)
-    if broken := next(too_old(needed(facts, device, setup), setup, _version(found), None), None):
+    if broken := next(too_old(needed(facts, device, setup), setup, _version(engine_env), None), None):
         return broken
     reason = because(
         "in-environment",
         why=why,
-        engine=found.engine,
+        engine=engine_env.engine,
         version=front.triton,
         driver=host.driver_version,
         serves=_serves(facts, device, setup),
@@ -315,23 +323,23 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         warnings = (Note(UNTRIED_CODE),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
-    release = f"triton {front.triton}, {found.engine_name}"
+    release = f"triton {front.triton}, {engine_env.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
-    return Resolved("native", release, note, warnings, found.name)
+    return Resolved("native", release, note, warnings, engine_env.name)
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
     """The engine that is there, behind Triton from a wheel."""
-    front, title = environment("front"), own.title(python, setup.stack)
-    if found := obstacles(host, front):
-        return found[0]
-    needs, has = needed(facts, device, setup), own.engine_version(python, setup.stack)
-    if broken := own.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
+    front, title = environment("front"), engine_python.title(python, setup.stack)
+    if problems := obstacles(host, front):
+        return problems[0]
+    needs, has = needed(facts, device, setup), engine_python.engine_version(python, setup.stack)
+    if broken := engine_python.gpu_obstacle(device, python) or next(too_old(needs, setup, has, None), None):
         return broken
     reason = because(
         "in-own",
         path=python.path,
-        engine=own.whole_title(python, setup.stack),
+        engine=engine_python.whole_title(python, setup.stack),
         version=front.triton,
         driver=host.driver_version,
         serves=_serves(facts, device, setup),

@@ -50,7 +50,7 @@ def weight_only(device: Device, setup: Setup) -> bool:
 def unpacks(device: Device, setup: Setup) -> str:
     """The first version of the engine that unpacks weights on ``device``."""
     rows = on_gpu(setup.stack).formats.unpacked
-    return next((one.engine for one in rows if device.compute_capability >= one.capability), "0")
+    return next((row.engine for row in rows if device.compute_capability >= row.capability), "0")
 
 
 def not_multiplied(device: Device, setup: Setup) -> Obstacle:
@@ -113,8 +113,12 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
 def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
     """The oldest GPU for the format ``name`` where it depends on who made the checkpoint."""
     method = facts.quantization.method if facts.quantization else ""
-    rows = (one for one in known.checkpoints if name in one.formats and method.startswith(one.method))
-    return next((one.oldest for one in rows), None)
+    rows = (
+        checkpoint
+        for checkpoint in known.checkpoints
+        if name in checkpoint.formats and method.startswith(checkpoint.method)
+    )
+    return next((row.oldest for row in rows), None)
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -163,8 +167,10 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
         why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
         yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))
     for code, why in _uneven(facts, anatomy, device, setup):
-        smaller = (one for one in (8, 4, 2) if one < setup.tp)
-        even = next((one for one in smaller if not any(_uneven(facts, anatomy, device, replace(setup, tp=one)))), 1)
+        smaller = (split for split in (8, 4, 2) if split < setup.tp)
+        even = next(
+            (split for split in smaller if not any(_uneven(facts, anatomy, device, replace(setup, tp=split)))), 1
+        )
         other = OTHER_GROUPS.get(setup.quantization) if code == "group" else None
         yield Obstacle(code, why, (change(tp=even), *((other,) if other else ())))
 
@@ -180,7 +186,7 @@ def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
         return
     if anatomy.heads % tp:
         yield "split", because("heads", heads=anatomy.heads, tp=tp)
-    latent = any(one.latent is not None for one in anatomy.attention)
+    latent = any(attention.latent is not None for attention in anatomy.attention)
     if anatomy.kv_heads and not latent and anatomy.kv_heads % tp and tp % anatomy.kv_heads:
         yield "split", because("kv-heads", heads=anatomy.kv_heads, tp=tp)
     for part, width in _widths(anatomy):
@@ -211,18 +217,18 @@ def _unit(facts: ModelFacts, device: Device, setup: Setup) -> int:
 
 
 def _divisor(count: int, most: int) -> int:
-    return max(one for one in range(1, max(2, min(count, most) + 1)) if count % one == 0)
+    return max(divisor for divisor in range(1, max(2, min(count, most) + 1)) if count % divisor == 0)
 
 
 def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
     """What works but should be known."""
-    found: list[Note] = []
+    notes: list[Note] = []
     if setup.tp > 2 and device.link != "nvlink":
-        found.append(Note(PCIE, {"tp": setup.tp, "pp": setup.pp}))
+        notes.append(Note(PCIE, {"tp": setup.tp, "pp": setup.pp}))
     if weight_only(device, setup):
-        found.append(Note(WEIGHT_ONLY, {"gpu": device.name, "format": setup.quantization}))
+        notes.append(Note(WEIGHT_ONLY, {"gpu": device.name, "format": setup.quantization}))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
-        found.append(Note("desc-act"))
+        notes.append(Note("desc-act"))
     if device.compute_capability < BF16 and facts.dtype == "bfloat16":
-        found.append(Note("float16"))
-    return found
+        notes.append(Note("float16"))
+    return notes

@@ -108,7 +108,7 @@ class Step:
             "launch": self.launch,
             "interconnect": self.interconnect,
         }
-        return max(times, key=lambda one: times[one])
+        return max(times, key=lambda label: times[label])
 
 
 def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None) -> Speed | None:
@@ -192,11 +192,13 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
         token_ops=2 * (linears / tp + parts.latent + parts.router) / pp,
         expert_ops=2 * parts.experts * share / tp / pp,
         head_ops=2 * (parts.head or parts.embedding) / tp / pp,
-        attention_ops=sum(2 * one.layers * anatomy.heads * _head(one) for one in anatomy.attention) / tp / pp,
-        cache=tuple((_cache_bytes(one, setup), one.window) for one in anatomy.attention),
+        attention_ops=sum(2 * attention.layers * anatomy.heads * _head(attention) for attention in anatomy.attention)
+        / tp
+        / pp,
+        cache=tuple((_cache_bytes(attention, setup), attention.window) for attention in anatomy.attention),
         layers=anatomy.layers / pp,
         moe_layers=anatomy.moe_layers / pp,
-        latent_layers=sum(one.layers for one in anatomy.attention if one.latent) / pp,
+        latent_layers=sum(attention.layers for attention in anatomy.attention if attention.latent) / pp,
         four_bit=four_bit and not format_.experts_only,
         four_bit_experts=four_bit,
         eight_bit_cache=setup.kv_bytes == 1,
@@ -315,7 +317,7 @@ def first_token(
     begins with everybody at once and runs for ten answers each; of the last of all users' prompts that come together.
     """
     pieces = max(1.0, load.isl / memory.step_tokens(device))
-    one = step(
+    piece = step(
         todo,
         k,
         device,
@@ -326,6 +328,6 @@ def first_token(
         prompt=load.isl / pieces,
         before=load.isl / 2,
     )
-    steps = setup.pp * pieces * one.seconds * (k.first_experts if todo.moe_layers else k.first)
+    steps = setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
     start = k.first_us * 1e-6
     return start + steps, start + steps * (1 + k.queue * (load.users - 1)), start + steps * load.users

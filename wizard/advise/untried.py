@@ -16,12 +16,12 @@ IMAGES = "https://github.com/triton-inference-server/server/issues/5717"
 """What says that not every image exists for every processor."""
 
 
-def told(host: Host, choices: list[Choice]) -> list[Choice]:
+def with_notes(host: Host, choices: list[Choice]) -> list[Choice]:
     """``choices``, each with a warning if ``host`` has another processor."""
     machine = host.cpu.architecture
     if machine == TRIED:
         return choices
-    return [replace(one, warnings=(*one.warnings, _note(one, machine))) for one in choices]
+    return [replace(choice, warnings=(*choice.warnings, _note(choice, machine))) for choice in choices]
 
 
 def _note(choice: Choice, machine: str) -> Note:

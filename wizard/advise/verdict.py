@@ -34,29 +34,29 @@ def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
     """What `advice` means for `facts` on `host`."""
     if not advice.feasible:
         return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else None)
-    published = [one for one in advice.choices if _as_published(one, facts)]
-    good = next((one for one in published if _roomy(one, facts)), None)
+    published = [choice for choice in advice.choices if _as_published(choice, facts)]
+    good = next((choice for choice in published if _roomy(choice, facts)), None)
     if good is not None:
         return Verdict("fits", _pace(good))
     if not published:
         return Verdict("tight", because("only-as", format=advice.choices[0].quantization))
-    most = max(published, key=lambda one: (one.max_batch_size, one.max_seq_len))
+    most = max(published, key=lambda choice: (choice.max_batch_size, choice.max_seq_len))
     return Verdict("tight", because("at-most", users=most.max_batch_size, tokens=most.max_seq_len))
 
 
-def _as_published(one: Choice, facts: ModelFacts) -> bool:
+def _as_published(choice: Choice, facts: ModelFacts) -> bool:
     own = facts.quantization.format if facts.quantization else None
-    return one.quantization in (None, "none", own) or facts.quantization is not None
+    return choice.quantization in (None, "none", own) or facts.quantization is not None
 
 
-def _roomy(one: Choice, facts: ModelFacts) -> bool:
+def _roomy(choice: Choice, facts: ModelFacts) -> bool:
     wanted = min(COMFORTABLE, facts.max_context or COMFORTABLE)
-    return one.max_batch_size >= DEFAULT_USERS and one.max_seq_len >= wanted
+    return choice.max_batch_size >= DEFAULT_USERS and choice.max_seq_len >= wanted
 
 
-def _pace(one: Choice) -> Reason:
-    tpot = one.speed.tpot_ms if one.speed else None
-    return because("served", gpus=one.tp * one.pp if one.devices else None, tpot_ms=tpot)
+def _pace(choice: Choice) -> Reason:
+    tpot = choice.speed.tpot_ms if choice.speed else None
+    return because("served", gpus=choice.tp * choice.pp if choice.devices else None, tpot_ms=tpot)
 
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:

@@ -43,8 +43,8 @@ class Contents:
     def of(self, tag: str, fact: str) -> Content | None:
         """What is known of ``fact`` in the image ``tag`` (``24.04``); None where it is not known."""
         wanted = version(tag)
-        rows = (one for one in self.contents if one.fact == fact and version(one.since) <= wanted)
-        return next((one for one in rows if one.until is None or wanted < version(one.until)), None)
+        rows = (content for content in self.contents if content.fact == fact and version(content.since) <= wanted)
+        return next((row for row in rows if row.until is None or wanted < version(row.until)), None)
 
 
 def contents() -> Contents:

@@ -114,10 +114,10 @@ def engines(stack: str) -> tuple[Environment, ...]:
     Raises:
         UsageError: TW-D01 if there is none, TW-D02 or TW-K01 if a file is damaged.
     """
-    found = [environment_of(stack)]
-    while found[-1].older:
-        found.append(environment(found[-1].older))
-    return tuple(found)
+    chain = [environment_of(stack)]
+    while chain[-1].older:
+        chain.append(environment(chain[-1].older))
+    return tuple(chain)
 
 
 def pins(environment: Environment) -> Path:

@@ -79,16 +79,16 @@ def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str =
         model: How the user named the model; the commands of a tutorial's journey are that tutorial's own.
         added: A facilitator's words.
     """
-    found = [Part(tr("From your facilitator"), tr(added.strip()))] if added.strip() else []
-    found += [Part(tr("What happens"), tr(lesson.what))] if lesson else []
+    texts = [Part(tr("From your facilitator"), tr(added.strip()))] if added.strip() else []
+    texts += [Part(tr("What happens"), tr(lesson.what))] if lesson else []
     if reason := why or (tr(lesson.why) if lesson else ""):
-        found.append(Part(tr("Why"), one_line(reason)))
+        texts.append(Part(tr("Why"), one_line(reason)))
     if lesson:
-        found.append(Part(tr("Look at"), tr(lesson.look)))
+        texts.append(Part(tr("Look at"), tr(lesson.look)))
     if number := _number(lesson, model):
         typed = lesson.tutorial[number].strip() if lesson else ""
-        found.append(Part(tr("What you type in tutorial {number}", number=number), typed, commands=True))
-    return tuple(found)
+        texts.append(Part(tr("What you type in tutorial {number}", number=number), typed, commands=True))
+    return tuple(texts)
 
 
 def _number(lesson: Lesson | None, model: str) -> str:

@@ -46,11 +46,11 @@ def curated() -> list[CuratedModel]:
     Raises:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
     """
-    found = [
+    models = [
         from_data(CuratedModel, {**load_toml(path), "name": name}, where=str(path))
         for name, path in files("models").items()
     ]
-    return sorted(found, key=lambda model: (model.order, model.name))
+    return sorted(models, key=lambda model: (model.order, model.name))
 
 
 def cpu_models() -> list[CuratedModel]:

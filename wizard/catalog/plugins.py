@@ -29,10 +29,10 @@ def packages() -> dict[str, str]:
     """Name of each installed stack → its package; the first on ``sys.path`` hides its namesakes."""
     from importlib.metadata import entry_points  # 10 ms, which `--help` does not pay
 
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for entry in entry_points(group=GROUP):
-        found.setdefault(entry.name, entry.value)
-    return dict(sorted(found.items()))
+        names.setdefault(entry.name, entry.value)
+    return dict(sorted(names.items()))
 
 
 def port(stack: str, stage: str, kind: type[T]) -> T | None:
@@ -63,8 +63,8 @@ def port(stack: str, stage: str, kind: type[T]) -> T | None:
 
 def ports(stage: str, kind: type[T]) -> dict[str, T]:
     """`port` of every stack that has one for ``stage``, by the stack's name."""
-    found = {stack: port(stack, stage, kind) for stack in packages()}
-    return {stack: value for stack, value in found.items() if value is not None}
+    values = {stack: port(stack, stage, kind) for stack in packages()}
+    return {stack: value for stack, value in values.items() if value is not None}
 
 
 def _damaged(stack: str, module: str, why: str) -> UsageError:

@@ -43,7 +43,7 @@ class Commands:
     def of(self, system: str) -> DistributionCommands | None:
         """The family that a system's name belongs to."""
         low = system.lower()
-        return next((one for one in self.systems if any(word in low for word in one.words)), None)
+        return next((candidate for candidate in self.systems if any(word in low for word in candidate.words)), None)
 
 
 def commands() -> Commands:

@@ -46,11 +46,11 @@ def presets() -> list[Preset]:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
     """
     mine = _folder()
-    found = [
+    every = [
         from_data(Preset, {**load_toml(path), "name": name, "own": path.parent == mine}, where=str(path))
         for name, path in files("presets").items()
     ]
-    return sorted(found, key=lambda one: (not one.own, one.name))
+    return sorted(every, key=lambda preset: (not preset.own, preset.name))
 
 
 def preset(name: str) -> Preset:
@@ -59,7 +59,7 @@ def preset(name: str) -> Preset:
     Raises:
         UsageError: TW-D10 if there is none of that name.
     """
-    known = {one.name: one for one in presets()}
+    known = {item.name: item for item in presets()}
     if name not in known:
         raise UsageError(
             "TW-D10",
@@ -69,23 +69,23 @@ def preset(name: str) -> Preset:
     return known[name]
 
 
-def save(one: Preset) -> Path:
+def save(preset: Preset) -> Path:
     """Keep a preset of the user's in the config folder, in place of one of the same name; returns the file.
 
     Raises:
         UsageError: TW-D11 if the name is not usable, TW-D12 if the file cannot be written.
     """
-    if not _NAME.fullmatch(one.name):
+    if not _NAME.fullmatch(preset.name):
         raise UsageError(
             "TW-D11",
-            tr("invalid preset name: {name}", name=repr(one.name[:60])),
+            tr("invalid preset name: {name}", name=repr(preset.name[:60])),
             tr("Use letters, digits, '_' and '-', up to 40 characters."),
         )
-    path = _folder() / f"{one.name}.toml"
+    path = _folder() / f"{preset.name}.toml"
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(_text(one), encoding="utf-8")
+        temporary.write_text(_text(preset), encoding="utf-8")
         temporary.replace(path)
     except (OSError, UnicodeError) as error:
         raise UsageError(
@@ -119,9 +119,11 @@ def _folder() -> Path:
     return user_folder() / "presets"
 
 
-def _text(one: Preset) -> str:
-    lines = [f"{key} = {toml.scalar(value)}" for key, value in (("about", one.about), ("system", one.system)) if value]
-    lines += ["", "[sampling]", *(f"{name} = {_value(value)}" for name, value in one.sampling.items())]
+def _text(preset: Preset) -> str:
+    lines = [
+        f"{key} = {toml.scalar(value)}" for key, value in (("about", preset.about), ("system", preset.system)) if value
+    ]
+    lines += ["", "[sampling]", *(f"{name} = {_value(value)}" for name, value in preset.sampling.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -60,11 +60,11 @@ def find(relative: str) -> Path:
 
 def files(kind: str) -> dict[str, Path]:
     """Name → path of every ``profiles/KIND/*.toml``; a file in a more specific folder hides its namesake."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in folders():
         for path in sorted((folder / kind).glob("*.toml")):
-            found.setdefault(path.stem, path)
-    return dict(sorted(found.items()))
+            paths.setdefault(path.stem, path)
+    return dict(sorted(paths.items()))
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -96,8 +96,8 @@ def load(kind: type[T], path: Path) -> T:
     except OSError:
         changed = 0  # reading it says why
     key: Any = kind  # a class is hashable, which mypy does not see in type[T]
-    found: T = _read(key, path, changed)
-    return found
+    value: T = _read(key, path, changed)
+    return value
 
 
 @lru_cache(maxsize=256)

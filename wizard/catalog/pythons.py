@@ -30,4 +30,7 @@ def installed_by(system: str) -> str | None:
         UsageError: TW-D01 if the file is missing, TW-D02 or TW-K01 if it is damaged.
     """
     known = profiles.load(Pythons, profiles.find("pythons.toml")).packages
-    return next((one.install for one in known if any(word in system.lower() for word in one.words)), None)
+    return next(
+        (distribution.install for distribution in known if any(word in system.lower() for word in distribution.words)),
+        None,
+    )

@@ -51,10 +51,10 @@ def recipes() -> list[Recipe]:
     Raises:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
     """
-    found = [
+    every = [
         from_data(Recipe, {**load_toml(path), "name": name}, where=str(path)) for name, path in files("recipes").items()
     ]
-    return sorted(found, key=lambda recipe: (recipe.needs_network, recipe.name))
+    return sorted(every, key=lambda recipe: (recipe.needs_network, recipe.name))
 
 
 def recipe(name: str) -> Recipe:
@@ -63,7 +63,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         UsageError: TW-D03 if there is none of that name.
     """
-    known = {found.name: found for found in recipes()}
+    known = {item.name: item for item in recipes()}
     if name not in known:
         names = ", ".join(known) or tr("none")
         raise UsageError(
@@ -83,7 +83,7 @@ def answered(ref: str, given: Mapping[str, object], known: Iterable[Recipe]) -> 
     TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for. Its image is left out too where the stack is
     to be served without one.
     """
-    preset = next((one.answers for one in known if one.name == ref), {})
+    preset = next((model.answers for model in known if model.name == ref), {})
     stack = given.get("stack", preset.get("stack"))
     if stack != preset.get("stack"):
         preset = {name: value for name, value in preset.items() if name not in TIED}

@@ -54,10 +54,10 @@ class Images:
     gpu_source: str
     releases: tuple[Release, ...]
 
-    def named(self, wish: str) -> tuple[Release, ...]:
-        """Those that ``wish`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
-        names = (wish, wish.removeprefix("v"), wish.removesuffix(f"-{self.suffix}"))
-        return tuple(one for one in self.releases if one.tag in names or one.engine == names[1])
+    def named(self, requested: str) -> tuple[Release, ...]:
+        """Those that ``requested`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
+        names = (requested, requested.removeprefix("v"), requested.removesuffix(f"-{self.suffix}"))
+        return tuple(release for release in self.releases if release.tag in names or release.engine == names[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Drivers:
         if any(word.lower() in words for word in self.other_gpus):
             return False
         have = version(driver)
-        rows = (version(one) for row in self.forward if tag in row.releases for one in row.drivers)
+        rows = (version(driver) for row in self.forward if tag in row.releases for driver in row.drivers)
         return any(have[:1] == first[:1] and have[1:2] >= first[1:] for first in rows)
 
 
@@ -154,13 +154,13 @@ def families() -> tuple[str, ...]:
         UsageError: As `wizard.catalog.stacks.facts`.
     """
     served = (stacks.facts(name).image for name in stacks.names())
-    return tuple(dict.fromkeys(one.family for one in served if one))
+    return tuple(dict.fromkeys(kind.family for kind in served if kind))
 
 
 def image_bytes(tag: str) -> int | None:
     """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
     every = map(images, families())
-    known = {f"{one.tag}-{each.suffix}": one.image_bytes for each in every for one in each.releases}
+    known = {f"{release.tag}-{each.suffix}": release.image_bytes for each in every for release in each.releases}
     return known.get(tag)
 
 
@@ -182,15 +182,15 @@ def drivers() -> Drivers:
     return profiles.load(Drivers, profiles.find("releases/drivers.toml"))
 
 
-def unknown(wish: str) -> str:
-    """What is wrong with ``wish`` as a release: nothing if an image has that tag or engine, else with near ones."""
+def unknown(requested: str) -> str:
+    """What is wrong with ``requested`` as a release, with similar ones; empty if an image has that tag or engine."""
     every = [images(family) for family in families()]
-    if any(one.named(wish) for one in every):
+    if any(stack.named(requested) for stack in every):
         return ""
     names = list(
-        dict.fromkeys(name for one in every for release in one.releases for name in (release.tag, release.engine))
+        dict.fromkeys(name for stack in every for release in stack.releases for name in (release.tag, release.engine))
     )
-    near = difflib.get_close_matches(wish.removeprefix("v"), names, 3, 0.5)
+    near = difflib.get_close_matches(requested.removeprefix("v"), names, 3, 0.5)
     if not near:
         return tr("unknown release")
     return tr("unknown release; did you mean {names}?", names=join(tr(" or "), *near))

@@ -30,10 +30,10 @@ def names() -> tuple[str, ...]:
 
     def rank(path: Path) -> int:
         try:
-            found = _RANK.search(path.read_text(encoding="utf-8"))
+            match = _RANK.search(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):  # `facts` says so
-            found = None
-        return int(found[1]) if found else 0
+            match = None
+        return int(match[1]) if match else 0
 
     known = files()
     return tuple(sorted(known, key=lambda name: rank(known[name])))
@@ -59,10 +59,10 @@ def on_gpu(name: str) -> OnGpu:
         ValueError: It does not serve on GPUs: `gpu_stacks` are those that do.
         UsageError: As `facts`.
     """
-    found = facts(name).gpu
-    if found is None:
+    gpu_facts = facts(name).gpu
+    if gpu_facts is None:
         raise ValueError(f"{name} does not serve on GPUs")
-    return found
+    return gpu_facts
 
 
 def gpu_stacks() -> tuple[str, ...]:

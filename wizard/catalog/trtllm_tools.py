@@ -174,26 +174,26 @@ class Tools:
         """Meaning → flag of ``tool`` in ``version``; what the tool has no flag for is not in it."""
         release = version_of(version)
         rows = [row for row in self.flags if row.tool == tool and row.family in (None, family)]
-        found: dict[str, str] = {}
+        flags: dict[str, str] = {}
         for row in sorted(rows, key=lambda row: (row.family is not None, version_of(row.since))):
             if row.known_in(release):
-                found |= row.names
-        return {meaning: flag for meaning, flag in found.items() if flag}
+                flags |= row.names
+        return {meaning: flag for meaning, flag in flags.items() if flag}
 
     def sources_of(self, version: str) -> Sources:
         """Where the scripts of ``version`` are from."""
         return max(
-            (one for one in self.sources if version_of(one.since) <= version_of(version)),
-            key=lambda one: version_of(one.since),
+            (source for source in self.sources if version_of(source.since) <= version_of(version)),
+            key=lambda source: version_of(source.since),
         )
 
     def family(self, architecture: str | None) -> Family | None:
         """Whose script converts ``architecture``."""
-        return next((one for one in self.families if architecture in one.architectures), None)
+        return next((family for family in self.families if architecture in family.architectures), None)
 
     def format(self, name: str) -> Format | None:
         """The quantisation ``name``."""
-        return next((one for one in self.formats if one.name == name), None)
+        return next((row for row in self.formats if row.name == name), None)
 
     def plugin(self, version: str, dtype: str) -> str:
         """The dtype that a plugin is given in ``version``."""
@@ -202,7 +202,11 @@ class Tools:
     def library(self, version: str) -> Library | None:
         """What ``quantize.py`` of ``version`` needs beside the image, or None."""
         return next(
-            (one for one in self.libraries if version_of(one.since) <= version_of(version) < version_of(one.until)),
+            (
+                library
+                for library in self.libraries
+                if version_of(library.since) <= version_of(version) < version_of(library.until)
+            ),
             None,
         )
 

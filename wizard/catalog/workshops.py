@@ -71,12 +71,12 @@ def workshop(name: str) -> Workshop:
             tr("Pass a file, or one of: {names}.", names=names),
         )
     data = profiles.load_toml(path)
-    _known(str(path), "", data, [one.name for one in fields(Workshop)])
-    if isinstance(said := data.get("say"), dict):
-        _known(str(path), "say.", said, [one.name for one in fields(Say)])
-    found = from_data(Workshop, {"title": None, **data}, where=str(path))  # a title is wanted
-    _check(found, str(path))
-    return found
+    _known(str(path), "", data, [field.name for field in fields(Workshop)])
+    if isinstance(say := data.get("say"), dict):
+        _known(str(path), "say.", say, [field.name for field in fields(Say)])
+    parsed = from_data(Workshop, {"title": None, **data}, where=str(path))  # a title is wanted
+    _check(parsed, str(path))
+    return parsed
 
 
 def _known(where: str, before: str, names: Iterable[str], allowed: list[str]) -> None:
@@ -89,8 +89,8 @@ def _known(where: str, before: str, names: Iterable[str], allowed: list[str]) ->
             )
 
 
-def _check(found: Workshop, where: str) -> None:
-    for name in found.hide:
+def _check(workshop: Workshop, where: str) -> None:
+    for name in workshop.hide:
         if name not in HIDEABLE:
             raise UsageError(
                 "TW-D22",
@@ -98,29 +98,31 @@ def _check(found: Workshop, where: str) -> None:
                 _instead(name, HIDEABLE),
             )
     stages, steps = (lessons.START, *lessons.STAGES), sorted(set().union(*lessons.steps().values()))
-    for name, allowed in ((n, a) for said, a in ((found.say.stages, stages), (found.say.steps, steps)) for n in said):
+    for name, allowed in (
+        (n, a) for names, a in ((workshop.say.stages, stages), (workshop.say.steps, steps)) for n in names
+    ):
         if name not in allowed:
             raise UsageError(
                 "TW-D23",
                 tr("{path}: unknown stage or step {name!r}", path=where, name=name[:60]),
                 _instead(name, allowed),
             )
-    if found.ports_per_seat and found.ports_per_seat < PORTS:
+    if workshop.ports_per_seat and workshop.ports_per_seat < PORTS:
         raise UsageError(
             "TW-D24",
             tr(
                 "{path}: ports_per_seat is {count}, but a server needs {ports}",
                 path=where,
-                count=found.ports_per_seat,
+                count=workshop.ports_per_seat,
                 ports=PORTS,
             ),
             tr("Use {ports} or more, or omit it if each seat has its own machine.", ports=PORTS),
         )
-    if found.language is not None and found.language not in LANGUAGES:
+    if workshop.language is not None and workshop.language not in LANGUAGES:
         raise UsageError(
             "TW-D25",
-            tr("{path}: unknown language {code!r}", path=where, code=found.language[:20]),
-            _instead(found.language, list(LANGUAGES)),
+            tr("{path}: unknown language {code!r}", path=where, code=workshop.language[:20]),
+            _instead(workshop.language, list(LANGUAGES)),
         )
 
 

@@ -18,7 +18,7 @@ from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.chat.served import ServedModel
 from wizard.model.facts import ChatFormat
-from wizard.model.special import broken, pattern
+from wizard.model.special_tokens import broken, pattern
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

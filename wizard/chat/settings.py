@@ -183,7 +183,7 @@ def preset_of(name: str, conversation: Conversation, about: str = "") -> Preset:
     """A preset with the conversation's system prompt and settings, for `wizard.catalog.presets.save`."""
     usual = Sampling()
     set_here = {
-        one.name: getattr(conversation.sampling, one.name) for one in fields(Sampling) if one.name != "logprobs"
+        field.name: getattr(conversation.sampling, field.name) for field in fields(Sampling) if field.name != "logprobs"
     }
     different = {name: value for name, value in set_here.items() if value != getattr(usual, name)}
     return Preset(name, about, conversation.system, different, own=True)

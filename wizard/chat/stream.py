@@ -24,7 +24,7 @@ from wizard.chat.wire import OPENAI, WIZARD
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
-from wizard.model.special import pattern
+from wizard.model.special_tokens import pattern
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 

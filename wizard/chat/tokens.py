@@ -14,7 +14,7 @@ from wizard.chat.ask import no_tokenizer
 from wizard.chat.text_filters import REPLACEMENT
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
-from wizard.model.checked import optional_object
+from wizard.model.untrusted import optional_object
 
 
 class Tokenizer:

@@ -162,7 +162,7 @@ class Wire:
     def tensors(self, ask: Ask, end: int | None = None) -> list[Tensor]:
         """The inputs of the request ``ask``; ``end`` is the end token's id for a format in token ids."""
         carried = _carried(ask, self, end)
-        found = []
+        tensors = []
         for name, key in self.format.inputs:
             kind = dict(self.kinds).get(name) if self.kinds is not None else OWN_KINDS[name]
             values = carried.get(key, ())
@@ -170,8 +170,8 @@ class Wire:
                 continue
             row = values or (("",) if kind == "BYTES" else (0,))
             shape = (1, len(row)) if self.batched else (len(row),)
-            found.append(Tensor(name, kind, row, shape, name in self.single))
-        return found
+            tensors.append(Tensor(name, kind, row, shape, name in self.single))
+        return tensors
 
     @property
     def outputs(self) -> frozenset[str]:

@@ -93,9 +93,9 @@ def _language(words: Sequence[str]) -> str:
 
     Settings that cannot be read hold no command up; the full-screen wizard says what is wrong with them.
     """
-    said = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--language"]
-    said += [word.removeprefix("--language=") for word in words if word.startswith("--language=")]
-    if code := next((one for one in said if one in language.LANGUAGES), None):
+    languages = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--language"]
+    languages += [word.removeprefix("--language=") for word in words if word.startswith("--language=")]
+    if code := next((candidate for candidate in languages if candidate in language.LANGUAGES), None):
         return code
     try:
         return settings.load().language or language.preferred()
@@ -105,18 +105,18 @@ def _language(words: Sequence[str]) -> str:
 
 def _aloud(arguments: Namespace) -> bool:
     """Whether this is one of the doors that are made to be heard."""
-    heard = getattr(arguments, "plain", False) or getattr(arguments, "command", None) == "chat"
-    return heard or os.environ.get("TERM", "dumb") == "dumb"
+    aloud = getattr(arguments, "plain", False) or getattr(arguments, "command", None) == "chat"
+    return aloud or os.environ.get("TERM", "dumb") == "dumb"
 
 
 def _tell(error: WizardError, arguments: Namespace) -> None:
     if getattr(arguments, "json", False):
         from wizard.kernel.values import to_json
 
-        said = {name: pasteable(english(text), arguments.workspace) for name, text in error.as_json().items()}
-        print(to_json({"error": said}), flush=True)
+        shown = {name: pasteable(english(text), arguments.workspace) for name, text in error.as_json().items()}
+        print(to_json({"error": shown}), flush=True)
     else:
-        from wizard.prompts.speech import heard, tell
+        from wizard.prompts.speech import for_stderr, tell
 
         text = pasteable(str(error), arguments.workspace)
-        tell(heard(text) if _aloud(arguments) else text)
+        tell(for_stderr(text) if _aloud(arguments) else text)

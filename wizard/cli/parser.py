@@ -7,14 +7,15 @@ from functools import partial
 from typing import Any
 
 from wizard import __version__
-from wizard.cli.argparse_words import translate_argparse
-from wizard.cli.mistyped import Parser
-from wizard.cli.numbers import port, whole
+from wizard.cli.argparse_text import translate_argparse
+from wizard.cli.number_types import port, whole
+from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
 from wizard.kernel.text import width, wrap
 from wizard.plan.questions import (
+    CONSTRAINTS,
     KV_DTYPE,
     MAX_TOKENS,
     PP,
@@ -25,7 +26,6 @@ from wizard.plan.questions import (
     TEMPERATURE,
     TOP_P,
     TP,
-    WISHES,
     Question,
     Value,
 )
@@ -51,9 +51,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
         """Later lines of it stand below the first argument, which argparse finds by counting characters."""
-        said = tr("usage: ") if prefix is None else prefix
-        room = width(said)
-        return said + super()._format_usage(usage, actions, groups, " " * room)[room:]
+        start = tr("usage: ") if prefix is None else prefix
+        room = width(start)
+        return start + super()._format_usage(usage, actions, groups, " " * room)[room:]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--plain", action="store_true", help=tr("use plain prompts instead of the full-screen wizard"))
     _answers(top)
     _common(top)
-    _add_wishes(top)
+    _add_constraints(top)
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in (_add_stages, _add_run, _add_server, _add_rest):
         add(commands)
@@ -84,9 +84,9 @@ def parser() -> argparse.ArgumentParser:
 Commands = Any  # argparse does not name the type of what add_subparsers returns
 
 
-def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
+def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
     """Options of every command; below a command they must not overwrite what came before it."""
-    group = one.add_argument_group(tr("global options"))
+    group = parser.add_argument_group(tr("global options"))
     group.add_argument(
         "--workspace", metavar="DIR", default=default, help=tr("folder for everything that the wizard creates")
     )
@@ -114,24 +114,24 @@ def _common(one: argparse.ArgumentParser, *, json: bool = False, default: Any = 
 
 
 def _command(commands: Commands, name: str, help_text: str, example: str) -> argparse.ArgumentParser:
-    one: argparse.ArgumentParser = commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help_text,
         description=help_text[0].upper() + help_text[1:] + ".",
         epilog="\n".join([tr("examples:"), *(f"  triton-wizard {line}" for line in example.split("\n"))]),
         formatter_class=Help,
     )
-    _common(one, json=True, default=argparse.SUPPRESS)
-    return one
+    _common(parser, json=True, default=argparse.SUPPRESS)
+    return parser
 
 
-def _add_wishes(one: argparse.ArgumentParser, default: Any = None) -> None:
-    group = one.add_argument_group(tr("constraints (never overridden; an error if one is not possible)"))
-    for question in (*WISHES, *SETUP):
-        _wish(group, question, default)
+def _add_constraints(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    group = parser.add_argument_group(tr("constraints (never overridden; an error if one is not possible)"))
+    for question in (*CONSTRAINTS, *SETUP):
+        _add_flag(group, question, default)
 
 
-def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
+def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
     """The flag that answers ``question``; ``lower`` is its own default, in words."""
     text, what_for = tr(question.text), tr(question.help)
     begun = text[0].lower() if used() == "en" else text[0]  # elsewhere a capital may be a name's
@@ -156,24 +156,24 @@ def _wish(group: Any, question: Question, default: Any = argparse.SUPPRESS, lowe
     )
 
 
-def _add_plan(one: argparse.ArgumentParser) -> None:
-    one.add_argument(
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--name", type=server_name, metavar="NAME", help=tr("name of the server and of the model in Triton")
     )
-    one.add_argument(
+    parser.add_argument(
         "--http-port", type=port, metavar="P", help=tr("first port to try (8000); gRPC and metrics follow")
     )
-    _answers(one, default=argparse.SUPPRESS)
+    _answers(parser, default=argparse.SUPPRESS)
 
 
-def _explain(one: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
-    one.add_argument(
+def _explain(parser: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
+    parser.add_argument(
         "--explain", action="store_true", default=default, help=tr("explain what each step does and what to look at")
     )
 
 
-def _answers(one: argparse.ArgumentParser, default: Any = None) -> None:
-    one.add_argument(
+def _answers(parser: argparse.ArgumentParser, default: Any = None) -> None:
+    parser.add_argument(
         "--answers", metavar="FILE", default=default, help=tr("read answers from a TOML file and skip those questions")
     )
 
@@ -205,7 +205,7 @@ def _add_stages(commands: Commands) -> None:
     advise.add_argument(
         "--cases", metavar="FILE", help=tr("instead of MODEL: machines, models and requests from a YAML file")
     )
-    _add_wishes(advise, argparse.SUPPRESS)
+    _add_constraints(advise, argparse.SUPPRESS)
     _add_speed(commands, ref_help)
     plan = _command(
         commands,
@@ -220,7 +220,7 @@ def _add_stages(commands: Commands) -> None:
     plan.add_argument("--full", action="store_true", help=tr("include the full text of generated files"))
     _explain(plan)
     _add_plan(plan)
-    _add_wishes(plan, argparse.SUPPRESS)
+    _add_constraints(plan, argparse.SUPPRESS)
 
 
 def _add_speed(commands: Commands, ref_help: str) -> None:
@@ -238,7 +238,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         (QUANTIZATION, tr("the model's own")),
         (KV_DTYPE, "auto"),
     ):
-        _wish(speed, question, lower=lower)
+        _add_flag(speed, question, lower=lower)
     speed.add_argument("--concurrency", type=whole, default=1, metavar="N", help=tr("concurrent users (1)"))
     speed.add_argument("--isl", type=whole, default=1024, metavar="N", help=tr("tokens per prompt (1024)"))
     speed.add_argument("--osl", type=whole, default=256, metavar="N", help=tr("tokens per answer (256)"))
@@ -278,7 +278,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _explain(up)
     _add_plan(up)
-    _add_wishes(up, argparse.SUPPRESS)
+    _add_constraints(up, argparse.SUPPRESS)
     demo = _command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
 
@@ -316,7 +316,7 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
-        _wish(chat, question)
+        _add_flag(chat, question)
     chat.add_argument(
         "--preset", metavar="NAME", help=tr("a system prompt with settings; list them with /preset in the chat")
     )
@@ -370,18 +370,18 @@ def _add_web(commands: Commands) -> None:
 
 
 def _add_prerequisites(commands: Commands) -> None:
-    one = _command(
+    parser = _command(
         commands,
         "prerequisites",
         tr("show what this machine lacks for GPU containers, and how to install it"),
         "prerequisites\nprerequisites --json\nprerequisites --run toolkit",
     )
-    one.add_argument(
+    parser.add_argument(
         "--run",
         choices=("driver", "engine", "toolkit"),
         help=tr("run the commands that install it, after confirmation"),
     )
-    one.add_argument("--yes", action="store_true", help=tr("run them without confirmation"))
+    parser.add_argument("--yes", action="store_true", help=tr("run them without confirmation"))
 
 
 def _add_lint(commands: Commands) -> None:

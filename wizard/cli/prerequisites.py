@@ -26,40 +26,40 @@ def prerequisites(arguments: argparse.Namespace) -> int:
     from wizard.plan.prerequisites import prerequisites as of
 
     host = journey.probe(workspace_of(arguments), hardware=arguments.hardware)
-    found = of(host)
+    items = of(host)
     if arguments.run:
-        (wanted,) = (one for one in found if one.name == arguments.run)
+        (wanted,) = (item for item in items if item.name == arguments.run)
         _bring(host, wanted, yes=arguments.yes)
         return 0
     if arguments.json:
-        print_json(found)
+        print_json(items)
     else:
-        print("\n".join(_text(one, here=host.is_here) for one in found))
-        if not any(one.needed for one in found):
+        print("\n".join(_text(item, here=host.is_here) for item in items))
+        if not any(item.needed for item in items):
             print(tr("Without an NVIDIA GPU, models run on the CPU: {command}", command=command("up", "demo")))
-    return 0 if all(one.met or not one.needed for one in found) else HostError.exit_code
+    return 0 if all(item.met or not item.needed for item in items) else HostError.exit_code
 
 
-def _text(one: Prerequisite, *, here: bool) -> str:
+def _text(item: Prerequisite, *, here: bool) -> str:
     """A line or a few; what would run its commands is named for this machine only, for it runs them on this one."""
     from wizard.kernel.text import one_line
     from wizard.prompts.value_text import wrapped
 
-    words = {"what": one.title, "found": one_line(one.found)}
-    if not one.needed and not one.met:
+    words = {"what": item.title, "found": one_line(item.found)}
+    if not item.needed and not item.met:
         return wrapped(tr("{what}: not needed on a machine without an NVIDIA GPU", **words), "  ", first="")
-    said = tr("{what}: {found}", **words) if one.met else tr("{what}: missing. {found}", **words)
-    lines = [wrapped(said, "  ", first="")]
-    if not one.met:
-        lines.append(wrapped(one.why, "  "))
-        lines += [f"    $ {line}" for line in one.commands]
-        lines += [wrapped(tr("Source: {source}", source=one.source), "  ")] if one.source else []
-        run = command("prerequisites", "--run", one.name)
-        lines += [f"  {tr('Run them: {command}', command=run)}"] if one.commands and here else []
+    title = tr("{what}: {found}", **words) if item.met else tr("{what}: missing. {found}", **words)
+    lines = [wrapped(title, "  ", first="")]
+    if not item.met:
+        lines.append(wrapped(item.why, "  "))
+        lines += [f"    $ {line}" for line in item.commands]
+        lines += [wrapped(tr("Source: {source}", source=item.source), "  ")] if item.source else []
+        run = command("prerequisites", "--run", item.name)
+        lines += [f"  {tr('Run them: {command}', command=run)}"] if item.commands and here else []
     return "\n".join(lines)
 
 
-def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
+def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
     """Run the commands one by one in this terminal, where sudo may ask.
 
     Raises:
@@ -70,14 +70,14 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
     if not host.is_here:
         what = tr("{host} is not this machine", host=host.source)
         raise UsageError("TW-U40", what, tr("Omit --hardware to change this machine."))
-    if one.met or not one.needed:
-        print(_text(one, here=True), file=sys.stderr)
+    if item.met or not item.needed:
+        print(_text(item, here=True), file=sys.stderr)
         return
-    if not one.commands:
-        what = tr("no commands are known for this system: {found}", found=one.found)
-        raise HostError("TW-U41", what, tr("Follow {source}.", source=one.source))
-    mine = [line for line in one.commands if not line.startswith(BY_HAND)]
-    print("\n".join([f"{one.title}: {one.found}. {one.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
+    if not item.commands:
+        what = tr("no commands are known for this system: {found}", found=item.found)
+        raise HostError("TW-U41", what, tr("Follow {source}.", source=item.source))
+    mine = [line for line in item.commands if not line.startswith(BY_HAND)]
+    print("\n".join([f"{item.title}: {item.found}. {item.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
     if not yes:
         _ask()
     for line in mine:
@@ -86,7 +86,7 @@ def _bring(host: Host, one: Prerequisite, *, yes: bool) -> None:
         if status := subprocess.run(("sh", "-c", line), check=False).returncode:
             todo = tr("Fix the problem above and run this again; completed commands are kept.")
             raise HostError("TW-U39", tr("`{command}` exited with status {status}", command=line, status=status), todo)
-    for line in one.commands:
+    for line in item.commands:
         if line.startswith(BY_HAND):
             print(f"\n{tr('Run this yourself: {command}', command=line)}", file=sys.stderr)
 

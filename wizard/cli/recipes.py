@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again, fit
+from wizard.cli.pasteable import command_line, fit
 from wizard.cli.stages import print_json
 from wizard.kernel.language import tr
 
@@ -19,47 +19,46 @@ def recipes(arguments: argparse.Namespace) -> int:
     from wizard.catalog.recipes import recipe as named
 
     if arguments.name:
-        one = named(arguments.name)
-        print_json(one) if arguments.json else print(_whole(one, arguments))
+        recipe = named(arguments.name)
+        print_json(recipe) if arguments.json else print(_whole(recipe, arguments))
         return 0
-    found = journey.recipes()
+    every = journey.recipes()
     if arguments.json:
-        print_json(found)
+        print_json(every)
         return 0
-    width = max((len(one.name) for one in found), default=0) + 2
-    for one in found:
-        print(f"{one.name:<{width}}{_plain(tr(one.title))}")
-        print(
-            f"{'':<{width}}{_plain(one.model.rpartition('/')[2] if one.model_in_profiles else one.model)}{_fits(one)}"
-        )
+    width = max((len(recipe.name) for recipe in every), default=0) + 2
+    for recipe in every:
+        print(f"{recipe.name:<{width}}{_plain(tr(recipe.title))}")
+        model = recipe.model.rpartition("/")[2] if recipe.model_in_profiles else recipe.model
+        print(f"{'':<{width}}{_plain(model)}{_fits(recipe)}")
     return 0
 
 
-def _whole(one: Recipe, arguments: argparse.Namespace) -> str:
+def _whole(recipe: Recipe, arguments: argparse.Namespace) -> str:
     from wizard.advise import engines
     from wizard.catalog.stacks import facts
     from wizard.prompts.value_text import wrapped
 
-    answers = {**one.answers, **one.options}
+    answers = {**recipe.answers, **recipe.options}
     settled = ", ".join(f"{name} {value}" for name, value in answers.items())
-    model = tr("Model: {facts}", facts=f"{one.model}{_fits(one)}")
-    lines = [_plain(tr(one.title)), wrapped(tr(one.about)), wrapped(model, "  ", first="")]
+    model = tr("Model: {facts}", facts=f"{recipe.model}{_fits(recipe)}")
+    lines = [_plain(tr(recipe.title)), wrapped(tr(recipe.about)), wrapped(model, "  ", first="")]
     lines += [wrapped(tr("Set by the recipe: {answers}", answers=settled), "  ", first="")] if settled else []
-    lines.append(wrapped(tr("From: {source}", source=one.source), "  ", first=""))
-    for title, sentences in ((tr("Fixed:"), one.repaired), (tr("Not supported yet:"), one.later)):
+    lines.append(wrapped(tr("From: {source}", source=recipe.source), "  ", first=""))
+    for title, sentences in ((tr("Fixed:"), recipe.repaired), (tr("Not supported yet:"), recipe.later)):
         if sentences:
             lines += [title, *(wrapped(tr(sentence), "    ", first="  - ") for sentence in sentences)]
-    hardware = one.machines[0] if one.machines else ""
-    if engines.builds(stack := one.answers.get("stack")):
-        ended = engines.ended(one.name, hardware, *facts(str(stack)).instead[:1])
+    hardware = recipe.machines[0] if recipe.machines else ""
+    if engines.builds(stack := recipe.answers.get("stack")):
+        ended = engines.ended(recipe.name, hardware, *facts(str(stack)).instead[:1])
         lines.append(fit(arguments)(ended, "  ", first=""))
     where = ("--hardware", hardware) if hardware else ()
-    lines.append(tr("Show its steps: {command}", command=again(arguments, "plan", one.name, *where)))
+    lines.append(tr("Show its steps: {command}", command=command_line(arguments, "plan", recipe.name, *where)))
     return "\n".join(lines)
 
 
-def _fits(one: Recipe) -> str:
-    return f" · {tr('fits {machines}', machines=', '.join(one.machines))}" if one.machines else ""
+def _fits(recipe: Recipe) -> str:
+    return f" · {tr('fits {machines}', machines=', '.join(recipe.machines))}" if recipe.machines else ""
 
 
 def _plain(text: str) -> str:

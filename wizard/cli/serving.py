@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.again import again, fit, same
+from wizard.cli.pasteable import command_line, fit, typed_command
 from wizard.cli.stages import host_of, print_json, workspace_of
-from wizard.cli.walk import make_plan, wishes_given
+from wizard.cli.walk import constraints_given, make_plan
 from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr
@@ -46,7 +46,7 @@ def wizard(arguments: argparse.Namespace) -> int:
             tr("the wizard needs to ask questions, but no terminal is attached"),
             tr("Pass the answers as flags: `triton-wizard up demo --yes`, or see `triton-wizard --help`."),
         )
-    answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **wishes_given(arguments)}
+    answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **constraints_given(arguments)}
     answers = pinned_answers(arguments, answers)
     if arguments.hardware:
         host_of(arguments)  # what is wrong with a flag is told before a screen is shown
@@ -54,7 +54,9 @@ def wizard(arguments: argparse.Namespace) -> int:
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
-        command = same(arguments) if arguments.plain else f"{same(arguments)} --plain"  # TERM is not in it
+        command = (
+            typed_command(arguments) if arguments.plain else f"{typed_command(arguments)} --plain"
+        )  # TERM is not in it
         return run_prompts(workspace_of(arguments), answers=answers, again=command, **options)
     from wizard.tui.app import run_tui
 
@@ -107,14 +109,14 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
         return
     if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
         print(f"\n{text(measurement)}", file=sys.stderr)
-    print(f"\n{tr('Chat with it:')}  {again(arguments, 'chat', plan.name)}", file=sys.stderr)
-    print(f"{tr('Stop it:')}     {again(arguments, 'down', plan.name)}", file=sys.stderr)
+    print(f"\n{tr('Chat with it:')}  {command_line(arguments, 'chat', plan.name)}", file=sys.stderr)
+    print(f"{tr('Stop it:')}     {command_line(arguments, 'down', plan.name)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:
     """What is fetched, under which licence, and what else a user should know before it begins."""
     from wizard.kernel.text import plain
-    from wizard.plan.words import model_line
+    from wizard.plan.summary import model_line
     from wizard.prompts.speech import tell
 
     for line in (f"{plan.facts.name}: {model_line(plan.facts)}", *plan.notes):
@@ -132,9 +134,9 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # whoever was impatient has not read the plan
     print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (said := sys.stdin.readline().lower()) and said.strip() not in ("", "y", "yes", "n", "no"):
+    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
         print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    if not said or said.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
+    if not reply or reply.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
         raise CancelledError(
             "TW-U06", tr("the plan was not accepted"), tr("Nothing was done; use flags to change the plan.")
         )
@@ -165,7 +167,7 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         raise CancelledError(
             "TW-U07",
             tr("stopped; completed steps are kept"),
-            tr("To continue, run `{command}`.", command=same(arguments)),
+            tr("To continue, run `{command}`.", command=typed_command(arguments)),
         )
 
 
@@ -186,7 +188,9 @@ def demo(arguments: argparse.Namespace) -> int:
     plan = make_plan(arguments)
     workspace = workspace_of(arguments)
     question = plan.facts.questions[0] if plan.facts.questions else "What is Triton?"
-    ours = plan.name not in {one.name for one in journey.statuses(workspace) if one.state in ("ready", "starting")}
+    ours = plan.name not in {
+        server.name for server in journey.statuses(workspace) if server.state in ("ready", "starting")
+    }
     try:
         carry_out(plan, arguments)
         endpoint = journey.endpoint(workspace, plan.name)
@@ -206,7 +210,7 @@ def demo(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         folder = workspace.server(plan.name).logs
         print(f"\n{tr('Stopped; nothing is left running. Logs: {folder}', folder=folder)}", file=sys.stderr)
-        print(tr("The full-screen wizard: {command}", command=again(arguments)), file=sys.stderr)
+        print(tr("The full-screen wizard: {command}", command=command_line(arguments)), file=sys.stderr)
     return status
 
 
@@ -215,13 +219,13 @@ def status(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.kernel.values import to_data
 
-    found = journey.statuses(workspace_of(arguments))
+    servers = journey.statuses(workspace_of(arguments))
     if arguments.json:
-        print_json([{**to_data(one), "url": one.url} for one in found])
+        print_json([{**to_data(server), "url": server.url} for server in servers])
     else:
         from wizard.prompts.value_text import statuses_text
 
-        print(statuses_text(found, again(arguments, "up", "demo")))
+        print(statuses_text(servers, command_line(arguments, "up", "demo")))
     return 0
 
 
@@ -263,7 +267,9 @@ def chat(arguments: argparse.Namespace) -> int:
     endpoint = _at_url(arguments) if arguments.url else journey.endpoint(workspace, arguments.name)
     history = journey.history(workspace)
     kept = started(history, go_on=arguments.go_on, preset=arguments.preset)
-    given = {one.name: value for one in SETTINGS if (value := getattr(arguments, one.name, None)) is not None}
+    given = {
+        setting.name: value for setting in SETTINGS if (value := getattr(arguments, setting.name, None)) is not None
+    }
     spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
     return run_chat(
         replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model),
@@ -309,22 +315,22 @@ def clean(arguments: argparse.Namespace) -> int:
     from wizard.kernel.units import size
 
     workspace = workspace_of(arguments)
-    found, images = journey.made(workspace), journey.images(workspace)
+    items, images = journey.made(workspace), journey.images(workspace)
     if arguments.yes:
-        journey.clean(workspace, found)
+        journey.clean(workspace, items)
     if arguments.json:
-        print_json({"removed": arguments.yes, "items": found, "images": images})
+        print_json({"removed": arguments.yes, "items": items, "images": images})
         return 0
-    rows = [(tr(KINDS[one.kind]), one.name, size(one.bytes), one.path or shlex.join(one.remove)) for one in found]
+    rows = [(tr(KINDS[item.kind]), item.name, size(item.bytes), item.path or shlex.join(item.remove)) for item in items]
     print(table(rows) or tr("{folder} is empty", folder=workspace.root))
     for image in images:
         words = {"image": image.name, "size": size(image.bytes), "command": shlex.join(image.remove)}
-        said = tr(
+        hint = tr(
             "Kept the image {image} ({size}), which may be in use elsewhere; to remove it, run `{command}`", **words
         )
-        print(said, file=sys.stderr)
-    if found:
-        total = size(sum(one.bytes for one in found))
+        print(hint, file=sys.stderr)
+    if items:
+        total = size(sum(item.bytes for item in items))
         left = tr("{size} in total; pass --yes to remove it", size=total)
         print(tr("removed {size}", size=total) if arguments.yes else left, file=sys.stderr)
     return 0

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from wizard.cli.again import fit
+from wizard.cli.pasteable import fit
 from wizard.cli.workshop import lessons_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -145,8 +145,8 @@ def _cases(arguments: argparse.Namespace) -> int:
             print_json({"id": name, "advice": replace(advice, choices=advice.choices[: arguments.top])})
             continue
         first = advice.choices[0] if advice.feasible else None
-        said = f"{choice_title(first)}: {choice_room(first)}" if first else reasons.text(advice.rejections[0].reason)
-        print(plain(f"{name}: {said}"))
+        verdict = f"{choice_title(first)}: {choice_room(first)}" if first else reasons.text(advice.rejections[0].reason)
+        print(plain(f"{name}: {verdict}"))
     return status
 
 
@@ -168,11 +168,11 @@ def speed(arguments: argparse.Namespace) -> int:
         arguments.pp or 1,
     )
     load = Load(arguments.concurrency, arguments.isl, arguments.osl)
-    found = journey.speed(host_of(arguments), facts, setup, load, provider=arguments.provider)
+    estimate = journey.speed(host_of(arguments), facts, setup, load, provider=arguments.provider)
     if arguments.json:
-        print_json(found)
+        print_json(estimate)
     else:
-        print(text(found, load))
+        print(text(estimate, load))
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from wizard.cli.stages import workspace_of
 from wizard.cli.workshop import answers_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
 
 
-def wishes_given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The wishes that were given as flags, by name."""
-    from wizard.plan.questions import SETUP, WISHES
+def constraints_given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The constraints that were given as flags, by name."""
+    from wizard.plan.questions import CONSTRAINTS, SETUP
 
-    flags = {question.name: getattr(arguments, question.name, None) for question in (*WISHES, *SETUP)}
+    flags = {question.name: getattr(arguments, question.name, None) for question in (*CONSTRAINTS, *SETUP)}
     return {name: value for name, value in flags.items() if value is not None}
 
 
@@ -33,11 +32,12 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
     from wizard import journey
     from wizard.flow.perform import unattended
     from wizard.flow.values import Ask, State
+    from wizard.kernel.paths import Workspace
 
     server = {name: getattr(arguments, name, None) for name in ("name", "http_port")}
-    given = {"model": arguments.ref, **server, **wishes_given(arguments)}
+    given = {"model": arguments.ref, **server, **constraints_given(arguments)}
     state = State(given, hardware=arguments.hardware, offline=arguments.offline, at="machine")
-    state, following = unattended(journey, workspace_of(arguments), state, until)
+    state, following = unattended(journey, Workspace.at(arguments.workspace), state, until)
     if isinstance(following, Ask) and following.stage == "model":
         todo = tr("Pass one: `triton-wizard up MODEL`.")
         raise UsageError("TW-U04", tr("no model can be recommended for this machine"), todo)
@@ -54,6 +54,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
     from wizard import journey
     from wizard.flow.effects import Carry
     from wizard.flow.known import there
+    from wizard.kernel.paths import Workspace
 
     if arguments.answers:
         from wizard.plan.answers import read_answers
@@ -63,7 +64,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
             if not getattr(arguments, flag, None):  # a flag goes before the file
                 setattr(arguments, flag, value)
     answers_of(arguments)
-    if arguments.ref and (earlier := journey.served_before(workspace_of(arguments), arguments.ref)):
+    if arguments.ref and (earlier := journey.served_before(Workspace.at(arguments.workspace), arguments.ref)):
         arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
     state = walked(arguments, Carry)
     if state.plan is None:

@@ -40,10 +40,10 @@ def web(arguments: argparse.Namespace) -> int:
 
 def command(arguments: argparse.Namespace) -> list[str]:
     """What runs the wizard of a tab: the same flags that were given here."""
-    from wizard.cli.walk import wishes_given
+    from wizard.cli.walk import constraints_given
     from wizard.plan.questions import BY_NAME
 
     flags = {f"--{name}": getattr(arguments, name, None) for name in PASSED_ON}
-    flags |= {BY_NAME[name].flag: value for name, value in wishes_given(arguments).items()}
+    flags |= {BY_NAME[name].flag: value for name, value in constraints_given(arguments).items()}
     words = [flag if value is True else f"{flag}={value}" for flag, value in flags.items() if value]
     return [sys.executable, "-m", "wizard", *words]

@@ -12,7 +12,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Wishes
+    from wizard.advise.advice import Advice, Constraints
     from wizard.advise.calibration import Calibration
     from wizard.catalog.recipes import Recipe
     from wizard.catalog.workshops import Workshop
@@ -50,13 +50,13 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
     from wizard.plan.workshop import seated
 
     seat = _seat(arguments)
-    found = seated(workshop(named), seat)
-    if found.language and not arguments.language:
-        language.use(found.language)
-    if found.shared_workspace and not arguments.workspace:
+    attended = seated(workshop(named), seat)
+    if attended.language and not arguments.language:
+        language.use(attended.language)
+    if attended.shared_workspace and not arguments.workspace:
         base = default_workspace()
         arguments.workspace = str(base.with_name(f"{base.name}-seat-{seat}"))
-    return found
+    return attended
 
 
 def _seat(arguments: argparse.Namespace) -> int:
@@ -113,9 +113,9 @@ def answers_of(arguments: argparse.Namespace) -> None:
         return
     flags = {name: {"model": "ref", "accept": "yes"}.get(name, name) for name in workshop.pin}
     given = {name: getattr(arguments, flag, None) for name, flag in flags.items()}
-    said = agreed(workshop, {name: value for name, value in given.items() if value not in (None, False)})
+    answers = agreed(workshop, {name: value for name, value in given.items() if value not in (None, False)})
     for name, flag in flags.items():
-        setattr(arguments, flag, said[name])
+        setattr(arguments, flag, answers[name])
 
 
 class Pinned:
@@ -129,24 +129,24 @@ class Pinned:
 
     def recipes(self) -> list[Recipe]:
         """Those that can be taken."""
-        found: list[Recipe] = self._journey.recipes()
-        return [one for one in found if one.name == self._pin.get("model", one.name)]
+        recipes: list[Recipe] = self._journey.recipes()
+        return [recipe for recipe in recipes if recipe.name == self._pin.get("model", recipe.name)]
 
     def suggestions(self, *about: Any, offline: bool = False, **how: Any) -> list[Suggestion]:
         """The pinned model alone, if one is pinned."""
         from wizard.plan.offers import Suggestion
 
-        found: list[Suggestion] = self._journey.suggestions(*about, offline=offline, **how)
+        suggestions: list[Suggestion] = self._journey.suggestions(*about, offline=offline, **how)
         if "model" not in self._pin:
-            return found
+            return suggestions
         ref, why = str(self._pin["model"]), tr("Set by your facilitator")
         unknown = Suggestion(ref, ref, why, None, None, needs_network=not offline, usable=True)
-        return [next((one for one in found if one.ref == ref), unknown)]
+        return [next((suggestion for suggestion in suggestions if suggestion.ref == ref), unknown)]
 
     def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
         """What the hub has; nothing, if the model is pinned."""
-        found: list[Suggestion] = [] if "model" in self._pin else self._journey.search(text, offline=offline)
-        return found
+        hits: list[Suggestion] = [] if "model" in self._pin else self._journey.search(text, offline=offline)
+        return hits
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
         """The pinned model's facts.
@@ -157,29 +157,33 @@ class Pinned:
         from wizard.plan.workshop import agreed
 
         agreed(self._workshop, {"model": ref})
-        found: ModelFacts = self._journey.model(ref, offline=offline)
-        return found
+        facts: ModelFacts = self._journey.model(ref, offline=offline)
+        return facts
 
-    def advise(self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None) -> Advice:
-        """Advice for the wishes with those that are pinned."""
-        from wizard.plan.workshop import wishes_of
+    def advise(
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+    ) -> Advice:
+        """Advice for the constraints with those that are pinned."""
+        from wizard.plan.workshop import constraints_of
 
-        found: Advice = self._journey.advise(host, facts, wishes_of(self._workshop, wishes), past)
-        return found
+        advice: Advice = self._journey.advise(host, facts, constraints_of(self._workshop, constraints), past)
+        return advice
 
     def plan(self, *about: Any, name: str | None = None, http_port: int | None = None) -> Plan:
         """A plan with the pinned name and port."""
         given: dict[str, Any] = {"name": name, "http_port": http_port}
         given |= {key: self._pin[key] for key in given if key in self._pin}
-        found: Plan = self._journey.plan(*about, **given)
-        return found
+        plan: Plan = self._journey.plan(*about, **given)
+        return plan
 
     def chat(self, endpoint: Endpoint, conversation: Conversation, **how: Any) -> AsyncGenerator[Chunk, None]:
         """An answer sampled as it is pinned."""
         sampling = conversation.sampling
-        pins: dict[str, Any] = {one.name: self._pin[one.name] for one in fields(sampling) if one.name in self._pin}
+        pins: dict[str, Any] = {
+            field.name: self._pin[field.name] for field in fields(sampling) if field.name in self._pin
+        }
         pinned = replace(conversation, sampling=replace(sampling, **pins))
         if "system" in self._pin:
             pinned = pinned.with_system(str(self._pin["system"]))
-        found: AsyncGenerator[Chunk, None] = self._journey.chat(endpoint, pinned, **how)
-        return found
+        chunks: AsyncGenerator[Chunk, None] = self._journey.chat(endpoint, pinned, **how)
+        return chunks

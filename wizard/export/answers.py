@@ -1,4 +1,4 @@
-"""The answers that lead to a plan, as a file for ``--answers``: what the wizard chose is in it as a wish."""
+"""The answers that lead to a plan, as a file for ``--answers``: what the wizard chose is in it as a constraint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.toml import scalar
 from wizard.plan.plan import Plan, Start
 from wizard.plan.questions import BY_NAME
-from wizard.plan.renewed import origin
+from wizard.plan.server_plan import model_origin
 
 
 def answers(plan: Plan) -> str:
@@ -15,7 +15,7 @@ def answers(plan: Plan) -> str:
     starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
     choice = plan.choice
     given: dict[str, object] = {
-        "model": origin(plan.facts),
+        "model": model_origin(plan.facts),
         "users": choice.max_batch_size,
         "max_len": choice.max_seq_len,
         "stack": choice.stack,

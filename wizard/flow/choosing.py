@@ -166,9 +166,9 @@ def settled(state: State, outcome: Outcome) -> Move:
         return state, Finished(outcome.value)
     state = replace(state, recipe=outcome.value, shown=None)
     if state.resumed is not None:
-        from wizard.advise.advice import Wishes
+        from wizard.advise.advice import Constraints
 
-        free = not Wishes.__dataclass_fields__.keys() & state.workshop.pin.keys()
+        free = not Constraints.__dataclass_fields__.keys() & state.workshop.pin.keys()
         state = replace(state, resumed=None, offered={})
         return go(state, "review" if free else "advice")  # it may have been made without what is pinned
     return go(state, "engine")
@@ -193,9 +193,9 @@ def to_advice(state: State) -> Move:
 
 
 def _advise(state: State, error: WizardError | None = None) -> Move:
-    from wizard.plan.questions import wishes
+    from wizard.plan.questions import constraints
 
-    return state, Do(effects.Advise(there(state.host), there(state.facts), wishes(known(state))), error)
+    return state, Do(effects.Advise(there(state.host), there(state.facts), constraints(known(state))), error)
 
 
 def advised(state: State, outcome: Outcome) -> Move:

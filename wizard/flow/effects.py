@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Choice, Wishes
+    from wizard.advise.advice import Choice, Constraints
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
@@ -54,7 +54,7 @@ class Advise:
 
     host: Host
     facts: ModelFacts
-    wishes: Wishes
+    constraints: Constraints
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice
     from wizard.flow.values import Stage, State
-    from wizard.plan.found import Offer
+    from wizard.plan.engine_offer import Offer
     from wizard.plan.questions import Answers
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def server(state: State) -> Answers:
 
 def engine_offer(state: State) -> Offer | None:
     """The question about an engine that is there already, if it is to be asked."""
-    from wizard.plan.found import offer
+    from wizard.plan.engine_offer import offer
 
     asked = state.offered is not None or state.manner == "unattended" or hides(state, "advice")
     return None if asked else offer(there(state.host), there(state.facts), known(state))

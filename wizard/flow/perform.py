@@ -110,7 +110,7 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     effects.Inspect: _inspect,
     effects.Recipe: _recipe,
     effects.Advise: lambda journey, workspace, it: journey.advise(
-        it.host, it.facts, it.wishes, journey.calibration(workspace)
+        it.host, it.facts, it.constraints, journey.calibration(workspace)
     ),
     effects.MakePlan: lambda journey, workspace, it: journey.plan(
         it.host, it.facts, it.choice, workspace, name=it.name, http_port=it.http_port

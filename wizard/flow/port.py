@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Set
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Choice, Wishes
+    from wizard.advise.advice import Advice, Choice, Constraints
     from wizard.advise.calibration import Calibration
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wizard.chat.served import ServedModel
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
-    from wizard.model.here import Entry
+    from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
@@ -42,7 +42,7 @@ class JourneyPort(Protocol):
 
     def search(self, text: str, *, offline: bool = False) -> list[Suggestion]: ...  # noqa: D102
 
-    def judged(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion: ...  # noqa: D102
+    def judged(self, host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion: ...  # noqa: D102
 
     def browse(self, text: str) -> list[Entry]: ...  # noqa: D102
 
@@ -51,7 +51,7 @@ class JourneyPort(Protocol):
     def calibration(self, workspace: Workspace) -> Calibration: ...  # noqa: D102
 
     def advise(  # noqa: D102
-        self, host: Host, facts: ModelFacts, wishes: Wishes, past: Calibration | None = None
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
     ) -> Advice: ...
 
     def plan(  # noqa: D102

@@ -37,8 +37,8 @@ def preferred(environ: Mapping[str, str] = os.environ) -> str:
     locale = next((value for name in _VARIABLES if (value := environ.get(name))), "C")
     if locale.partition(".")[0] in ("C", "POSIX"):
         return "en"
-    for wished in (*environ.get("LANGUAGE", "").split(":"), locale):
-        code = wished.partition(".")[0].partition("_")[0].lower()
+    for wanted in (*environ.get("LANGUAGE", "").split(":"), locale):
+        code = wanted.partition(".")[0].partition("_")[0].lower()
         if code in LANGUAGES:
             return code
     return "en"

@@ -38,7 +38,7 @@ class Parts:
     @property
     def total(self) -> int:
         """All of it."""
-        return sum(getattr(self, one.name) for one in fields(self))
+        return sum(getattr(self, field.name) for field in fields(self))
 
     @property
     def linears(self) -> int:
@@ -113,4 +113,4 @@ class Anatomy:
     @property
     def kv_heads(self) -> int:
         """Heads of keys and values in the layers that have most."""
-        return max((one.kv_heads for one in self.attention), default=0)
+        return max((attention.kv_heads for attention in self.attention), default=0)

@@ -17,8 +17,8 @@ from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_json
 from wizard.model import local
 from wizard.model.facts import ModelFacts
-from wizard.model.known import known
 from wizard.model.refs import HubRef
+from wizard.model.shipped_configs import shipped
 
 
 def endpoint() -> str:
@@ -29,8 +29,8 @@ def endpoint() -> str:
 def hub_cache() -> Path:
     """The Hugging Face cache as the environment names it now (``huggingface_hub/constants.py`` for the order)."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if found := os.environ.get(name):
-            return Path(os.path.expandvars(found)).expanduser()
+        if folder := os.environ.get(name):
+            return Path(os.path.expandvars(folder)).expanduser()
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
     return Path(os.path.expandvars(home)).expanduser() / "hub"
 
@@ -71,7 +71,7 @@ def kept(ref: HubRef, why: str) -> ModelFacts | None:
         )
     if facts := _of_snapshot(ref):
         return replace(facts, unknown={**facts.unknown, "hub": tr("{why}; using files from the cache", why=why)})
-    return known(ref, why)
+    return shipped(ref, why)
 
 
 def keep(ref: HubRef, facts: ModelFacts) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from wizard.model import gguf
-from wizard.model.checked import optional_object, read_bytes
 from wizard.model.facts import ChatFormat
+from wizard.model.untrusted import optional_object, read_bytes
 
 FILES = (
     "tokenizer_config.json",
@@ -56,11 +56,11 @@ def _template(folder: Path, settings: Mapping[str, Any]) -> str | None:
     """``chat_template.jinja`` wins over ``tokenizer_config.json``, as in transformers."""
     if (folder / "chat_template.jinja").is_file():
         return read_bytes(folder / "chat_template.jinja").decode("utf-8", "replace") or None
-    found = settings.get("chat_template")
-    if isinstance(found, list):  # several named templates: [{"name": "default", "template": "…"}, …]
-        named = {item.get("name"): item.get("template") for item in found if _is_named(item)}
-        found = named.get("default", next(iter(named.values()), None))
-    return found if isinstance(found, str) and found else None
+    template = settings.get("chat_template")
+    if isinstance(template, list):  # several named templates: [{"name": "default", "template": "…"}, …]
+        named = {item.get("name"): item.get("template") for item in template if _is_named(item)}
+        template = named.get("default", next(iter(named.values()), None))
+    return template if isinstance(template, str) and template else None
 
 
 def _is_named(item: object) -> bool:

@@ -13,9 +13,9 @@ from typing import Any
 from wizard.kernel.language import tr
 from wizard.model import families, parameters, quantization
 from wizard.model.anatomy import Anatomy, Parts
-from wizard.model.checked import label, whole
+from wizard.model.attention_layers import attention
 from wizard.model.facts import ModelFacts
-from wizard.model.windows import attention
+from wizard.model.untrusted import label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "layers": (("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 10_000),
@@ -132,32 +132,32 @@ def _architecture(config: Mapping[str, Any]) -> str | None:
 
 def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Numeric fields of `ModelFacts`, and why some are None."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for field, (names, high) in _FIELDS.items():
         low = 0 if field in _OPTIONAL else 1
         values = (whole(config, name, high, where, low=low) for name in names)
-        found[field] = next((value for value in values if value is not None), None)
-    found["experts"] = found["experts"] or None
-    found["experts_per_token"] = found["experts"] and found["experts_per_token"]
-    heads, hidden = found["heads"], found["hidden_size"]
-    if found["kv_heads"] is None and not config.get("multi_query"):
-        found["kv_heads"] = heads  # configs from before grouped-query attention do not have the field
-    if found["head_dim"] is None and heads and hidden and hidden % heads == 0:
-        found["head_dim"] = hidden // heads
+        numbers[field] = next((value for value in values if value is not None), None)
+    numbers["experts"] = numbers["experts"] or None
+    numbers["experts_per_token"] = numbers["experts"] and numbers["experts_per_token"]
+    heads, hidden = numbers["heads"], numbers["hidden_size"]
+    if numbers["kv_heads"] is None and not config.get("multi_query"):
+        numbers["kv_heads"] = heads  # configs from before grouped-query attention do not have the field
+    if numbers["head_dim"] is None and heads and hidden and hidden % heads == 0:
+        numbers["head_dim"] = hidden // heads
     unknown = {
         field: tr("config.json does not contain {field}", field=_FIELDS[field][0][0])
-        for field, value in found.items()
+        for field, value in numbers.items()
         if value is None and field not in _OPTIONAL
     }
-    return found, unknown
+    return numbers, unknown
 
 
 def _rope(config: Mapping[str, Any]) -> str | None:
     """``rope_type`` (``type`` in older configs) of ``rope_scaling``, or of transformers 5's ``rope_parameters``."""
     for name in ("rope_scaling", "rope_parameters"):
-        if isinstance(said := config.get(name), dict):
-            found = label(said.get("rope_type")) or label(said.get("type"))
-            return None if found == "default" else found
+        if isinstance(scaling := config.get(name), dict):
+            kind = label(scaling.get("rope_type")) or label(scaling.get("type"))
+            return None if kind == "default" else kind
     return None
 
 

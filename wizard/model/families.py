@@ -292,9 +292,9 @@ def named(model_type: object, architecture: str | None) -> str | None:
         model_type: The config's ``model_type``, which decides where it is there.
         architecture: The first of ``architectures``.
     """
-    found = model_type if isinstance(model_type, str) and model_type else _ARCHITECTURES.get(architecture or "")
-    found = _ALIASES.get(found or "", found)
-    return found if found in FAMILIES else None
+    family = model_type if isinstance(model_type, str) and model_type else _ARCHITECTURES.get(architecture or "")
+    family = _ALIASES.get(family or "", family)
+    return family if family in FAMILIES else None
 
 
 def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Family, dict[str, Any]]:

@@ -21,8 +21,8 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
-from wizard.model.checked import unreadable
 from wizard.model.safetensors import Tensor
+from wizard.model.untrusted import unreadable
 
 _TYPES: dict[int, tuple[str, int, int]] = {
     0: ("F32", 1, 4),
@@ -325,12 +325,12 @@ def _refuse_parts(metadata: dict[str, Any], where: str) -> None:
 
 
 def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) -> dict[str, str]:
-    found = {}
+    texts = {}
     for name in ("bos", "eos", "eot", "eom"):
         index = metadata.get(f"tokenizer.ggml.{name}_token_id")
         if tokens and isinstance(index, int) and 0 <= index < len(tokens):
-            found[name] = tokens[index].decode("utf-8", "replace")
-    return found
+            texts[name] = tokens[index].decode("utf-8", "replace")
+    return texts
 
 
 def refused(where: str, why: str) -> ModelError:

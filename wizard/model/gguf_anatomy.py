@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from wizard.model import stored
+from wizard.model import tensor_parts
 from wizard.model.anatomy import Anatomy, Parts
-from wizard.model.checked import whole
+from wizard.model.attention_layers import attention
 from wizard.model.families import FAMILIES, Family
 from wizard.model.gguf import Header
 from wizard.model.parameters import NEEDED
-from wizard.model.windows import attention
+from wizard.model.untrusted import whole
 
 _SLIDING = {"gemma2": "gemma2", "gemma3": "gemma3_text", "gpt-oss": "gpt_oss", "llama4": "llama4_text"}
 """``general.architecture`` → the family whose layers slide alike."""
@@ -37,8 +37,8 @@ def anatomy(header: Header, n: Mapping[str, Any], where: str) -> Anatomy | None:
         return None
     name = header.metadata.get("general.architecture")
     meta = {key.partition(".")[2]: value for key, value in header.metadata.items() if key.startswith(f"{name}.")}
-    parts = stored.sums(((tensor.name, tensor.elements) for tensor in header.tensors), n)
-    layers = {found[1] for each in header.tensors if (found := re.match(r"blk\.(\d+)\.ffn_\w*_exps\.", each.name))}
+    parts = tensor_parts.sums(((tensor.name, tensor.elements) for tensor in header.tensors), n)
+    layers = {match[1] for each in header.tensors if (match := re.match(r"blk\.(\d+)\.ffn_\w*_exps\.", each.name))}
     width = whole(meta, "expert_feed_forward_length", 100_000_000, where, low=0) or n.get("intermediate_size") or 0
     shared = whole(meta, "expert_shared_feed_forward_length", 100_000_000, where, low=0)
     if shared is None:
@@ -64,7 +64,7 @@ def bytes_by_part(header: Header, n: Mapping[str, Any]) -> Parts | None:
     """Bytes by part; None if the header was cut off or has a type that the wizard does not know."""
     if not header.tensors or header.weight_bytes is None:
         return None
-    return stored.sums(((tensor.name, tensor.bytes) for tensor in header.tensors), n)
+    return tensor_parts.sums(((tensor.name, tensor.bytes) for tensor in header.tensors), n)
 
 
 def _family(name: str, meta: Mapping[str, Any], layers: int) -> tuple[Family, dict[str, Any]]:

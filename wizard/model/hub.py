@@ -20,11 +20,11 @@ from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.kernel.language import tr
 from wizard.model import cache, chat_format, gguf, local, weights
 from wizard.model.cache import endpoint
-from wizard.model.checked import LARGEST_JSON, label, read_object
 from wizard.model.facts import ChatFormat, ModelFacts, WeightFile
 from wizard.model.hub_errors import offline_error, silent, translated
 from wizard.model.refs import HubRef
 from wizard.model.safetensors import Tensor
+from wizard.model.untrusted import LARGEST_JSON, label, read_object
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -135,8 +135,8 @@ def _search(text: str, limit: int) -> list[Hit]:
 
 
 def _hit(info: ModelInfo) -> Hit:
-    said: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
-    total = info.safetensors.total if info.safetensors else said.get("total")
+    gguf: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
+    total = info.safetensors.total if info.safetensors else gguf.get("total")
     return Hit(
         repo=label(info.id, 200) or "",
         downloads=info.downloads if isinstance(info.downloads, int) else None,
@@ -281,11 +281,11 @@ def _safetensors_facts(
             seconds=HEADER_SECONDS,
         )
         return replace(weights.with_elements(facts, elements), unknown={**facts.unknown, "stored": why})
-    told = weights.with_tensors(
+    counted = weights.with_tensors(
         facts, tensors, read_object(folder / "config.json"), tr("config.json of {ref}", ref=ref)
     )
-    unused = sum(tensor.bytes for tensor in tensors) - (told.weight_bytes or 0)
-    return replace(told, weight_bytes=None if facts.weight_bytes is None else max(facts.weight_bytes - unused, 0))
+    unused = sum(tensor.bytes for tensor in tensors) - (counted.weight_bytes or 0)
+    return replace(counted, weight_bytes=None if facts.weight_bytes is None else max(facts.weight_bytes - unused, 0))
 
 
 def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) -> Path:
@@ -310,7 +310,7 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
         Exception: What the first request that fails raises.
     """
     waiting, done = iter(names), threading.Event()
-    found: dict[str, list[Tensor]] = {}
+    headers: dict[str, list[Tensor]] = {}
     failed: list[Exception] = []
 
     def fetch() -> None:
@@ -319,8 +319,8 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
                 if failed or done.is_set():
                     return
                 got = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
-                found[name] = [_tensor(tensor, each) for tensor, each in got.tensors.items()]
-                if len(found) == len(names):
+                headers[name] = [_tensor(tensor, each) for tensor, each in got.tensors.items()]
+                if len(headers) == len(names):
                     done.set()
         except Exception as error:
             failed.append(error)
@@ -332,29 +332,29 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
     done.set()
     if failed:
         raise failed[0]
-    return [tensor for name in names for tensor in found[name]] if complete else None
+    return [tensor for name in names for tensor in headers[name]] if complete else None
 
 
-def _tensor(name: str, told: TensorInfo) -> Tensor:
-    begin, end = told.data_offsets
-    return Tensor(name, str(told.dtype), tuple(told.shape), end - begin)
+def _tensor(name: str, info: TensorInfo) -> Tensor:
+    begin, end = info.data_offsets
+    return Tensor(name, str(info.dtype), tuple(info.shape), end - begin)
 
 
 def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, info: ModelInfo) -> ModelFacts:
     """Facts from the beginning of a remote GGUF file, and from what the hub itself read in it."""
     header = _beginning(ref, file, size if size is not None else sys.maxsize)
     facts = local.describe_gguf(replace(facts, name=Path(file).stem), header, f"{ref.repo}:{file}")
-    said: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
+    gguf: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
     unknown = dict(facts.unknown)
-    if facts.parameters is None and isinstance(said.get("total"), int):
-        facts = replace(facts, parameters=said["total"])
+    if facts.parameters is None and isinstance(gguf.get("total"), int):
+        facts = replace(facts, parameters=gguf["total"])
         unknown.pop("parameters", None)
-    if facts.chat is None and (template := said.get("chat_template")) and isinstance(template, str):
-        bos, eos = (said[key] if isinstance(said.get(key), str) else None for key in ("bos_token", "eos_token"))
+    if facts.chat is None and (template := gguf.get("chat_template")) and isinstance(template, str):
+        bos, eos = (gguf[key] if isinstance(gguf.get(key), str) else None for key in ("bos_token", "eos_token"))
         facts = replace(facts, chat=ChatFormat(template, bos, eos, (eos,) if eos else ()))
         unknown.pop("chat", None)
-    found = (WeightFile(file, size, "gguf"),)
-    return replace(facts, weights=found, weight_bytes=facts.weight_bytes or size, unknown=unknown)
+    files = (WeightFile(file, size, "gguf"),)
+    return replace(facts, weights=files, weight_bytes=facts.weight_bytes or size, unknown=unknown)
 
 
 def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:

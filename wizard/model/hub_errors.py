@@ -23,8 +23,8 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
     if "LocalEntryNotFoundError" in names and error.__cause__ is not None:
         return translated(error.__cause__, ref)
     status = getattr(getattr(error, "response", None), "status_code", None)
-    if found := _of_repository(names, status, ref, with_token=_with_token(error)):
-        return found
+    if translation := _of_repository(names, status, ref, with_token=_with_token(error)):
+        return translation
     if status is not None:
         return _http(int(status))
     if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):

@@ -11,8 +11,8 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
 from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, weights
-from wizard.model.checked import label, optional_object, read_bytes, read_object, unreadable, whole
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
+from wizard.model.untrusted import label, optional_object, read_bytes, read_object, unreadable, whole
 
 _SUFFIXES = {
     **dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), "pickle"),
@@ -132,17 +132,17 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
     """
     meta = header.metadata
     architecture = label(meta.get("general.architecture"))
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name, (key, high) in _GGUF_FIELDS.items():
         low = 0 if name.startswith("experts") else 1
-        found[name] = whole(meta, f"{architecture}.{key}", high, where, low=low) or None
-    found["kv_heads"] = found["kv_heads"] or found["heads"]
-    if found["head_dim"] is None and found["heads"] and found["hidden_size"]:
-        found["head_dim"] = found["hidden_size"] // found["heads"] or None
-    found["vocabulary"] = header.vocabulary or found["vocabulary"]
+        numbers[name] = whole(meta, f"{architecture}.{key}", high, where, low=low) or None
+    numbers["kv_heads"] = numbers["kv_heads"] or numbers["heads"]
+    if numbers["head_dim"] is None and numbers["heads"] and numbers["hidden_size"]:
+        numbers["head_dim"] = numbers["hidden_size"] // numbers["heads"] or None
+    numbers["vocabulary"] = header.vocabulary or numbers["vocabulary"]
     unknown = {
         name: tr("the file's header does not contain {field}", field=_GGUF_FIELDS[name][0])
-        for name, value in found.items()
+        for name, value in numbers.items()
         if value is None and not name.startswith("experts")
     }
     chat = chat_format.of_gguf(header)
@@ -150,17 +150,17 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         unknown["chat"] = tr("the file has no chat template")
     if header.parameters is None:
         unknown["parameters"] = tr("only the start of the file was read")
-    anatomy = gguf_anatomy.anatomy(header, found, where)
+    anatomy = gguf_anatomy.anatomy(header, numbers, where)
     if anatomy is None:
         unknown["anatomy"] = unknown.get("parameters") or tr("the file's header lacks a size needed to compute it")
     return replace(
         facts,
         anatomy=anatomy,
-        stored=gguf_anatomy.bytes_by_part(header, found),
+        stored=gguf_anatomy.bytes_by_part(header, numbers),
         name=label(meta.get("general.name"), 60) or facts.name,
         architecture=architecture,
         parameters=header.parameters,
-        **found,
+        **numbers,
         dtype=header.file_type,
         weight_bytes=header.weight_bytes,
         quantization=_gguf_quantization(header),
@@ -209,18 +209,18 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
 
 def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFacts:
     """Add the weight files, their sizes and what their headers say."""
-    found = loaded_files(names)
+    files = loaded_files(names)
     if index := next((name for name in names if name.endswith(".safetensors.index.json")), None):
-        found = _shards(folder / index)
-    if not found:
+        files = _shards(folder / index)
+    if not files:
         if any(weight_format(name) == "pickle" for name in names):
             raise only_pickle(str(folder))
         return replace(facts, unknown={**facts.unknown, "weight_bytes": tr(_NO_WEIGHTS)})
-    tensors = [tensor for name in found for tensor in safetensors.read(folder / name)]
+    tensors = [tensor for name in files for tensor in safetensors.read(folder / name)]
     facts = replace(
         facts,
         weight_bytes=sum(tensor.bytes for tensor in tensors),
-        weights=tuple(WeightFile(name, (folder / name).stat().st_size, "safetensors") for name in found),
+        weights=tuple(WeightFile(name, (folder / name).stat().st_size, "safetensors") for name in files),
         local=True,
     )
     return weights.with_tensors(facts, tensors, read_object(folder / "config.json"), str(folder / "config.json"))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wizard.model.anatomy import Anatomy, Parts
-from wizard.model.checked import whole
+from wizard.model.attention_layers import attention
 from wizard.model.families import Family
-from wizard.model.windows import attention
+from wizard.model.untrusted import whole
 
 NEEDED = ("layers", "hidden_size", "heads", "kv_heads", "head_dim", "vocabulary")
 """Fields of `ModelFacts` without which nothing can be counted."""

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wizard.kernel.language import tr
-from wizard.model.checked import label
 from wizard.model.facts import Quantization
+from wizard.model.untrusted import label
 
 _MODELOPT: dict[str, tuple[str | None, int | None, int | None]] = {
     "FP8": ("fp8", 8, None),
@@ -47,73 +47,73 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     Args:
         config: The whole config, or the language model's part of it.
     """
-    found = config.get("quantization_config", config.get("compression_config"))
-    if not isinstance(found, dict) or not found:
+    stored = config.get("quantization_config", config.get("compression_config"))
+    if not isinstance(stored, dict) or not stored:
         return None
-    method = (label(found.get("quant_method")) or _method(found)).lower()
-    algorithm = label(found.get("quant_algo"))
+    method = (label(stored.get("quant_method")) or _method(stored)).lower()
+    algorithm = label(stored.get("quant_algo"))
     if algorithm and (method.startswith("modelopt") or algorithm.upper() == "MIXED_PRECISION"):
-        return _modelopt(method, algorithm, found)
-    if _groups(found) and method in ("compressed-tensors", "modelopt"):
-        return _compressed(method, found)
-    name, bits = _simple(method, found)
-    group = _whole(found.get("group_size", found.get("q_group_size")))
+        return _modelopt(method, algorithm, stored)
+    if _groups(stored) and method in ("compressed-tensors", "modelopt"):
+        return _compressed(method, stored)
+    name, bits = _simple(method, stored)
+    group = _whole(stored.get("group_size", stored.get("q_group_size")))
     if method == "bitsandbytes" and bits == 4:
         group = 64  # bitsandbytes' block size for 4 bits, which no config says
     if method in ("mxfp4", "nvfp4"):
         group = 32 if method == "mxfp4" else 16
     if name == "fp8_block":
-        group = _block(found)
-    if found.get("quant_method") is None and bits is None and method == "unknown":
+        group = _block(stored)
+    if stored.get("quant_method") is None and bits is None and method == "unknown":
         name = None
     return Quantization(
         method,
         bits,
-        tr("group size {size}", size=group) if group and method in ("awq", "gptq") else _detail(found, algorithm),
+        tr("group size {size}", size=group) if group and method in ("awq", "gptq") else _detail(stored, algorithm),
         format=name,
         group_size=group,
-        desc_act=found.get("desc_act") is True,
-        kv_dtype=_kv_dtype(found),
+        desc_act=stored.get("desc_act") is True,
+        kv_dtype=_kv_dtype(stored),
     )
 
 
-def of_modelopt(found: Mapping[str, Any]) -> Quantization | None:
+def of_modelopt(config: Mapping[str, Any]) -> Quantization | None:
     """What ``hf_quant_config.json`` says, the file that NVIDIA ModelOpt writes beside config.json."""
-    inner = found.get("quantization")
+    inner = config.get("quantization")
     algorithm = label(inner.get("quant_algo")) if isinstance(inner, dict) else None
     return _modelopt("modelopt", algorithm, inner) if algorithm and isinstance(inner, dict) else None
 
 
-def _modelopt(method: str, algorithm: str, found: Mapping[str, Any]) -> Quantization:
+def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantization:
     name, bits, group = _MODELOPT.get(algorithm.upper(), (None, None, None))
-    if name == "fp8" and _block(found):
+    if name == "fp8" and _block(config):
         name = "fp8_block"
-    said = _whole(found.get("group_size")) if group or name is None else None
+    group_size = _whole(config.get("group_size")) if group or name is None else None
     return Quantization(
-        method, bits and float(bits), algorithm, format=name, group_size=said or group, kv_dtype=_kv_dtype(found)
+        method, bits and float(bits), algorithm, format=name, group_size=group_size or group, kv_dtype=_kv_dtype(config)
     )
 
 
-def _method(found: Mapping[str, Any]) -> str:
+def _method(config: Mapping[str, Any]) -> str:
     """For configs without ``quant_method``."""
-    producer = found.get("producer")
+    producer = config.get("producer")
     if isinstance(producer, dict) and producer.get("name") == "modelopt":
         return "modelopt"
-    if found.get("load_in_4bit") is True or found.get("load_in_8bit") is True:
+    if config.get("load_in_4bit") is True or config.get("load_in_8bit") is True:
         return "bitsandbytes"
-    return "compressed-tensors" if _groups(found) else "unknown"
+    return "compressed-tensors" if _groups(config) else "unknown"
 
 
-def _simple(method: str, found: Mapping[str, Any]) -> tuple[str | None, float | None]:
+def _simple(method: str, config: Mapping[str, Any]) -> tuple[str | None, float | None]:
     """The format and the bits of methods that have one of each."""
-    bits = _bits(found.get("bits"), found.get("w_bit"))
+    bits = _bits(config.get("bits"), config.get("w_bit"))
     if method == "bitsandbytes":
-        bits = 4.0 if found.get("load_in_4bit") is True else 8.0 if found.get("load_in_8bit") is True else bits
+        bits = 4.0 if config.get("load_in_4bit") is True else 8.0 if config.get("load_in_8bit") is True else bits
     if method in ("fp8", "fbgemm_fp8", "eetq"):
         bits = 8.0
     if method in ("mxfp4", "nvfp4"):
         return method, 4.0
-    packing = str(found.get("packing_format", ""))
+    packing = str(config.get("packing_format", ""))
     names: dict[tuple[str, float | None], str] = {
         ("awq", 4): "int4_awq",
         ("gptq", 4): "int4_gptq",
@@ -121,7 +121,7 @@ def _simple(method: str, found: Mapping[str, Any]) -> tuple[str | None, float | 
         ("gptq", 8): "int8_wo",
         ("gptq_marlin", 8): "int8_wo",
         ("auto-round", 4): "int4_awq" if "awq" in packing else "int4_gptq",
-        ("fp8", 8): "fp8_block" if _block(found) else "fp8",
+        ("fp8", 8): "fp8_block" if _block(config) else "fp8",
         ("fbgemm_fp8", 8): "fp8",
         ("eetq", 8): "int8_wo",
         ("bitsandbytes", 4): "int4_wo",
@@ -130,24 +130,24 @@ def _simple(method: str, found: Mapping[str, Any]) -> tuple[str | None, float | 
     return names.get((method, bits)), bits
 
 
-def _detail(found: Mapping[str, Any], algorithm: str | None) -> str | None:
-    kind = found.get("bnb_4bit_quant_type") if found.get("load_in_4bit") is True else None
-    return label(kind) or algorithm or label(found.get("format"))
+def _detail(config: Mapping[str, Any], algorithm: str | None) -> str | None:
+    kind = config.get("bnb_4bit_quant_type") if config.get("load_in_4bit") is True else None
+    return label(kind) or algorithm or label(config.get("format"))
 
 
 # --- compressed-tensors ---------------------------------------------------------------------------------------------
 
 
-def _groups(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _groups(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The groups of modules that are quantised alike, as far as their weights are."""
-    groups = found.get("config_groups")
+    groups = config.get("config_groups")
     values = groups.values() if isinstance(groups, dict) else ()
     return [group for group in values if isinstance(group, dict) and isinstance(group.get("weights"), dict)]
 
 
-def _compressed(method: str, found: Mapping[str, Any]) -> Quantization:
-    groups = _groups(found)
-    names = {_scheme(group, found) for group in groups}
+def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
+    groups = _groups(config)
+    names = {_scheme(group, config) for group in groups}
     weights = groups[0]["weights"]
     name = names.pop() if len(names) == 1 else None
     group = _whole(weights.get("group_size"))
@@ -158,26 +158,26 @@ def _compressed(method: str, found: Mapping[str, Any]) -> Quantization:
         _bits(weights.get("num_bits"))
         if len({_bits(each["weights"].get("num_bits")) for each in groups}) == 1
         else None,
-        tr("mixed precision") if names else label(found.get("format")) or label(found.get("quant_algo")),
+        tr("mixed precision") if names else label(config.get("format")) or label(config.get("quant_algo")),
         format=name,
         group_size=group,
         desc_act=weights.get("actorder") in ("group", "dynamic", True),
-        kv_dtype=_kv_dtype(found),
+        kv_dtype=_kv_dtype(config),
     )
 
 
-def _scheme(group: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+def _scheme(group: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
     """The wizard's format of one group."""
     weights, inputs = group["weights"], group.get("input_activations")
     bits, is_float = _bits(weights.get("num_bits")), weights.get("type") == "float"
     inputs = inputs if isinstance(inputs, dict) else None
-    said = f"{group.get('format')} {found.get('format')}"
+    formats = f"{group.get('format')} {config.get('format')}"
     if bits == 8 and is_float:
         return "fp8_block" if weights.get("strategy") == "block" else "fp8"
     if bits == 8:
-        return "int8_sq" if inputs or "int-quantized" in said else "int8_wo"  # W8A16 is pack-quantized
+        return "int8_sq" if inputs or "int-quantized" in formats else "int8_wo"  # W8A16 is pack-quantized
     if bits == 4 and is_float:
-        return "mxfp4" if "mxfp4" in said or weights.get("group_size") == 32 else "nvfp4"
+        return "mxfp4" if "mxfp4" in formats or weights.get("group_size") == 32 else "nvfp4"
     if bits == 4 and inputs:
         return "w4a8_awq" if inputs.get("type") == "float" and _bits(inputs.get("num_bits")) == 8 else None
     if bits == 4:
@@ -188,17 +188,17 @@ def _scheme(group: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def _kv_dtype(found: Mapping[str, Any]) -> str | None:
+def _kv_dtype(config: Mapping[str, Any]) -> str | None:
     """``fp8`` if the checkpoint has scales for an FP8 KV cache."""
-    scheme = found.get("kv_cache_quant_algo") or found.get("kv_cache_scheme")
+    scheme = config.get("kv_cache_quant_algo") or config.get("kv_cache_scheme")
     if isinstance(scheme, dict):
         return "fp8" if _bits(scheme.get("num_bits")) == 8 and scheme.get("type") == "float" else None
     return "fp8" if isinstance(scheme, str) and scheme.upper() == "FP8" else None
 
 
-def _block(found: Mapping[str, Any]) -> int | None:
+def _block(config: Mapping[str, Any]) -> int | None:
     """Rows of a block of weights that share a scale; blocks are square wherever they are in use."""
-    shape = found.get("weight_block_size")
+    shape = config.get("weight_block_size")
     return _whole(shape[0]) if isinstance(shape, (list, tuple)) and len(shape) == 2 else None
 
 

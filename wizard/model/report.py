@@ -96,10 +96,10 @@ def _licence(facts: ModelFacts) -> str:
 def _parameters(facts: ModelFacts) -> str | None:
     if not facts.parameters:
         return None
-    said = f"{count(facts.parameters)} ({facts.parameters:,})"
+    line = f"{count(facts.parameters)} ({facts.parameters:,})"
     if facts.anatomy and facts.anatomy.experts:
-        said += ", " + tr("{count} active per token", count=count(facts.anatomy.active))
-    return said
+        line += ", " + tr("{count} active per token", count=count(facts.anatomy.active))
+    return line
 
 
 def _weights(facts: ModelFacts) -> str | None:
@@ -112,46 +112,48 @@ def _weights(facts: ModelFacts) -> str | None:
     elif facts.quantization and facts.quantization.bits:
         stored += ", " + tr("{bits:g} bits per weight", bits=facts.quantization.bits)
     files, total = len(facts.weights), size(facts.weight_bytes)
-    found = ntr("{size} in {count} file", "{size} in {count} files", files, size=total, count=files)
-    return f"{found}, {facts.weights[0].format}, {stored}"
+    sizes = ntr("{size} in {count} file", "{size} in {count} files", files, size=total, count=files)
+    return f"{sizes}, {facts.weights[0].format}, {stored}"
 
 
 def _quantised(facts: ModelFacts) -> str | None:
-    found = facts.quantization
-    if found is None or found.method == "gguf":
+    stored = facts.quantization
+    if stored is None or stored.method == "gguf":
         return None
-    if found.format is None:
-        said = [tr("with a method unknown to the wizard")]
+    if stored.format is None:
+        words = [tr("with a method unknown to the wizard")]
     else:
-        group = found.group_size
+        group = stored.group_size
         groups = tr("no groups")
         if group:
-            blocks = found.format == "fp8_block"
+            blocks = stored.format == "fp8_block"
             groups = tr("blocks of {size} x {size}", size=group) if blocks else tr("groups of {size}", size=group)
-        said = [found.format.replace("_", " "), groups]
-    if found.desc_act:
-        said.append(tr("in activation order"))
-    if found.kv_dtype:
-        said.append(tr("scales for a KV cache in {dtype}", dtype=found.kv_dtype))
-    return ", ".join(said)
+        words = [stored.format.replace("_", " "), groups]
+    if stored.desc_act:
+        words.append(tr("in activation order"))
+    if stored.kv_dtype:
+        words.append(tr("scales for a KV cache in {dtype}", dtype=stored.kv_dtype))
+    return ", ".join(words)
 
 
 def _attention(facts: ModelFacts) -> str | None:
-    """``GQA, 32 heads share 8 of keys and values; 52 of 62 layers keep 1,024 tokens``."""
+    """``GQA, 32 heads share 8 key-value heads; 52 of 62 layers keep 1,024 tokens``."""
     anatomy = facts.anatomy
     if anatomy is None:
         return None
     if latent := _latent(facts):
-        said = [tr("MLA, a latent row of {width} per token", width=latent)]
+        words = [tr("MLA, a latent row of {width} per token", width=latent)]
     elif not anatomy.kv_heads:
-        said = [tr("none")]
+        words = [tr("none")]
     elif anatomy.kv_heads == anatomy.heads:
-        said = [tr("MHA, {heads} heads", heads=anatomy.heads)]
+        words = [tr("MHA, {heads} heads", heads=anatomy.heads)]
     else:
         name = "MQA" if anatomy.kv_heads == 1 else "GQA"
-        said = [
-            tr(
+        words = [
+            ntr(
+                "{name}, {heads} heads share {shared} key-value head",
                 "{name}, {heads} heads share {shared} key-value heads",
+                anatomy.kv_heads,
                 name=name,
                 heads=anatomy.heads,
                 shared=anatomy.kv_heads,
@@ -160,10 +162,10 @@ def _attention(facts: ModelFacts) -> str | None:
     for group in anatomy.attention:
         if group.window:
             layers = {"some": group.layers, "all": anatomy.layers}
-            said.append(tr("{some} of {all} layers keep {tokens:,} tokens", **layers, tokens=group.window))
+            words.append(tr("{some} of {all} layers keep {tokens:,} tokens", **layers, tokens=group.window))
         elif not group.latent and not group.kv_heads:
-            said.append(tr("{some} of {all} layers keep no per-token state", some=group.layers, all=anatomy.layers))
-    return "; ".join(said)
+            words.append(tr("{some} of {all} layers keep no per-token state", some=group.layers, all=anatomy.layers))
+    return "; ".join(words)
 
 
 def _latent(facts: ModelFacts) -> int:
@@ -177,13 +179,15 @@ def _kv_cache(facts: ModelFacts) -> str | None:
     if facts.anatomy is None:
         return None
     groups = facts.anatomy.attention
-    bytes_of = [2 * one.layers * (one.latent or one.kv_heads * (one.key_dim + one.value_dim)) for one in groups]
+    bytes_of = [
+        2 * group.layers * (group.latent or group.kv_heads * (group.key_dim + group.value_dim)) for group in groups
+    ]
     windows = sum(each for each, group in zip(bytes_of, groups, strict=True) if group.window)
-    said = tr("{bytes:,} bytes per token in 16 bits", bytes=sum(bytes_of))
+    line = tr("{bytes:,} bytes per token in 16 bits", bytes=sum(bytes_of))
     if not windows:
-        return said
+        return line
     later = tr("{bytes:,} once the windows are full", bytes=sum(bytes_of) - windows)
-    return f"{said}, {later}"
+    return f"{line}, {later}"
 
 
 def _shape(facts: ModelFacts) -> str | None:

@@ -18,7 +18,7 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
-from wizard.model.checked import parse_object, unreadable
+from wizard.model.untrusted import parse_object, unreadable
 
 LARGEST_HEADER = 100_000_000
 """Bytes; the format's own limit (``MAX_HEADER_SIZE`` in safetensors/src/tensor.rs)."""
@@ -53,10 +53,10 @@ class Tensor:
 
 def elements(tensors: Iterable[Tensor]) -> dict[str, int]:
     """Elements for each stored dtype. Packed formats count their containers as elements."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for tensor in tensors:
-        found[tensor.dtype] += tensor.elements
-    return dict(found)
+        counts[tensor.dtype] += tensor.elements
+    return dict(counts)
 
 
 def read(path: Path) -> tuple[Tensor, ...]:
@@ -96,13 +96,13 @@ def damaged(path: Path, why: str) -> ModelError:
 
 def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]:
     """Make sure that the tensors fill ``body`` bytes, each where it says."""
-    found: list[Tensor] = []
+    checked: list[Tensor] = []
     spans: list[tuple[int, int]] = []
     for name, tensor in tensors.items():
         if name == "__metadata__":
             continue
         dtype, shape, span = _tensor(path, name[:100], tensor)
-        found.append(Tensor(name, dtype, shape, span[1] - span[0]))
+        checked.append(Tensor(name, dtype, shape, span[1] - span[0]))
         spans.append(span)
     end = 0
     for begin, stop in sorted(spans):
@@ -113,7 +113,7 @@ def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]
         raise damaged(path, tr("{size} of weights are missing at the end", size=size(end - body)))
     if end < body:
         raise damaged(path, tr("{size} at the end belong to no tensor", size=size(body - end)))
-    return tuple(found)
+    return tuple(checked)
 
 
 def _tensor(path: Path, name: str, tensor: object) -> tuple[str, tuple[int, ...], tuple[int, int]]:

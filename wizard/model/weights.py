@@ -8,7 +8,7 @@ from typing import Any
 
 from wizard.kernel.language import tr
 from wizard.kernel.units import size
-from wizard.model import config, safetensors, stored
+from wizard.model import config, safetensors, tensor_parts
 from wizard.model.anatomy import Parts
 from wizard.model.facts import ModelFacts
 
@@ -37,18 +37,18 @@ def with_tensors(
         ModelError: TW-M05 if a value in the config cannot be true.
     """
     tied = facts.anatomy is not None and not facts.anatomy.parts.head
-    kept = stored.loaded(tensors, facts.layers, tied=tied)
+    kept = tensor_parts.loaded(tensors, facts.layers, tied=tied)
     if not kept:
         return facts
-    facts = replace(facts, quantization=facts.quantization or stored.quantization(kept))
+    facts = replace(facts, quantization=facts.quantization or tensor_parts.quantization(kept))
     sizes = {"heads": facts.heads, "kv_heads": facts.kv_heads}
-    counted = stored.parameters_by_part(kept, sizes, facts.quantization)
+    counted = tensor_parts.parameters_by_part(kept, sizes, facts.quantization)
     facts = replace(
         _with_dtype(facts, safetensors.elements(kept)),
-        stored=stored.bytes_by_part(kept, sizes, facts.quantization),
+        stored=tensor_parts.bytes_by_part(kept, sizes, facts.quantization),
         weight_bytes=sum(tensor.bytes for tensor in kept),
     )
-    return _with_counts(_with_unnamed(facts, stored.unnamed_bytes(kept)), counted, settings, where)
+    return _with_counts(_with_unnamed(facts, tensor_parts.unnamed_bytes(kept)), counted, settings, where)
 
 
 def _with_unnamed(facts: ModelFacts, unnamed: int) -> ModelFacts:
@@ -79,16 +79,16 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
             )
         return replace(facts, anatomy=anatomy, parameters=counted.total, unknown=unknown)
     vision = counted.other if unknown.pop("vision", None) else 0
-    promised, found = anatomy.parts.total, counted.total - vision
+    promised, total = anatomy.parts.total, counted.total - vision
     parts = replace(anatomy.parts, other=vision)
-    if facts.quantization is None and found != promised:
+    if facts.quantization is None and total != promised:
         parts = counted
-        if abs(found - promised) > TOLERANCE * promised:
+        if abs(total - promised) > TOLERANCE * promised:
             unknown["config"] = tr(
                 "config.json states {promised:,} parameters, but the files contain {found:,}; the files take "
                 "precedence",
                 promised=promised,
-                found=found,
+                found=total,
             )
     return replace(facts, anatomy=replace(anatomy, parts=parts), parameters=parts.total, unknown=unknown)
 

@@ -20,7 +20,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
-from wizard.plan.words import cost, model_line, takes
+from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import STATES, Status
@@ -79,7 +79,7 @@ def advice_html(advice: Advice) -> str:
     if not advice.feasible:
         nothing = tr("No supported configuration can serve this model on this machine as requested.")
         parts.append(f"<b>{text(nothing)}</b>")
-    refused = "".join(_refusal(one) for one in refusals.grouped(advice.rejections))
+    refused = "".join(_refusal(refusal) for refusal in refusals.grouped(advice.rejections))
     if refused and advice.feasible:
         refused = _folded(tr("Not possible on this machine"), refused)
     return f"<div>{''.join(parts)}{refused}</div>"
@@ -93,12 +93,12 @@ def choice_html(choice: Choice) -> str:
 def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
     title = f"{report.choice_title(choice)} · {report.choice_room(choice)} · {choice.release}"
     expected = report.speed_sentence(choice.speed)
-    said = (
+    details = (
         tr("Expected: {speed}", speed=expected) if expected else "",
         report.reason(choice, LIMIT),
         report.reason(choice, BEHIND),
     )
-    lines = "".join(f"<div>{text(one)}</div>" for one in said if one)
+    lines = "".join(f"<div>{text(line)}</div>" for line in details if line)
     body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Note:"), choice.warnings)
     if best:
         heading = tr("Recommended: {way}", way=title) if recommended else title
@@ -107,10 +107,10 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
     return _folded(tr("Or: {way}", way=f"{title} · {pace}" if pace else title), body)
 
 
-def _refusal(one: refusals.Refusal) -> str:
-    remedy = remedies.text(one.remedies, flags=False)
-    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.ways(one)))}</b>"
-    return f'<div style="{APART}">{head}<br>{text(reasons.text(one.reason))}<br>→ {text(remedy)}</div>'
+def _refusal(refusal: refusals.Refusal) -> str:
+    remedy = remedies.text(refusal.remedies, flags=False)
+    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.ways(refusal)))}</b>"
+    return f'<div style="{APART}">{head}<br>{text(reasons.text(refusal.reason))}<br>→ {text(remedy)}</div>'
 
 
 def _notes(title: str, notes: Sequence[Note]) -> str:
@@ -123,14 +123,14 @@ def memory_html(choice: Choice) -> str:
     """The memory bill as a bar with a legend; the legend says everything that the colours do."""
     parts = report.bill(choice.memory)
     cells = "".join(
-        f'<span title="{text(one.name)}: {size(one.bytes)}" '
-        f'style="flex:{0 if one.kind == "excess" else one.bytes} 0 2px;background:{PARTS[one.kind]}"></span>'
-        for one in parts
+        f'<span title="{text(part.name)}: {size(part.bytes)}" '
+        f'style="flex:{0 if part.kind == "excess" else part.bytes} 0 2px;background:{PARTS[part.kind]}"></span>'
+        for part in parts
     )
     legend = " ".join(
-        f'<span style="display:inline-block;margin-right:1em" title="{text(one.about)}">'
-        f'<span style="color:{PARTS[one.kind]}">■</span> {text(one.name)} {size(one.bytes)}</span>'
-        for one in parts
+        f'<span style="display:inline-block;margin-right:1em" title="{text(part.about)}">'
+        f'<span style="color:{PARTS[part.kind]}">■</span> {text(part.name)} {size(part.bytes)}</span>'
+        for part in parts
     )
     bar = f'<div style="display:flex;height:1em;max-width:40em">{cells}</div>'
     return f"<div>{text(report.bill_title(choice))}{bar}{legend}</div>"
@@ -139,8 +139,10 @@ def memory_html(choice: Choice) -> str:
 def figures_html(figures: Sequence[Figure]) -> str:
     """Numbers, each with its formula and its source."""
     rows = "".join(
-        _row((text(one.name), f"<b>{text(one.result)}</b><br>= {text(one.formula)}<br>{_muted(one.source)}"))
-        for one in figures
+        _row(
+            (text(figure.name), f"<b>{text(figure.result)}</b><br>= {text(figure.formula)}<br>{_muted(figure.source)}")
+        )
+        for figure in figures
     )
     return _grid(rows)
 
@@ -162,7 +164,7 @@ def _step(number: int, step: Step) -> str:
     return _row((str(number), f"{title}<br>{text(step.why)}{details}"))
 
 
-def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: float | None, said: Sequence[str]) -> str:
+def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: float | None, output: Sequence[str]) -> str:
     """A running plan: finished steps, the running one with its progress, the last lines of its output.
 
     Args:
@@ -175,20 +177,20 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
     if not running:
         return f"<div>{done}</div>"
     value = "" if fraction is None else f' value="{fraction:.3f}"'
-    tail = f'<pre style="{PRE}">{text(chr(10).join(said))}</pre>' if said else ""
+    tail = f'<pre style="{PRE}">{text(chr(10).join(output))}</pre>' if output else ""
     return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
 
 
-def measured_html(one: Measurement) -> str:
+def measured_html(measurement: Measurement) -> str:
     """Predicted against measured as a table."""
-    head, *rows = calibration.rows(one)
+    head, *rows = calibration.rows(measurement)
     return _grid(_row([f"<b>{name}</b>" for name in head]) + "".join(map(_row, rows)))
 
 
 def status_html(status: Status) -> str:
     """A server in a line."""
-    said = tr("{name}: {state}", name=status.name, state=tr(STATES[status.state]))
-    return f"<div><b>{text(said)}</b><br>{text(status.detail)}</div>"
+    heading = tr("{name}: {state}", name=status.name, state=tr(STATES[status.state]))
+    return f"<div><b>{text(heading)}</b><br>{text(status.detail)}</div>"
 
 
 def answer_html(answer: str) -> str:

@@ -79,12 +79,12 @@ class LiveRun:
             html = progress_html(self._done, self._head, self._fraction, tuple(self._tail))
             self._display.show(html, now=not isinstance(event, (Output, Progress)))
 
-    def compare(self, one: Measurement) -> None:
+    def compare(self, measurement: Measurement) -> None:
         """Show what the server took, beside what was predicted."""
         if in_notebook():
-            _Display().show(measured_html(one), now=True)
+            _Display().show(measured_html(measurement), now=True)
         else:
-            print(calibration.text(one), flush=True)
+            print(calibration.text(measurement), flush=True)
 
     def _finish(self, event: StepFinished) -> None:
         self._end(self._head, _outcome(event))

@@ -9,16 +9,16 @@ from typing import Any
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 
-NO_WISH, NO_SETTING = mark("unknown option: {name!r}"), mark("unknown setting: {name!r}")
+UNKNOWN_OPTION, NO_SETTING = mark("unknown option: {name!r}"), mark("unknown setting: {name!r}")
 
 
 def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Those of ``given`` that say something, checked."""
-    from wizard.plan.questions import SETUP, WISHES, wishes
+    from wizard.plan.questions import CONSTRAINTS, SETUP, constraints
 
-    check_names(given, (question.name for question in (*WISHES, *SETUP)), NO_WISH)
+    check_names(given, (question.name for question in (*CONSTRAINTS, *SETUP)), UNKNOWN_OPTION)
     answers = {name: value for name, value in given.items() if value is not None}
-    wishes(answers)
+    constraints(answers)
     return answers
 
 

@@ -1,4 +1,4 @@
-"""The journey for notebooks and scripts: synchronous methods, one for each stage, over the asynchronous core.
+"""The wizard in notebooks and scripts: synchronous methods, one for each stage, over the asynchronous core.
 
 >>> from wizard import Journey
 >>> journey = Journey("demo")
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 class Journey(Walk):
     """From this machine to a chat with a model that it serves.
 
-    Every stage does the ones before it that were not done yet, so ``Journey("demo").up()`` is enough.
+    Every stage runs the earlier ones if needed, so ``Journey("demo").up()`` is enough.
 
     Args:
-        ref: A journey (``demo``), a hub id, a folder or a ``.gguf`` file.
-        workspace: Folder where everything is made; the default one if not given.
+        ref: A recipe (``demo``), a model ID, a folder or a ``.gguf`` file.
+        workspace: Folder for everything that the wizard creates; the default workspace if omitted.
         hardware: Another machine to plan for: ``host.json``, ``4xA6000``.
-        offline: Never ask the hub.
-        name: Name of the server; made from ``ref`` if not given.
-        journey: What to use instead of `wizard.journey`.
-        **wishes: What every `advise` is asked with: fields of `wizard.advise.advice.Wishes`, such as ``tp=2``.
+        offline: Never contact the Hub.
+        name: Name of the server; derived from ``ref`` if omitted.
+        journey: Replaces `wizard.journey`, in tests.
+        **options: Constraints for every `advise`: fields of `wizard.advise.advice.Constraints`, such as ``tp=2``.
 
     Raises:
-        UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
+        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class Journey(Walk):
         offline: bool = False,
         name: str | None = None,
         journey: Any = None,
-        **wishes: Any,
+        **options: Any,
     ) -> None:
         if journey is None:
             from wizard import journey
         from wizard.chat.conversation import Conversation
 
-        super().__init__(journey, ref, Workspace.at(workspace), name, wishes, hardware=hardware, offline=offline)
+        super().__init__(journey, ref, Workspace.at(workspace), name, options, hardware=hardware, offline=offline)
         self.conversation: Conversation = Conversation()
-        """What was said so far; a value, so it can be kept and put back."""
+        """The messages so far; a value, so it can be kept and restored."""
         if (ipython := live.shell()) is not None:
             from wizard.notebook.display import show_richly
 
@@ -74,9 +74,9 @@ class Journey(Walk):
         return f"Journey({self.ref!r}, name={self.name!r}, workspace={str(self.workspace.root)!r})"
 
     def up(self) -> Endpoint:
-        """Carry the plan out until the model answers; what is done already is not done again.
+        """Run the plan until the model is ready; completed steps are skipped.
 
-        Interrupting the kernel stops the running step with all its processes; the next `up` goes on from there.
+        Interrupting the kernel stops the running step with all its processes; the next `up` resumes there.
         """
         plan = self._state.plan or self.plan()
         show = live.LiveRun()
@@ -88,20 +88,20 @@ class Journey(Walk):
         return self.endpoint()
 
     def endpoint(self) -> Endpoint:
-        """Where the model answers now: another door may have started the server anew on other ports."""
+        """The server's current address: another interface may have restarted it on other ports."""
         return self._journey.endpoint(self.workspace, self.name)
 
     def chat(self, question: str, **settings: Any) -> Answer:
-        """Ask; the answer is streamed into the cell's output and remembered for the next question.
+        """Send a question; the answer streams into the cell's output and is kept for the next question.
 
-        Interrupting the kernel stops the answer in the server; what came of it is remembered.
+        Interrupting the kernel stops the answer in the server; the part that arrived is kept.
 
         Args:
-            question: What to ask.
+            question: The question.
             **settings: ``temperature``, ``top_p``, ``max_tokens``, ``seed``; for this answer only.
 
         Raises:
-            UsageError: TW-U36 if there is no such setting.
+            UsageError: TW-U36 for an unknown setting.
         """
         asked = self._asked(question, settings)
         endpoint, show = self.endpoint(), live.LiveAnswer()

@@ -1,4 +1,4 @@
-"""The walk in a notebook: a method for each stage, which does those before it that were not done yet."""
+"""The stages in a notebook: a method for each, which runs the earlier ones if needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Walk:
-    """How far a session is, and the stages up to the plan; see `wizard.notebook.session.Journey`."""
+    """The state of a session, and the stages up to the plan; see `wizard.notebook.session.Journey`."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class Walk:
         ref: str,
         workspace: Workspace,
         name: str | None,
-        wishes: Mapping[str, Any],
+        constraints: Mapping[str, Any],
         *,
         hardware: str | None,
         offline: bool,
     ) -> None:
         self._journey, self.ref, self.workspace, self.name = journey, ref, workspace, name or suggest_name(ref)
-        self._wishes = options_checked(wishes)
-        self._state = State(self._given(self._wishes), hardware=hardware, offline=offline)
+        self._constraints = options_checked(constraints)
+        self._state = State(self._given(self._constraints), hardware=hardware, offline=offline)
 
     @cached_property
     def _background(self) -> Background:
@@ -64,28 +64,28 @@ class Walk:
         """Describe the model."""
         return there(self._walk("model", Advise, facts=None).facts)
 
-    def advise(self, **wishes: Any) -> Advice:
-        """What to run here, and why.
+    def advise(self, **options: Any) -> Advice:
+        """What to run on this machine, and why.
 
         Args:
-            **wishes: Fields of `wizard.advise.advice.Wishes`, such as ``users=8``; they go before those that the
-                journey was made with, and None takes one of them back.
+            **options: Fields of `wizard.advise.advice.Constraints`, such as ``users=8``; they override
+                those of `Journey`, and None removes one.
 
         Raises:
-            UsageError: TW-U36 if there is no such wish, TW-U31 or TW-U32 if one does not fit.
+            UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value.
         """
-        given = {**self._wishes, **wishes}
+        given = {**self._constraints, **options}
         options_checked(given)
         return there(self._walk("advice", MakePlan, given=self._given(given), plan=None).advice)
 
-    def _given(self, wishes: Mapping[str, Any]) -> dict[str, Any]:
-        return {"model": self.ref, "name": self.name, **wishes}
+    def _given(self, constraints: Mapping[str, Any]) -> dict[str, Any]:
+        return {"model": self.ref, "name": self.name, **constraints}
 
     def explain(self, choice: Choice | None = None) -> Figures:
-        """Every number of a choice with its formula and its source.
+        """Every figure of a choice with its formula and source.
 
         Args:
-            choice: One of the advice's choices; the recommended one if not given.
+            choice: One of the advice's choices; the recommended one if omitted.
 
         Raises:
             InfeasibleError: TW-A01 if the advice has no choice.
@@ -106,10 +106,10 @@ class Walk:
         return recommended(self._state.advice or self.advise())
 
     def plan(self, choice: Choice | None = None, *, http_port: int | None = None) -> Plan:
-        """Everything that will be done; nothing is done yet.
+        """Every step with its commands; nothing runs yet.
 
         Args:
-            choice: One of the advice's choices; the recommended one if not given.
+            choice: One of the advice's choices; the recommended one if omitted.
             http_port: First port to try.
 
         Raises:

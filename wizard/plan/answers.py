@@ -37,7 +37,7 @@ def checked(given: Mapping[str, object], where: str) -> Answers:
         if question is None:
             near = difflib.get_close_matches(name, BY_NAME, 1)
             todo = tr("Did you mean {near}?", near=near[0]) + " " if near else ""
-            known = ", ".join(one.name for one in QUESTIONS if not one.secret)
+            known = ", ".join(question.name for question in QUESTIONS if not question.secret)
             raise UsageError(
                 "TW-U30",
                 tr("{path} answers {name!r}, which is not a known question", path=where, name=name[:60]),

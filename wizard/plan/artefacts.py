@@ -48,12 +48,12 @@ def writers(steps: Sequence[Step], index: int) -> Iterator[Step]:
 
 def missing(steps: Sequence[Step]) -> list[tuple[str, str]]:
     """Step id and artefact of everything that is read, is not given, and is written by no earlier step."""
-    found: list[tuple[str, str]] = []
+    unwritten: list[tuple[str, str]] = []
     written: set[str] = set()
     for step in steps:
-        found += [(step.id, name) for name in step.reads if name not in written and not name.startswith("/")]
+        unwritten += [(step.id, name) for name in step.reads if name not in written and not name.startswith("/")]
         written.update(step.writes)
-    return found
+    return unwritten
 
 
 def dependants(steps: Sequence[Step], chosen: Collection[str]) -> frozenset[str]:

@@ -15,12 +15,12 @@ from wizard.kernel.paths import Workspace, suggest_name, unsafe
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.artefacts import MODEL
-from wizard.plan.found import hint
+from wizard.plan.chosen_checkpoint import checkpoint_of
+from wizard.plan.engine_offer import hint
 from wizard.plan.options import Options
 from wizard.plan.options import check as check_options
 from wizard.plan.plan import Estimate, Plan, Step
 from wizard.plan.ports import Ports, free
-from wizard.plan.published import as_chosen
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
@@ -67,7 +67,7 @@ def build(
         InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve this model so.
     """
     options = options or Options()
-    facts, other = as_chosen(facts, choice)
+    facts, other = checkpoint_of(facts, choice)
     stack = _checked(facts, choice, workspace, options)
     server = workspace.server(name or suggest_name(facts.ref))
     here = host.is_here

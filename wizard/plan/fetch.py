@@ -88,12 +88,12 @@ def _link(source: Path, target: Path) -> Fetched:
 def _elsewhere(source: Path) -> tuple[Path, ...]:
     """Folders outside ``source`` that links in it lead to, also by way of further links; a link to nothing is none."""
     waiting = [path for path in source.rglob("*") if path.is_symlink() and path.exists()] if source.is_dir() else []
-    found: dict[Path, None] = {}
+    folders: dict[Path, None] = {}
     while waiting:
         link = waiting.pop()
         target = Path(os.path.normpath(link.parent / link.readlink()))
         if target.is_symlink():
             waiting.append(target)
         if not target.is_relative_to(source):
-            found[target if target.is_dir() else target.parent] = None
-    return tuple(sorted(found))
+            folders[target if target.is_dir() else target.parent] = None
+    return tuple(sorted(folders))

@@ -64,14 +64,14 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
 
     from wizard.catalog.models import curated
     from wizard.catalog.recipes import recipes
-    from wizard.model import here, hub
+    from wizard.model import hub, on_disk
 
     online = not offline and (not ask or hub.reachable())
     silent = tr("the Hub is not contacted (--offline)") if offline else tr("the Hugging Face Hub does not respond")
 
-    def look(one: CuratedModel) -> Suggestion:
-        bare = Suggestion(one.ref, one.title, tr(one.about), one.licence, None, needs_network=True, usable=True)
-        bare = replace(bare, parameters=one.parameters, gated=one.gated)
+    def look(model: CuratedModel) -> Suggestion:
+        bare = Suggestion(model.ref, model.title, tr(model.about), model.licence, None, needs_network=True, usable=True)
+        bare = replace(bare, parameters=model.parameters, gated=model.gated)
         try:
             return judged(host, bare, offline=True)
         except WizardError:
@@ -84,40 +84,46 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
         except WizardError as error:
             return replace(bare, usable=False, why_not=error.what)
 
-    wanted = [one for one in curated() if one.on == "cpu" or host.gpus]
-    wanted.sort(key=lambda one: one.on != "gpu")  # with a GPU its own models first
+    wanted = [model for model in curated() if model.on == "cpu" or host.gpus]
+    wanted.sort(key=lambda model: model.on != "gpu")  # with a GPU its own models first
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         famous = list(pool.map(look, wanted))
-    own = [one for one in recipes() if one.model_in_profiles]
+    own = [recipe for recipe in recipes() if recipe.model_in_profiles]
     ready = [
-        _local(host, Suggestion(one.name, tr(one.title), tr(one.about), None, None, one.needs_network, True), silent)
-        for one in own
+        _local(
+            host,
+            Suggestion(recipe.name, tr(recipe.title), tr(recipe.about), None, None, recipe.needs_network, True),
+            silent,
+        )
+        for recipe in own
     ]
-    copies = {Path(one.model).name for one in own}  # serving one leaves a copy of it in the workspace
-    refs = [] if models is None else here.found(models)
+    copies = {Path(recipe.model).name for recipe in own}  # serving one leaves a copy of it in the workspace
+    refs = [] if models is None else on_disk.stored_models(models)
     mine = _here(host, [ref for ref in refs if Path(ref).name not in copies])
     return _ordered(famous, ready, mine, online=online)
 
 
 def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
     """Models whose weights are on this disk; what cannot be read is left out."""
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     for ref in refs:
         title = Path(ref).name if ref.startswith("/") else ref
-        one = Suggestion(ref, title, "", None, 0, False, True, place="here")
+        suggestion = Suggestion(ref, title, "", None, 0, False, True, place="here")
         try:
-            found.append(judged(host, one, offline=True))
+            suggestions.append(judged(host, suggestion, offline=True))
         except WizardError:
             continue
-    return found
+    return suggestions
 
 
-def _local(host: Host, one: Suggestion, silent: str) -> Suggestion:
+def _local(host: Host, suggestion: Suggestion, silent: str) -> Suggestion:
     """A journey whose model comes with the wizard."""
     try:
-        return judged(host, one, offline=True)
+        return judged(host, suggestion, offline=True)
     except WizardError as error:
-        return replace(one, needs_network=True, usable=False, why_not=silent if one.needs_network else error.what)
+        return replace(
+            suggestion, needs_network=True, usable=False, why_not=silent if suggestion.needs_network else error.what
+        )
 
 
 def _ordered(
@@ -125,12 +131,16 @@ def _ordered(
 ) -> list[Suggestion]:
     """What fits first, each kind in its own order, recipes behind it; below the first one what is here already."""
 
-    def key(one: Suggestion) -> tuple[bool, bool, int]:
-        rank = _RANK[one.verdict.word if one.verdict else None]
-        return (not one.usable, one.needs_network and not online, max(rank, 1) if one in ready else rank)
+    def key(suggestion: Suggestion) -> tuple[bool, bool, int]:
+        rank = _RANK[suggestion.verdict.word if suggestion.verdict else None]
+        return (
+            not suggestion.usable,
+            suggestion.needs_network and not online,
+            max(rank, 1) if suggestion in ready else rank,
+        )
 
-    refs = {one.ref for one in (*known, *ready)}
-    others = sorted((one for one in mine if one.ref not in refs), key=key)
+    refs = {suggestion.ref for suggestion in (*known, *ready)}
+    others = sorted((suggestion for suggestion in mine if suggestion.ref not in refs), key=key)
     first, *rest = sorted([*known, *ready], key=key)
     return [first, *others, *rest] if first.usable else [*others, first, *rest]
 
@@ -145,44 +155,46 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
 
     return [
         Suggestion(
-            one.repo,
-            one.repo,
+            hit.repo,
+            hit.repo,
             "",
-            one.licence,
+            hit.licence,
             None,
             needs_network=True,
             usable=True,
-            parameters=one.parameters,
-            gated=one.gated,
+            parameters=hit.parameters,
+            gated=hit.gated,
             place="hub",
-            downloads=one.downloads,
+            downloads=hit.downloads,
         )
-        for one in hub.search(text, offline=offline)
+        for hit in hub.search(text, offline=offline)
     ]
 
 
-def judged(host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
     """``one`` with everything that its files say, and whether it fits ``host`` (may ask the hub, ≤ 10 s).
 
     Raises:
         WizardError: As `wizard.model.source.find`.
     """
-    from wizard.advise.advice import Wishes
+    from wizard.advise.advice import Constraints
     from wizard.advise.ranking import advise
     from wizard.advise.verdict import verdict
     from wizard.model.source import find
 
-    facts: ModelFacts = find(one.ref, offline=offline)
-    advice = advise(host, facts, Wishes())
+    facts: ModelFacts = find(suggestion.ref, offline=offline)
+    advice = advise(host, facts, Constraints())
     return replace(
-        one,
-        licence=one.licence if (facts.licence or "").lower() in ("", (one.licence or "").lower()) else facts.licence,
+        suggestion,
+        licence=suggestion.licence
+        if (facts.licence or "").lower() in ("", (suggestion.licence or "").lower())
+        else facts.licence,
         download_bytes=0 if facts.local else _to_fetch(facts),
         needs_network=not facts.local,
         usable=advice.feasible,
         why_not=None if advice.feasible else advice.rejections[0].reason,
-        parameters=facts.parameters or one.parameters,
-        gated=facts.gated if facts.gated is not None else one.gated,
+        parameters=facts.parameters or suggestion.parameters,
+        gated=facts.gated if facts.gated is not None else suggestion.gated,
         verdict=verdict(host, facts, advice),
     )
 
@@ -192,34 +204,36 @@ def _to_fetch(facts: ModelFacts) -> int | None:
     sizes = [file.bytes for file in facts.weights]
     if not sizes or None in sizes:
         return facts.weight_bytes
-    return sum(one for one in sizes if one is not None)
+    return sum(file_bytes for file_bytes in sizes if file_bytes is not None)
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def known(one: Suggestion) -> list[str]:
+def details(suggestion: Suggestion) -> list[str]:
     """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
     fetched = tr("no weights to download")
-    if one.download_bytes is None:
-        fetched = tr("size unknown") if one.place != "hub" else ""
-    elif one.download_bytes:
-        fetched = tr("{size} to download", size=size(one.download_bytes))
-    where = tr("on this machine") if one.place == "here" else ""
-    if one.place == "hub":
+    if suggestion.download_bytes is None:
+        fetched = tr("size unknown") if suggestion.place != "hub" else ""
+    elif suggestion.download_bytes:
+        fetched = tr("{size} to download", size=size(suggestion.download_bytes))
+    where = tr("on this machine") if suggestion.place == "here" else ""
+    if suggestion.place == "hub":
         where = tr("on the Hub")
-    elif one.place == "offered":
+    elif suggestion.place == "offered":
         where = tr("works offline")
-        if one.needs_network:  # as everything that is to be downloaded
-            where = "" if one.download_bytes else tr("needs the network")
-    popular = "" if one.downloads is None else tr("{count} downloads in 30 days", count=count(one.downloads))
+        if suggestion.needs_network:  # as everything that is to be downloaded
+            where = "" if suggestion.download_bytes else tr("needs the network")
+    popular = (
+        "" if suggestion.downloads is None else tr("{count} downloads in 30 days", count=count(suggestion.downloads))
+    )
     return [
         part
         for part in (
-            "" if one.parameters is None else tr("{count} parameters", count=count(one.parameters)),
+            "" if suggestion.parameters is None else tr("{count} parameters", count=count(suggestion.parameters)),
             fetched,
-            one_line(one.licence) if one.licence else tr("license unknown"),
-            tr("gated: accept its license on the Hub") if one.gated else "",
+            one_line(suggestion.licence) if suggestion.licence else tr("license unknown"),
+            tr("gated: accept its license on the Hub") if suggestion.gated else "",
             where,
             popular,
         )

@@ -46,7 +46,7 @@ def check(options: Options, stack: str, reads: Set[str], context: int | None) ->
         UsageError: TW-L09 if an option is set that nobody reads, or a length that no prompt has.
     """
     plain = Options()
-    changed = {one.name for one in fields(Options) if getattr(options, one.name) != getattr(plain, one.name)}
+    changed = {field.name for field in fields(Options) if getattr(options, field.name) != getattr(plain, field.name)}
     if unread := sorted(changed - reads):
         known = ", ".join(sorted(reads)) or "none"
         raise UsageError(

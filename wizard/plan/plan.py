@@ -28,9 +28,9 @@ class Containers:
     @property
     def remove(self) -> tuple[str, ...]:
         """Program and arguments that remove them, whatever state they are in."""
-        found = (self.engine, "ps", "--all", "--quiet", *(f"--filter=label={label}" for label in self.labels))
+        listing = (self.engine, "ps", "--all", "--quiet", *(f"--filter=label={label}" for label in self.labels))
         removal = ("xargs", "--no-run-if-empty", self.engine, "rm", "--force")
-        return ("sh", "-c", f"{shlex.join(found)} | {shlex.join(removal)}")
+        return ("sh", "-c", f"{shlex.join(listing)} | {shlex.join(removal)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,12 @@ class Ports:
 def free(wanted: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
     """Ports that are free on ``host`` now, and a sentence for each that had to be moved."""
     chosen: dict[str, int] = {}
-    said: list[str] = []
+    changes: list[str] = []
     for what, port in (("HTTP", wanted.http), ("gRPC", wanted.grpc), (mark("metrics"), wanted.metrics)):
         chosen[what] = choose(port, host, set(chosen.values()))
         if chosen[what] != port:
             text = tr(
                 "Port {port} is in use; {what} uses {chosen} instead.", port=port, what=tr(what), chosen=chosen[what]
             )
-            said.append(text)
-    return Ports(chosen["HTTP"], chosen["gRPC"], chosen["metrics"]), said
+            changes.append(text)
+    return Ports(chosen["HTTP"], chosen["gRPC"], chosen["metrics"]), changes

@@ -55,15 +55,15 @@ def has_gpu(host: Host) -> bool:
     return host.gpu_problem is not None and host.gpu_problem.code != NO_GPU
 
 
-def _unneeded(one: Prerequisite) -> Prerequisite:
+def _unneeded(item: Prerequisite) -> Prerequisite:
     """``one`` on a machine that could do nothing with it."""
-    return replace(one, needed=False, commands=(), source=None)
+    return replace(item, needed=False, commands=(), source=None)
 
 
 def usable_engine(host: Host) -> ContainerEngine | None:
     """The container engine to use: one that works and gives GPUs to containers, else one that works."""
-    answering = [one for one in host.engines if one.works]
-    return next((one for one in answering if one.nvidia_runtime), next(iter(answering), None))
+    answering = [engine for engine in host.engines if engine.works]
+    return next((engine for engine in answering if engine.nvidia_runtime), next(iter(answering), None))
 
 
 def _driver(host: Host, family: DistributionCommands | None) -> Prerequisite:
@@ -71,9 +71,9 @@ def _driver(host: Host, family: DistributionCommands | None) -> Prerequisite:
     title = tr("NVIDIA driver")
     if host.driver_version:
         return Prerequisite("driver", title, True, f"driver {host.driver_version}", why)
-    said = host.gpu_problem.what if host.gpu_problem else tr("no driver responds")
+    state = host.gpu_problem.what if host.gpu_problem else tr("no driver responds")
     lines, source = (family.driver, family.driver_source) if family else ((), GUIDE)
-    return Prerequisite("driver", title, False, said, why, lines, source)
+    return Prerequisite("driver", title, False, state, why, lines, source)
 
 
 def _engine(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
@@ -81,8 +81,8 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
     title = tr("Container engine")
     if engine is None:
         lines, source = (family.docker, family.docker_source) if family else ((), "docs.docker.com/engine/install")
-        found = tr("neither docker nor podman is installed")
-        return Prerequisite("engine", title, False, found, why, (*lines, *known.common.group[:1]), source)
+        state = tr("neither docker nor podman is installed")
+        return Prerequisite("engine", title, False, state, why, (*lines, *known.common.group[:1]), source)
     if engine.works:
         return Prerequisite("engine", title, True, f"{engine.name} {engine.server_version}", why)
     problem = engine.problem or tr("{name} does not respond", name=engine.name)
@@ -105,5 +105,5 @@ def _toolkit(engine: ContainerEngine | None, known: Commands, family: Distributi
     configure = known.common.podman_runtime if podman else known.common.docker_runtime
     lines = (*family.toolkit, *configure) if family else ()
     name = engine.name if engine else tr("the engine")
-    found = tr("{name} has no NVIDIA runtime", name=name)
-    return Prerequisite("toolkit", title, False, found, why, lines, known.common.toolkit_source)
+    state = tr("{name} has no NVIDIA runtime", name=name)
+    return Prerequisite("toolkit", title, False, state, why, lines, known.common.toolkit_source)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
-from wizard.plan.valid import between, known_format, known_release, python_path, reference, samples, server, share
+from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
 
 Value: TypeAlias = str | int | float | bool
 Answers: TypeAlias = dict[str, object]
@@ -29,7 +29,7 @@ KINDS: dict[Kind, tuple[type[Value], str]] = {
     "secret": (str, mark("a string")),
 }
 CHOSEN = mark("the wizard chooses")
-"""What an empty answer to most wishes means."""
+"""What an empty answer to most constraints means."""
 NO_PYTHON = "none"
 """Answer to `ENGINE_PYTHON`: an engine that the wizard installs, or the image's, without being asked."""
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
@@ -353,27 +353,31 @@ SEED = Question(
     help=mark("The same seed and question give the same answer."),
 )
 
-WISHES = (GOAL, USERS, MAX_LEN)
-"""What everybody may wish for."""
+CONSTRAINTS = (GOAL, USERS, MAX_LEN)
+"""Constraints that everybody may set."""
 SETUP = (
     *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
     *(RUNTIME, ENGINE_PYTHON),
 )
-"""What experts may wish for as well. What is said is never changed, only refused."""
+"""Constraints for experts. A given value is never changed, only refused."""
 SERVER = (NAME, HTTP_PORT)
 CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
-QUESTIONS = (MODEL, HF_TOKEN, *WISHES, *SETUP, *SERVER, ACCEPT, *CHAT)
+QUESTIONS = (MODEL, HF_TOKEN, *CONSTRAINTS, *SETUP, *SERVER, ACCEPT, *CHAT)
 """All questions, in the order in which they are asked."""
 BY_NAME = {question.name: question for question in QUESTIONS}
 
 
-def wishes(answers: Mapping[str, object]) -> Wishes:
+def constraints(answers: Mapping[str, object]) -> Constraints:
     """The answers that the advice is asked with.
 
     Raises:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
-    said = {one.name: one.check(answers[one.name]) for one in (*WISHES, *SETUP) if one.name in answers}
-    if said.get(ENGINE_PYTHON.name) == NO_PYTHON:
-        del said[ENGINE_PYTHON.name]
-    return Wishes(**said)  # type: ignore[arg-type]  # checked
+    checked = {
+        question.name: question.check(answers[question.name])
+        for question in (*CONSTRAINTS, *SETUP)
+        if question.name in answers
+    }
+    if checked.get(ENGINE_PYTHON.name) == NO_PYTHON:
+        del checked[ENGINE_PYTHON.name]
+    return Constraints(**checked)  # type: ignore[arg-type]  # checked

@@ -15,7 +15,7 @@ from wizard.probe.host import Host
 
 def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:  # noqa: ARG001 - as all stacks' notes
     """What the user should know of the model's own code; nothing where it brings none or none is needed."""
-    if not facts.needs_remote_code or facts.architecture in {one.name for one in architectures().models}:
+    if not facts.needs_remote_code or facts.architecture in {model.name for model in architectures().models}:
         return ()  # the engine's own code loads it
     return (
         tr(

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.catalog.lessons import START
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.plan.answers import checked
-from wizard.plan.questions import BY_NAME, CHAT, HTTP_PORT, MODEL, SERVER, SETUP, WISHES, Answers, Question
+from wizard.plan.questions import BY_NAME, CHAT, CONSTRAINTS, HTTP_PORT, MODEL, SERVER, SETUP, Answers, Question
 
 ASKED: Mapping[str, tuple[Question, ...]] = {
     "model": (MODEL,),
-    "advice": (*WISHES, *SETUP),
+    "advice": (*CONSTRAINTS, *SETUP),
     "review": SERVER,
     "chat": CHAT,
-    START: (MODEL, *WISHES, *SETUP, *SERVER),
+    START: (MODEL, *CONSTRAINTS, *SETUP, *SERVER),
 }
 """Stage → what it asks; before the first stage all that comes."""
 LAST_PORT = 65_533
@@ -72,20 +72,24 @@ def agreed(workshop: Workshop, given: Mapping[str, object]) -> Answers:
     return {**given, **workshop.pin}
 
 
-def wishes_of(workshop: Workshop, wishes: Wishes) -> Wishes:
-    """``wishes`` with those that are pinned, whatever was wished for."""
-    pinned = {name: value for name, value in workshop.pin.items() if name in Wishes.__dataclass_fields__}
-    return replace(wishes, **pinned)  # type: ignore[arg-type]  # checked when the workshop was read
+def constraints_of(workshop: Workshop, constraints: Constraints) -> Constraints:
+    """``constraints`` with the pinned ones, whatever was asked for."""
+    pinned = {name: value for name, value in workshop.pin.items() if name in Constraints.__dataclass_fields__}
+    return replace(constraints, **pinned)  # type: ignore[arg-type]  # checked when the workshop was read
 
 
 def pinned_words(workshop: Workshop, stage: str) -> str:
     """What is pinned of what ``stage`` asks, for people; empty if nothing is."""
-    said = [
-        tr("{question}: {answer}", question=tr(one.text).rstrip("?"), answer=one_line(_shown(workshop.pin[one.name])))
-        for one in ASKED.get(stage, ())
-        if one.name in workshop.pin
+    answers = [
+        tr(
+            "{question}: {answer}",
+            question=tr(question.text).rstrip("?"),
+            answer=one_line(_shown(workshop.pin[question.name])),
+        )
+        for question in ASKED.get(stage, ())
+        if question.name in workshop.pin
     ]
-    return tr("Set by your facilitator: {answers}", answers=" · ".join(said)) if said else ""
+    return tr("Set by your facilitator: {answers}", answers=" · ".join(answers)) if answers else ""
 
 
 def _shown(value: object) -> str:

@@ -72,7 +72,7 @@ def _quota(folder: Path) -> tuple[str, str]:
 
 def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
     """The tightest memory limit on this process, or None if there is none."""
-    found: list[MemoryLimit] = []
+    limits: list[MemoryLimit] = []
     for folder in _folders("memory", root):
         limit = _number(folder, "memory.max", "memory.limit_in_bytes")
         used = _number(folder, "memory.current", "memory.usage_in_bytes")
@@ -80,10 +80,10 @@ def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
             continue
         # The page cache counts as used, but its inactive part is given back before anything is killed.
         used = max(0, (used or 0) - _inactive_cache(folder))
-        found.append(MemoryLimit(limit, max(0, limit - used)))
-    if not found:
+        limits.append(MemoryLimit(limit, max(0, limit - used)))
+    if not limits:
         return None
-    return MemoryLimit(min(each.limit for each in found), min(each.room for each in found))
+    return MemoryLimit(min(each.limit for each in limits), min(each.room for each in limits))
 
 
 def _number(folder: Path, *names: str) -> int | None:

@@ -81,15 +81,15 @@ def questions(container: str | None) -> dict[str, tuple[str, ...]]:
 
 def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str | None]:
     """(those that have an engine, one for each environment; which did not answer and why)."""
-    found: dict[str, EnginePython] = {}
+    pythons: dict[str, EnginePython] = {}
     silent: list[str] = []
     for path, answer in answers.items():
-        one = _read(path, answer)
-        if one is None:
+        engine_python = _read(path, answer)
+        if engine_python is None:
             silent.append(f"{path}: {_why(answer)}")
-        elif _has_engine(one):
-            found.setdefault(one.prefix, one)
-    return tuple(found.values()), "; ".join(silent) or None
+        elif _has_engine(engine_python):
+            pythons.setdefault(engine_python.prefix, engine_python)
+    return tuple(pythons.values()), "; ".join(silent) or None
 
 
 def _has_engine(python: EnginePython) -> bool:
@@ -112,8 +112,8 @@ def inspect(path: str) -> EnginePython:
     whole = absolute(path)
     with asking({path: _argv(whole)}, SECONDS) as asked:
         answer = asked[path].answer()
-    found = _read(whole, answer)
-    if found is None:
+    engine_python = _read(whole, answer)
+    if engine_python is None:
         inside, why = Path(whole, "bin", "python"), _why(answer).replace(whole, whole[:200])
         todo = tr("Pass the interpreter of the environment that has the engine, such as /opt/venv/bin/python.")
         if os.path.exists(inside):  # noqa: PTH110  # which raises nothing where nobody may look, or the name is too long
@@ -125,7 +125,7 @@ def inspect(path: str) -> EnginePython:
             tr("--engine-python {path} is not a Python interpreter: {why}", path=path[:200], why=why),
             todo,
         )
-    return found
+    return engine_python
 
 
 def absolute(path: str) -> str:
@@ -140,7 +140,9 @@ def absolute(path: str) -> str:
 
 def known(host: Host, path: str) -> EnginePython | None:
     """What ``host`` knows of the Python at ``path``; None if nothing."""
-    return next((one for one in host.engine_pythons if one.path in (path, absolute(path))), None)
+    return next(
+        (engine_python for engine_python in host.engine_pythons if engine_python.path in (path, absolute(path))), None
+    )
 
 
 def with_python(host: Host, path: str | None) -> Host:
@@ -156,10 +158,10 @@ def with_python(host: Host, path: str | None) -> Host:
 
 def _read(path: str, answer: Answer) -> EnginePython | None:
     try:
-        found = json.loads(answer.out.strip().splitlines()[-1])
-        major, minor, micro = map(int, found["version"])
-        packages = {str(name): str(version) for name, version in found["packages"].items()}
-        return EnginePython(path, (major, minor, micro), str(found["prefix"]), packages, found["cuda"])
+        data = json.loads(answer.out.strip().splitlines()[-1])
+        major, minor, micro = map(int, data["version"])
+        packages = {str(name): str(version) for name, version in data["packages"].items()}
+        return EnginePython(path, (major, minor, micro), str(data["prefix"]), packages, data["cuda"])
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
 
@@ -168,7 +170,7 @@ def _why(answer: Answer) -> str:
     """Why nothing can be read from the answer."""
     if answer.status is None:
         return answer.err
-    said = [one_line(line) for line in answer.err.splitlines() if line.strip()]
-    if not said:
+    lines = [one_line(line) for line in answer.err.splitlines() if line.strip()]
+    if not lines:
         return tr("it does not respond as Python (exit status {status})", status=answer.status)
-    return said[-1 if any(line.startswith("Traceback") for line in said) else 0][:200]
+    return lines[-1 if any(line.startswith("Traceback") for line in lines) else 0][:200]

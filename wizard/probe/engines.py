@@ -62,8 +62,8 @@ def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[Co
         version, info = answers[name, "version"], answers[name, "info"]
         if name == "docker" and version.out.startswith("podman"):
             continue  # the package podman-docker: podman under another name
-        found = re.search(r"version (\d[^\s,]*)", version.out)
-        client = found.group(1) if found else None
+        match = re.search(r"version (\d[^\s,]*)", version.out)
+        client = match.group(1) if match else None
         engines.append(_docker(client, info) if name == "docker" else _podman(client, info, root))
     return tuple(engines)
 
@@ -101,9 +101,9 @@ def elsewhere(engine: str) -> str | None:
         ask = (engine, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
         with asking({"context": ask}) as asked:
             address = asked["context"].answer().out.strip()
-    told = re.match(r"\w+://", address)  # an old client knows no contexts, and says something else
+    remote = re.match(r"\w+://", address)  # an old client knows no contexts, and says something else
     here = re.match(r"unix:|tcp://(127\.|localhost|\[::1\])", address)
-    return redact(address) if told and not here else None
+    return redact(address) if remote and not here else None
 
 
 def lifts_limits(root: Path = Path("/")) -> bool:
@@ -124,8 +124,8 @@ def _docker(client: str | None, info: Answer) -> ContainerEngine:
     data = _json(info.out)
     server = str(data.get("ServerVersion") or "") or None
     if server is None:
-        said = "\n".join([info.err, *map(str, data.get("ServerErrors") or ())])
-        return ContainerEngine("docker", client, None, None, _docker_problem(said), _rights(said))
+        errors = "\n".join([info.err, *map(str, data.get("ServerErrors") or ())])
+        return ContainerEngine("docker", client, None, None, _docker_problem(errors), _rights(errors))
     devices = [str(device.get("ID", "")) for device in data.get("DiscoveredDevices") or () if isinstance(device, dict)]
     nvidia = (
         "nvidia" in (data.get("Runtimes") or {})
@@ -136,21 +136,21 @@ def _docker(client: str | None, info: Answer) -> ContainerEngine:
     return ContainerEngine("docker", client, server, nvidia)
 
 
-def _rights(said: str) -> str | None:
-    return NO_RIGHTS if "permission" in said.lower() else None
+def _rights(errors: str) -> str | None:
+    return NO_RIGHTS if "permission" in errors.lower() else None
 
 
-def _docker_problem(said: str) -> str:
+def _docker_problem(errors: str) -> str:
     where = f" (DOCKER_HOST={redact(os.environ['DOCKER_HOST'])})" if os.environ.get("DOCKER_HOST") else ""
-    if "permission denied" in said.lower():
+    if "permission denied" in errors.lower():
         return tr(
             "no permission for Docker's socket{where}: run `sudo usermod -aG docker $USER` and log in again, or use "
             "podman",
             where=where,
         )
-    if "cannot connect" in said.lower() or "is the docker daemon running" in said.lower():
+    if "cannot connect" in errors.lower() or "is the docker daemon running" in errors.lower():
         return tr("the Docker daemon does not respond{where}: start it with `sudo systemctl start docker`", where=where)
-    return _last_line(said) + where
+    return _last_line(errors) + where
 
 
 def _podman(client: str | None, info: Answer, root: Path) -> ContainerEngine:
@@ -170,14 +170,14 @@ def _has_init(root: Path) -> bool:
         return True
     settings = [path for pattern in _INIT_SETTINGS for path in root.glob(pattern)]
     settings.append(Path.home() / ".config/containers/containers.conf")
-    if told := os.environ.get("CONTAINERS_CONF"):
-        settings.append(Path(told))
+    if conf := os.environ.get("CONTAINERS_CONF"):
+        settings.append(Path(conf))
     for path in settings:
         try:
             named = re.findall(r'^\s*init_path\s*=\s*"([^"]+)"', path.read_text(errors="replace"), re.MULTILINE)
         except OSError:
             continue
-        if any(Path(one).exists() for one in named):
+        if any(Path(path).exists() for path in named):
             return True
     return False
 
@@ -201,6 +201,6 @@ def _json(text: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in plain(redact(said)).splitlines() if line.strip()]
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in plain(redact(output)).splitlines() if line.strip()]
     return lines[-1][:200] if lines else tr("it returned no readable response")

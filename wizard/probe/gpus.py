@@ -132,8 +132,8 @@ def memory_info(session: Nvml, device: Device) -> Any:
     if not isinstance(second, Unknown) and second["total"]:
         return second
     first = session.query("nvmlDeviceGetMemoryInfo", device, read=_checked_memory)
-    told = not isinstance(second, Unknown) or second.not_supported  # it has no memory of its own, then
-    return second if isinstance(first, Unknown) and told else first
+    definite = not isinstance(second, Unknown) or second.not_supported  # it has no memory of its own, then
+    return second if isinstance(first, Unknown) and definite else first
 
 
 def _checked_memory(info: dict[str, int]) -> dict[str, int]:
@@ -197,13 +197,13 @@ def mig_profile(session: Nvml, part: Device) -> str:
 
 def processes(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:
     """Who holds memory. In a container the process ids are the host's and the names are hidden."""
-    found: dict[int, GpuProcess] = {}
+    processes: dict[int, GpuProcess] = {}
     for kind in ("Compute", "Graphics"):
         running = session.query(f"nvmlDeviceGet{kind}RunningProcesses", device, read=_holders)
         for pid, used in known(running, "processes", unknown) or ():
             name = session.query("nvmlSystemGetProcessName", pid)
-            found[pid] = GpuProcess(pid, None if isinstance(name, Unknown) else name, used)
-    return tuple(found[pid] for pid in sorted(found))
+            processes[pid] = GpuProcess(pid, None if isinstance(name, Unknown) else name, used)
+    return tuple(processes[pid] for pid in sorted(processes))
 
 
 def _holders(answer: list[dict[str, Any]]) -> list[tuple[int, int | None]]:

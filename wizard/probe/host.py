@@ -193,4 +193,4 @@ class Host:
     @property
     def runs_triton(self) -> bool:
         """Whether Triton's Python backend finds an interpreter; other machines are planned for, and lack nothing."""
-        return not self.is_here or any(one.usable for one in self.interpreters)
+        return not self.is_here or any(interpreter.usable for interpreter in self.interpreters)

@@ -60,16 +60,16 @@ def _paths() -> Iterator[str]:
 
 def read(answers: Mapping[str, Answer]) -> tuple[tuple[Interpreter, ...], str | None]:
     """(interpreters, which did not answer and why). The running one first, then the newest first."""
-    found: dict[tuple[str, str], Interpreter] = {}  # installation and version → interpreter
+    interpreters: dict[tuple[str, str], Interpreter] = {}  # installation and version → interpreter
     silent: list[str] = []
     for path, answer in answers.items():
         lines = answer.out.splitlines()
         if answer.status is None:
             silent.append(f"{path}: {answer.err}")
         elif answer.status == 0 and len(lines) == 5:
-            found.setdefault((lines[1], lines[0]), _interpreter(path, *lines))
+            interpreters.setdefault((lines[1], lines[0]), _interpreter(path, *lines))
     running = next(iter(answers), None)
-    newest_first = sorted(found.values(), key=lambda each: each.version, reverse=True)
+    newest_first = sorted(interpreters.values(), key=lambda each: each.version, reverse=True)
     return tuple(sorted(newest_first, key=lambda each: each.path != running)), "; ".join(silent) or None
 
 

@@ -117,8 +117,8 @@ def _by_bus(session: Nvml, a: Device, b: Device, unknown: dict[str, str]) -> Gpu
 def _address(pci: dict[str, Any]) -> Address:
     """Of nvmlPciInfo_t; drivers write the domain with four digits or eight, letters in either case."""
     for text in (pci["busId"], pci["busIdLegacy"]):
-        if found := _ADDRESS.fullmatch((text or "").strip()):
-            domain, bus, device, function = (int(part or "0", 16) for part in found.groups())
+        if match := _ADDRESS.fullmatch((text or "").strip()):
+            domain, bus, device, function = (int(part or "0", 16) for part in match.groups())
             return domain, bus, device, function
     if not any(pci[part] for part in ("domain", "bus", "device")):
         raise ValueError(pci["busId"])

@@ -198,7 +198,7 @@ class Monitor:
         (``nvmlDeviceGetPcieThroughput`` watches for 20 ms each time that it is called; counters cost nothing.)
         """
         now = self._clock()
-        counters = session.fields(device, *((one, scope) for one, scope, _unit in _COUNTERS.values()))
+        counters = session.fields(device, *((counter, scope) for counter, scope, _unit in _COUNTERS.values()))
         rates: dict[str, float] = {}
         for (name, (_field, _scope, unit)), counter in zip(_COUNTERS.items(), counters, strict=True):
             path = name.partition("_")[0]
@@ -233,10 +233,10 @@ def _memory(
 
 
 def _slices(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[MigReading, ...]:
-    found: list[MigReading] = []
+    slices: list[MigReading] = []
     for part in gpus.mig_devices(session, device, unknown):
         info = gpus.memory_info(session, part)
         known = not isinstance(info, Unknown)
         profile = gpus.mig_profile(session, part)
-        found.append(MigReading(profile, info["total"] if known else None, info["used"] if known else None))
-    return tuple(found)
+        slices.append(MigReading(profile, info["total"] if known else None, info["used"] if known else None))
+    return tuple(slices)

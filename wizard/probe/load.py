@@ -57,7 +57,7 @@ def cpu_time(now: float, root: Path = Path("/")) -> CpuTime | None:
         if not name.startswith("cpu") or not name[3:].isdigit() or int(name[3:]) not in mine:
             continue
         # user nice system idle iowait irq softirq steal; guest time, which follows, is in user's already (proc(5))
-        spent = [int(one) for one in numbers[:8]]
+        spent = [int(number) for number in numbers[:8]]
         possible += sum(spent)
         busy += sum(spent) - sum(spent[3:5])
     return CpuTime(busy, possible) if possible else None

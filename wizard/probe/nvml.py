@@ -102,8 +102,8 @@ class Nvml:
         if isinstance(count, Unknown):
             what = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
             raise HostError("TW-P04", what, tr("`nvidia-smi` should report the same."))
-        found = (self._found("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
-        return list(found)
+        devices = (self._found("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
+        return list(devices)
 
     def mig_devices(self, device: Device, slots: int) -> list[Device]:
         """The MIG instances of a GPU; a slot without one answers "not found" and is left out."""
@@ -156,11 +156,11 @@ class Nvml:
         """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
         function = "nvmlDeviceGetFieldValues"
 
-        def counter(value: Any, code: int, said: str) -> int | Unknown:
-            said = said or tr("invalid number")
-            return Unknown(f"{said} ({function})", code) if value is None else int(value)
+        def counter(value: Any, code: int, error: str) -> int | Unknown:
+            error = error or tr("invalid number")
+            return Unknown(f"{error} ({function})", code) if value is None else int(value)
 
-        answers = self.query(function, device, list(wanted), read=lambda each: [counter(*one) for one in each])
+        answers = self.query(function, device, list(wanted), read=lambda each: [counter(*field) for field in each])
         return [answers] * len(wanted) if isinstance(answers, Unknown) else answers
 
     def kill(self) -> None:

@@ -29,7 +29,7 @@ def nvidia_on_pci(root: Path = Path("/")) -> bool:
     return False
 
 
-def unusable(code: int | None, said: str) -> HostError:
+def unusable(code: int | None, error: str) -> HostError:
     """The error for what NVML answered to its start (``code``, of nvml.h) or what else kept it from starting."""
     if code == DRIVER_NOT_LOADED:
         return HostError(
@@ -48,31 +48,31 @@ def unusable(code: int | None, said: str) -> HostError:
         )
     return HostError(
         "TW-P04",
-        tr("NVIDIA's driver library does not start: {error}", error=said),
+        tr("NVIDIA's driver library does not start: {error}", error=error),
         tr("`nvidia-smi` should report the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
     )
 
 
-def failed(said: str, *, crashed: bool) -> HostError:
+def failed(error: str, *, crashed: bool) -> HostError:
     """The error for a library that did not live through its start, or did not come back from it."""
     if crashed:
-        return _damaged(said)
+        return _damaged(error)
     return HostError(
         "TW-P11",
-        tr("NVIDIA's driver library hangs: {error}", error=said),
+        tr("NVIDIA's driver library hangs: {error}", error=error),
         tr(
             "Check whether `nvidia-smi` hangs too. `dmesg` names the GPU that stopped (Xid); reboot, or reset that GPU."
         ),
     )
 
 
-def not_loaded(said: str, root: Path = Path("/")) -> HostError:
+def not_loaded(error: str, root: Path = Path("/")) -> HostError:
     """The error for what the loader said of the library.
 
     The loader passes over a library for another processor and then says that there is none (glibc, ``dl-load.c``).
     """
-    if NAME not in said or "No such file" not in said:
-        return _damaged(said)
+    if NAME not in error or "No such file" not in error:
+        return _damaged(error)
     if foreign := _foreign(root):
         return _damaged(tr("{path} is built for another processor", path=foreign))
     if nvidia_on_pci(root):
@@ -88,10 +88,10 @@ def not_loaded(said: str, root: Path = Path("/")) -> HostError:
     )
 
 
-def _damaged(said: str) -> HostError:
+def _damaged(error: str) -> HostError:
     return HostError(
         "TW-P12",
-        tr("NVIDIA's driver library (libnvidia-ml.so.1) cannot be loaded: {error}", error=said),
+        tr("NVIDIA's driver library (libnvidia-ml.so.1) cannot be loaded: {error}", error=error),
         tr("Reinstall NVIDIA's driver; if LD_LIBRARY_PATH contains a folder with another copy, remove that folder."),
     )
 

@@ -53,7 +53,7 @@ def _call(pynvml: Any, function: str, arguments: list[Any], options: dict[str, A
         return None
     value = getattr(pynvml, function)(*given, **options)
     if function == "nvmlDeviceGetFieldValues":
-        return [_counter(pynvml, one) for one in value]
+        return [_counter(pynvml, field) for field in value]
     return _plain(value)
 
 
@@ -88,11 +88,11 @@ def _field(structure: Any, name: str) -> Any:
         return None
 
 
-def _counter(pynvml: Any, one: Any) -> tuple[int | float | None, int, str]:
+def _counter(pynvml: Any, field: Any) -> tuple[int | float | None, int, str]:
     """Value, error code and what it says."""
-    if one.nvmlReturn:
-        return None, one.nvmlReturn, _said(pynvml.NVMLError(one.nvmlReturn))
-    return getattr(one.value, _MEMBERS[one.valueType]), 0, ""
+    if field.nvmlReturn:
+        return None, field.nvmlReturn, _said(pynvml.NVMLError(field.nvmlReturn))
+    return getattr(field.value, _MEMBERS[field.valueType]), 0, ""
 
 
 def _said(error: Exception) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import plain, table, width
 from wizard.kernel.units import size
-from wizard.probe import words
+from wizard.probe import summary
 from wizard.probe.host import ContainerEngine, EnginePython, Gpu, Host, Interpreter
 from wizard.probe.ports import TRITON_PORTS
 
@@ -36,7 +36,7 @@ def brief(host: Host) -> list[tuple[str, str]]:
     return [
         ("GPU", "; ".join(gpus) or why),
         ("CPU", tr("{cpu}, {cores} cores", cpu=host.cpu.model or host.cpu.architecture, cores=host.cpu.cores)),
-        (tr("Memory"), words.free_of(host.memory_available_bytes, host.memory_total_bytes)),
+        (tr("Memory"), summary.free_of(host.memory_available_bytes, host.memory_total_bytes)),
         (tr("Disk"), tr("{free} free at {path}", free=size(host.disk.free_bytes), path=host.disk.path)),
         (tr("System"), host.system.name),
     ]
@@ -165,9 +165,9 @@ RUNTIMES = {
 
 def _interpreter(each: Interpreter) -> str:
     version = ".".join(map(str, each.version))
-    said = tr("usable by Triton") if each.usable else each.why_not
+    state = tr("usable by Triton") if each.usable else each.why_not
     venv = "" if each.has_venv else " " + tr("(cannot create virtual environments)")
-    return f"{version} {each.path}: {said}{venv}"
+    return f"{version} {each.path}: {state}{venv}"
 
 
 def _engines(each: EnginePython) -> str:
@@ -179,8 +179,8 @@ def _engines(each: EnginePython) -> str:
 def _ports(host: Host) -> str:
     free = [str(port) for port in TRITON_PORTS if port not in host.busy_ports]
     busy = [str(port) for port in host.busy_ports]
-    said = [
+    parts = [
         tr("{ports} free", ports=", ".join(free)) if free else "",
         tr("{ports} in use (the wizard picks other ports)", ports=", ".join(busy)) if busy else "",
     ]
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, parts))

@@ -1,33 +1,33 @@
-"""Answers that are changed by the way: one of the wishes, or those about the server and the chat."""
+"""Answers that are changed by the way: one of the constraints, or those about the server and the chat."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.flow.known import known
 from wizard.flow.values import State
 from wizard.kernel.language import tr
-from wizard.plan.questions import SETUP, WISHES, Answers, Question, wishes
+from wizard.plan.questions import CONSTRAINTS, SETUP, Answers, Question, constraints
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.options import as_value, now
 
 
 def changed(ask: Ask, state: State) -> Answers:
-    """The wish that is changed, or all of them taken back."""
+    """The constraint that is changed, or all of them taken back."""
     answers = known(state)
     options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
         (f"{tr(question.text).rstrip('?')}: {now(question, answers)}", question)
-        for question in (*WISHES, *SETUP)
+        for question in (*CONSTRAINTS, *SETUP)
         if question.name not in state.workshop.pin
     ]
     given = {**(state.offered or {}), **state.given}
-    if wishes({name: value for name, value in given.items() if value is not None}) != Wishes():
+    if constraints({name: value for name, value in given.items() if value is not None}) != Constraints():
         options.append((tr("Reset all constraints"), "nothing"))
     picked = ask.choose(tr("What do you want to change?"), [*options, (tr("Change nothing"), "back")])
     if picked == "nothing":
-        return dict.fromkeys(question.name for question in (*WISHES, *SETUP))
+        return dict.fromkeys(question.name for question in (*CONSTRAINTS, *SETUP))
     return {} if picked == "back" else {picked.name: ask_question(ask, picked, as_value(answers.get(picked.name)))}
 
 

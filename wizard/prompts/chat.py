@@ -25,7 +25,7 @@ from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import brought_along
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
-from wizard.prompts.speech import heard, tell
+from wizard.prompts.speech import for_stderr, tell
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
@@ -84,8 +84,8 @@ def run_chat(
     if journey is None:
         from wizard import journey
     tolerate_odd_encodings()
-    said = conversation or Conversation()
-    talk = begin(endpoint, said, journey=journey, workspace=workspace, history=history, keeps=keep)
+    first = conversation or Conversation()
+    talk = begin(endpoint, first, journey=journey, workspace=workspace, history=history, keeps=keep)
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
     ask = _Asker(journey, talk, protocol, json_output)
@@ -270,8 +270,8 @@ def _take(talk: ChatSession, reply: Reply, asked: Conversation) -> None:
         talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())
     elif asked.messages[-1].versions:
         talk.conversation = asked.without_open_question()
-    talk.request = next((one.request for one in reply.chunks if one.request), None)
-    talk.logprobs = [token for one in reply.chunks for token in one.logprobs]
+    talk.request = next((chunk.request for chunk in reply.chunks if chunk.request), None)
+    talk.logprobs = [token for chunk in reply.chunks for token in chunk.logprobs]
 
 
 class _Shown:
@@ -340,4 +340,4 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 def _tell(text: str) -> None:
     """Say what is the wizard's own; what somebody wrote keeps its signs (`tell`)."""
-    tell(heard(text))
+    tell(for_stderr(text))

@@ -127,8 +127,8 @@ def begin(
 
     def other(name: str, model: str | None) -> ChatSession:
         here = workspace or Workspace.at(None)
-        found = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
-        return begin(found, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
+        endpoint = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
+        return begin(endpoint, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
 
     talk = ChatSession(endpoint, conversation, lambda: journey.served(talk.endpoint), other, history, keeps)
     return talk

@@ -63,8 +63,8 @@ def _set(talk: ChatSession, argument: str) -> Outcome:
     if name:
         talk.conversation = with_answers(talk.conversation, {name: setting(name).parse(text)})
     now = answers_of(talk.conversation)
-    shown = (one for one in SETTINGS if one is not SYSTEM)
-    return Outcome(listed([(one.name, _value(now[one.name]), tr(one.help)) for one in shown]))
+    shown = (setting for setting in SETTINGS if setting is not SYSTEM)
+    return Outcome(listed([(setting.name, _value(now[setting.name]), tr(setting.help)) for setting in shown]))
 
 
 def _value(value: object) -> str:

@@ -24,11 +24,11 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
         todo = tr("Choose another server; run `triton-wizard status` to list them.")
         raise UsageError("TW-U24", tr("{name} is already answering", name=one_line(name)), todo)
     talk.rival = rival
-    said = [tr("Both get the same questions from now on."), tr("Type /compare without a name to end the comparison.")]
+    lines = [tr("Both get the same questions from now on."), tr("Type /compare without a name to end the comparison.")]
     if talk.keeps:
         own = tr("The answers of {name} are saved as a separate conversation.", name=one_line(rival.endpoint.name))
-        said.insert(1, own)
-    return Outcome(" ".join(said))
+        lines.insert(1, own)
+    return Outcome(" ".join(lines))
 
 
 def brought_along(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:

@@ -13,7 +13,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.speech import heard, listed
+from wizard.prompts.speech import for_stderr, listed
 
 LISTED = 20
 SHOWN_MESSAGES = 6
@@ -100,11 +100,11 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
         talk.keep()
         return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
     parts = []
-    for place, one in enumerate(every):
+    for place, version in enumerate(every):
         head = tr("Version {number} of {count}", number=place + 1, count=len(every))
         here = f" ({tr('current')})" if place == now else ""
-        measured = f"\n{heard(figures(one.stats))}" if one.stats else ""
-        parts.append(f"{head}{here}: {one_line(one.question)}\n{plain(one.answer)}{measured}")
+        measured = f"\n{for_stderr(figures(version.stats))}" if version.stats else ""
+        parts.append(f"{head}{here}: {one_line(version.question)}\n{plain(version.answer)}{measured}")
     return Outcome("\n\n".join(parts))
 
 
@@ -163,8 +163,8 @@ def _not_kept(talk: ChatSession) -> UsageError:
 
 def _listed(talk: ChatSession, entries: Iterable[Entry]) -> str:
     rows = []
-    for one in entries:
-        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated))
-        here = f" ({tr('current')})" if one.id == talk.kept.id else ""
-        rows.append((str(one.id), day, one_line(one.model), one_line(one.title) + here, one_line(one.found)))
+    for entry in entries:
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
+        here = f" ({tr('current')})" if entry.id == talk.kept.id else ""
+        rows.append((str(entry.id), day, one_line(entry.model), one_line(entry.title) + here, one_line(entry.found)))
     return listed(rows)

@@ -38,7 +38,7 @@ def preset(talk: ChatSession, argument: str) -> Outcome:
     if argument:
         talk.conversation = with_preset(talk.conversation, presets.preset(argument))
         return Outcome(tr("The preset is active; view and change it with /set and /system."))
-    rows = [(one.name, tr(one.about) if one.about else tr("your own")) for one in presets.presets()]
+    rows = [(preset.name, tr(preset.about) if preset.about else tr("your own")) for preset in presets.presets()]
     return Outcome(
         f"{listed(rows)}\n{tr('Use one with /preset NAME; save the current settings with /preset save NAME.')}"
     )
@@ -80,20 +80,20 @@ def logprobs(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(tr("No answer with log probabilities yet; ask something, or type /again."))
     rows = [
         (
-            _percent(one.logprob),
-            _token(one.text),
-            "  ".join(f"{_token(text)} {_percent(value)}" for text, value in one.top),
+            _percent(logprob.logprob),
+            _token(logprob.text),
+            "  ".join(f"{_token(text)} {_percent(value)}" for text, value in logprob.top),
         )
-        for one in talk.logprobs
+        for logprob in talk.logprobs
     ]
-    mean = -sum(one.logprob for one in talk.logprobs) / len(talk.logprobs)
+    mean = -sum(logprob.logprob for logprob in talk.logprobs) / len(talk.logprobs)
     perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(min(mean, LARGEST_EXPONENT)))
     return Outcome(f"{listed(rows)}\n{perplexity}")
 
 
 def snippet(talk: ChatSession, argument: str) -> Outcome:
     """The last request as a command or a program."""
-    kind = next((one for one in snippets.KINDS if one == (argument or "curl")), None)
+    kind = next((kind for kind in snippets.KINDS if kind == (argument or "curl")), None)
     if kind is None:
         raise UsageError(
             "TW-U24",

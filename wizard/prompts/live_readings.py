@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
-from wizard.probe import words
+from wizard.probe import summary
 from wizard.probe.live import GpuReading, Monitor, Reading
 
 FIRST_S = 1.0
@@ -34,7 +34,7 @@ def reading_text(reading: Reading) -> str:
     parts = [
         tr("{share:.0%} busy", share=cpu.utilisation) if cpu.utilisation is not None else "",
         _free(cpu.memory_available_bytes, cpu.memory_total_bytes),
-        words.degrees(cpu.temperature_c),
+        summary.degrees(cpu.temperature_c),
     ]
     return "\n".join([f"CPU: {', '.join(filter(None, parts))}", *map(_gpu, reading.gpus)])
 
@@ -43,12 +43,12 @@ def _gpu(gpu: GpuReading) -> str:
     parts = [
         tr("{share:.0%} busy", share=gpu.utilisation) if gpu.utilisation is not None else "",
         _free(gpu.memory_free_bytes, gpu.memory_total_bytes),
-        words.degrees(gpu.temperature_c),
-        words.power(gpu),
+        summary.degrees(gpu.temperature_c),
+        summary.power(gpu),
     ]
-    said = list(filter(None, parts)) or [words.silence(gpu)]
-    return f"GPU {gpu.index} ({one_line(gpu.name)}): {', '.join(said)}"
+    readings = list(filter(None, parts)) or [summary.silence(gpu)]
+    return f"GPU {gpu.index} ({one_line(gpu.name)}): {', '.join(readings)}"
 
 
 def _free(free: int | None, total: int | None) -> str:
-    return "" if total is None else words.free_of(free, total)
+    return "" if total is None else summary.free_of(free, total)

@@ -59,24 +59,24 @@ def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
     """The model that is chosen of those that the hub finds under ``text``; None to go back to the list."""
     say(tr("Searching the Hub for {text} ...", text=one_line(text)))
     try:
-        found = journey.search(text)
+        hits = journey.search(text)
     except WizardError as error:
         say(f"\n{error}\n")
         return None
-    if not found:
+    if not hits:
         say(tr("The Hub has no text model whose name contains {text}.", text=one_line(text)))
         return None
-    options: list[tuple[str, str | None]] = [(suggestion(one), one.ref) for one in found]
+    options: list[tuple[str, str | None]] = [(suggestion(hit), hit.ref) for hit in hits]
     return ask.choose(tr("Which one of these?"), [*options, (tr("Back to the list"), None)])
 
 
 def ready(ask: Ask, recipes: Iterable[Recipe]) -> str | None:
     """The name of the journey that is chosen; None to go back to the list."""
-    options: list[tuple[str, str | None]] = [(_title(one), one.name) for one in recipes]
+    options: list[tuple[str, str | None]] = [(_title(recipe), recipe.name) for recipe in recipes]
     return ask.choose(tr("Which recipe do you want to use?"), [*options, (tr("Back to the list"), None)])
 
 
-def _title(one: Recipe) -> str:
-    machines = tr(" or ").join(one.machines)
+def _title(recipe: Recipe) -> str:
+    machines = tr(" or ").join(recipe.machines)
     made = tr("made for {machines}", machines=machines) if machines else tr("made for any machine")
-    return f"{tr(one.title)} · {made}"
+    return f"{tr(recipe.title)} · {made}"

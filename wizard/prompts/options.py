@@ -10,7 +10,7 @@ from wizard.advise import refusals
 from wizard.advise.advice import Advice, Choice
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
-from wizard.plan.offers import known
+from wizard.plan.offers import details
 from wizard.plan.questions import Question, Value
 from wizard.texts import reasons, remedies, report
 from wizard.texts.advise import verdict
@@ -23,7 +23,7 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
     """What can be chosen: the first ``top`` ways, and what else can be done; no other model if it is ``pinned``."""
     choices = report.ordered(advice.choices)
     options: list[tuple[str, Choice | Other]] = [
-        (f"{report.choice_title(one)} · {report.choice_room(one)}", one) for one in choices[:top]
+        (f"{report.choice_title(choice)} · {report.choice_room(choice)}", choice) for choice in choices[:top]
     ]
     if choices:
         options[0] = (tr("{way} (recommended)", way=options[0][0]), options[0][1])
@@ -55,8 +55,8 @@ def as_value(value: object) -> Value | None:
 def not_here(suggestions: Iterable[Any]) -> list[str]:
     """A line for each reason why models cannot be had here."""
     titles: dict[str, list[str]] = defaultdict(list)
-    for one in suggestions:
-        titles[one_line(reasons.text(one.why_not or ""))].append(one_line(one.title))
+    for offer in suggestions:
+        titles[one_line(reasons.text(offer.why_not or ""))].append(one_line(offer.title))
     return [
         tr("Not possible with {model}: {why}", model=whose[0], why=why)
         if len(whose) == 1
@@ -65,7 +65,7 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
     ]
 
 
-def suggestion(one: Any) -> str:
+def suggestion(candidate: Any) -> str:
     """A model in a line: whether it fits, in words, and what is known of it."""
-    fits = ": ".join(filter(None, verdict(one.verdict))) if one.verdict else ""
-    return " · ".join(filter(None, (one_line(one.title), one_line(fits), *known(one))))
+    fits = ": ".join(filter(None, verdict(candidate.verdict))) if candidate.verdict else ""
+    return " · ".join(filter(None, (one_line(candidate.title), one_line(fits), *details(candidate))))

@@ -139,7 +139,9 @@ def save(ask: Ask, plan: Plan) -> None:
     """Ask as what and where, and write the plan there; what cannot be written is told."""
     from wizard.export import formats
 
-    options: list[tuple[str, formats.Format | None]] = [(tr(one.title), one) for one in formats.FORMATS]
+    options: list[tuple[str, formats.Format | None]] = [
+        (tr(export_format.title), export_format) for export_format in formats.FORMATS
+    ]
     form = ask.choose(tr("Which format?"), [*options, (tr("None of these"), None)])
     if form is None:
         return

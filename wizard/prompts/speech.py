@@ -75,10 +75,10 @@ def _spoken(line: str) -> str:
     return _UNIT.sub(_unit, re.sub(rf"(?<=\d) {rate}", " tokens/s", line))
 
 
-def _unit(found: re.Match[str]) -> str:
-    number, unit = found.groups()
-    one, many = UNITS[unit]
-    return tr(one if number == "1" else many, n=number)
+def _unit(match: re.Match[str]) -> str:
+    number, unit = match.groups()
+    singular, many = UNITS[unit]
+    return tr(singular if number == "1" else many, n=number)
 
 
 def fitted(text: str, limit: int | None = None) -> str:
@@ -126,7 +126,7 @@ def say_command(what: str, command: str) -> None:
     print(f"{fitted(what)}\n  $ {command}", flush=True)
 
 
-def heard(text: str) -> str:
+def for_stderr(text: str) -> str:
     """``text`` of the wizard's own for standard error: spoken where that is a terminal."""
     return spoken(text) if is_terminal(sys.stderr) else text
 

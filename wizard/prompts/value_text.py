@@ -23,7 +23,7 @@ from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Step, Write
-from wizard.plan.words import cost, model_line, takes
+from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.prompts.speech import spoken
@@ -40,10 +40,10 @@ MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "lef
 def columns(out: TextIO | None = None) -> int:
     """Columns of the terminal behind ``out`` (standard output if not given), 80 if there is none; at least 20."""
     try:
-        found = os.get_terminal_size(out.fileno()).columns if out else shutil.get_terminal_size().columns
+        width = os.get_terminal_size(out.fileno()).columns if out else shutil.get_terminal_size().columns
     except (OSError, ValueError):  # not a terminal, closed, or a file in memory (io.UnsupportedOperation)
-        found = 80
-    return max(20, found or 80)
+        width = 80
+    return max(20, width or 80)
 
 
 def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int | None = None) -> str:
@@ -97,10 +97,10 @@ def advice_text(
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
         parts += ["", fit(tr("No supported configuration can serve this model on this machine as requested."))]
-    for one in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(one)), "  ", first="")]
-        remedy = remedies.text(one.remedies, flags=not asked)
-        parts += [fit(reasons.text(one.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
+    for refusal in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
+        parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(refusal)), "  ", first="")]
+        remedy = remedies.text(refusal.remedies, flags=not asked)
+        parts += [fit(reasons.text(refusal.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)
 
 
@@ -127,12 +127,12 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
 def figures_text(figures: Iterable[Figure], fit: Fit = wrapped) -> str:
     """Numbers, each with its formula and its source."""
     lines = []
-    for one in figures:
+    for figure in figures:
         lines += [
-            fit(f"{one.name} = {one.result}", "    ", first="  "),
-            fit(f"= {one.formula}", "      ", first="    "),
+            fit(f"{figure.name} = {figure.result}", "    ", first="  "),
+            fit(f"= {figure.formula}", "      ", first="    "),
         ]
-        lines.append(fit(tr("Source: {source}", source=one.source), "      ", first="    "))
+        lines.append(fit(tr("Source: {source}", source=figure.source), "      ", first="    "))
     return "\n".join([tr("Explanation of these figures:"), *lines])
 
 
@@ -150,21 +150,21 @@ def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
     parts = report.bill(choice.memory)
     title = fit(report.bill_title(choice), "  ", first="")
     if fit is aloud:
-        lines = (": ".join((one.name, size(one.bytes))) + (f", {one.about}" if one.about else "") for one in parts)
+        lines = (": ".join((part.name, size(part.bytes))) + (f", {part.about}" if part.about else "") for part in parts)
         return "\n".join([title, *(fit(line, "    ", first="  - ") for line in lines)])
     cells = report.shares(parts, min(60, columns() - 4))
-    drawn = "".join(MARKS[one.kind] * count for one, count in zip(parts, cells, strict=True))
-    legend = table([(MARKS[one.kind], one.name, size(one.bytes), one.about) for one in parts], indent="  ")
+    drawn = "".join(MARKS[part.kind] * count for part, count in zip(parts, cells, strict=True))
+    legend = table([(MARKS[part.kind], part.name, size(part.bytes), part.about) for part in parts], indent="  ")
     if max(map(width, legend.split("\n"))) > min(100, columns()):
-        legend = table([(MARKS[one.kind], one.name, size(one.bytes)) for one in parts], indent="  ")
+        legend = table([(MARKS[part.kind], part.name, size(part.bytes)) for part in parts], indent="  ")
     return f"{title}\n  [{drawn}]\n{legend}"
 
 
-def measured_text(one: Measurement) -> str:
+def measured_text(measurement: Measurement) -> str:
     """What a server took beside what was predicted, a line for each part: a table is hard to hear."""
-    (memory, predicted, measured), *parts = rows(one)
-    said = (f"  - {name}: {predicted} {before}, {measured} {after}" for name, before, after in parts)
-    return "\n".join([f"{memory}:", *said])
+    (memory, predicted, measured), *parts = rows(measurement)
+    lines = (f"  - {name}: {predicted} {before}, {measured} {after}" for name, before, after in parts)
+    return "\n".join([f"{memory}:", *lines])
 
 
 def step_lessons(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
@@ -224,10 +224,10 @@ def _step_text(number: int, step: Step, lesson: str, fit: Fit, *, commands: bool
     for action in step.actions if commands else ():
         if isinstance(action, Write) and not files:
             count = len(action.text.splitlines())
-            said = ntr(
+            estimate = ntr(
                 "write {path} ({count} line)", "write {path} ({count} lines)", count, count=count, path=action.path
             )
-            parts.append(fit(said, "     ", first="   "))
+            parts.append(fit(estimate, "     ", first="   "))
             continue
         lines = plain(action.shell()).split("\n")
         # A here-document must stay as it is, or its text would change when it is pasted.

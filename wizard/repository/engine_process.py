@@ -135,7 +135,7 @@ def _members() -> list[int]:
 
     Fields 5 and 6 of ``/proc/PID/stat``. OpenMPI starts each worker in a group of its own (seen with 5.0).
     """
-    own, found = os.getpgrp(), []
+    own, members = os.getpgrp(), []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _parent, group, session = path.read_text(errors="replace").rpartition(")")[2].split()[:4]
@@ -143,8 +143,8 @@ def _members() -> list[int]:
             continue
         pid = int(path.parent.name)
         if own in (int(group), int(session)) and state != "Z" and pid != os.getpid():
-            found.append(pid)
-    return found
+            members.append(pid)
+    return members
 
 
 def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
@@ -190,10 +190,10 @@ class StopWords:
     def take(self, text: str) -> tuple[str, bool]:
         """The text that is sure to be before any stop word, and whether one has come."""
         text = self._held + text
-        found = [(text.index(word) + len(word), text.index(word)) for word in self._words if word in text]
-        if found:
+        hits = [(text.index(word) + len(word), text.index(word)) for word in self._words if word in text]
+        if hits:
             self._held = ""
-            _end, start = min(found)  # the one that is complete first, however the text came in pieces
+            _end, start = min(hits)  # the one that is complete first, however the text came in pieces
             return text[:start], True
         held = max((size for word in self._words for size in range(len(word)) if text.endswith(word[:size])), default=0)
         self._held = text[len(text) - held :]

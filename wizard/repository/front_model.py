@@ -247,12 +247,12 @@ class Delivery:
             if answer.over:
                 del self._answers[number]
         if error:
-            said = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
+            reply = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
-            said = response(text, finish, tokens, logprobs)
+            reply = response(text, finish, tokens, logprobs)
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
-            answer.sender.send(said, flags=last)
+            answer.sender.send(reply, flags=last)
         except Exception as failure:  # this thread serves everybody
             pb_utils.Logger.log_error(f"a response could not be sent: {failure!r}")
 

@@ -74,11 +74,11 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
 
 
 def _model(model: Model, models: dict[str, Model], server: Server) -> list[Finding]:
-    found = [*model.findings, *folders.names(model)]
+    findings = [*model.findings, *folders.names(model)]
     try:
-        return [*found, *_contents(model, models, server)]
+        return [*findings, *_contents(model, models, server)]
     except OSError as error:  # a folder that may not be entered, a name that no file system takes
-        return [*found, text.unreadable(model, error, "")]
+        return [*findings, text.unreadable(model, error, "")]
 
 
 def _contents(model: Model, models: dict[str, Model], server: Server) -> list[Finding]:
@@ -159,9 +159,9 @@ def report_text(report: Report) -> str:
         lines.append(f"{each.file or report.repository}{place}: {each.severity} {each.code}: {each.what}")
         lines.append(f"    {each.fix}")
     warnings = len(report.findings) - report.errors
-    told = (
+    counts = (
         ntr("{count:,} error", "{count:,} errors", report.errors, count=report.errors),
         ntr("{count:,} warning", "{count:,} warnings", warnings, count=warnings),
     )
-    lines.append(f"{report.repository}: {', '.join(told)}")
+    lines.append(f"{report.repository}: {', '.join(counts)}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
-from wizard.model.special import pattern
+from wizard.model.special_tokens import pattern
 from wizard.repository.config_pbtxt import Tensor
 from wizard.repository.repository import RepositoryFile
 

@@ -101,7 +101,7 @@ class Questions:
         seed = _one(request, "random_seed", None)
         chat = bool(_one(request, "apply_chat_template", self._has_template))
         if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
-            text = self._special_tokens.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+            text = self._special_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
         return Question(
             text=text,
             chat=chat,
@@ -160,7 +160,7 @@ def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None) ->
         texts["logprobs"] = json.dumps(logprobs, ensure_ascii=False)
     return pb_utils.InferenceResponse(
         [
-            *(pb_utils.Tensor(name, np.array([one.encode()], np.object_)) for name, one in texts.items()),
+            *(pb_utils.Tensor(name, np.array([text.encode()], np.object_)) for name, text in texts.items()),
             pb_utils.Tensor("completion_tokens", np.array([tokens], np.int32)),
         ]
     )

@@ -68,7 +68,7 @@ def _bytes(path: Path) -> int:
 
 def items(workspace: Workspace) -> list[Item]:
     """Everything in the workspace that can be removed."""
-    found: list[Item] = []
+    items: list[Item] = []
     for kind, folder in (
         ("server", workspace.servers),
         ("environment", workspace.environments),
@@ -76,8 +76,8 @@ def items(workspace: Workspace) -> list[Item]:
     ):
         if folder.is_dir():
             paths = sorted(folder.iterdir())
-            found += [Item(kind, path.name, str(path), _bytes(path)) for path in paths]
-    return [*found, *_left(workspace)]
+            items += [Item(kind, path.name, str(path), _bytes(path)) for path in paths]
+    return [*items, *_left(workspace)]
 
 
 def images(workspace: Workspace) -> list[Image]:
@@ -86,9 +86,9 @@ def images(workspace: Workspace) -> list[Image]:
     An engine that does not answer has none.
     """
     used = {(container.engine, container.image) for _, container in _containers(workspace)}
-    questions = {one: (one[0], "image", "inspect", "--format", "{{.Size}}", one[1]) for one in sorted(used)}
+    questions = {image: (image[0], "image", "inspect", "--format", "{{.Size}}", image[1]) for image in sorted(used)}
     with asking(questions) as asked:
-        answers = {one: asked[one].answer() for one in questions}
+        answers = {question: asked[question].answer() for question in questions}
     return [
         Image(image, int(answer.out), (engine, "image", "rm", image))
         for (engine, image), answer in answers.items()
@@ -102,10 +102,10 @@ def _left(workspace: Workspace) -> list[Item]:
         (container.engine, server): f"--filter=label={LABEL}.server={mark(server)}"
         for server, container in _containers(workspace)
     }
-    questions = {one: (one[0], "ps", "--all", "--format={{.Names}}", label) for one, label in marked.items()}
+    questions = {server: (server[0], "ps", "--all", "--format={{.Names}}", label) for server, label in marked.items()}
     with asking(questions) as asked:
-        found = [(engine, name) for engine, server in questions for name in asked[engine, server].answer().out.split()]
-    return [Item("container", name, "", 0, (engine, "rm", "--force", name)) for engine, name in found]
+        names = [(engine, name) for engine, server in questions for name in asked[engine, server].answer().out.split()]
+    return [Item("container", name, "", 0, (engine, "rm", "--force", name)) for engine, name in names]
 
 
 def _containers(workspace: Workspace) -> Iterator[tuple[ServerFolder, Container]]:
@@ -117,7 +117,7 @@ def _containers(workspace: Workspace) -> Iterator[tuple[ServerFolder, Container]
         except (OSError, UsageError):
             continue  # without a plan nothing was started
         actions = [action for step in plan.steps for action in step.actions]
-        yield from ((server, one.container) for one in actions if isinstance(one, Start) and one.container)
+        yield from ((server, action.container) for action in actions if isinstance(action, Start) and action.container)
 
 
 def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
@@ -135,7 +135,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
                 tr("{names} still running", names=", ".join(alive)),
                 tr("Stop it first: `triton-wizard down {name}`; then clean again.", name=alive[0]),
             )
-        for item in sorted(chosen, key=lambda one: not one.remove):  # a container may still use the files
+        for item in sorted(chosen, key=lambda item: not item.remove):  # a container may still use the files
             if item.remove:
                 _remove(item)
                 continue

@@ -136,12 +136,12 @@ def diagnose(status: int, lines: list[str]) -> Cause:
         status: The exit status; negative: the signal that killed the command.
         lines: What it printed last.
     """
-    said = [line for text in lines if (line := plain(text).strip())]
+    output = [line for text in lines if (line := plain(text).strip())]
     how = tr("killed by signal {number}", number=-status) if status < 0 else tr("exit status {status}", status=status)
-    errors = [line for line in said if line.lower().startswith(_ERRORS)]
-    full = [line for line in said if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
-    broken = [line for line in said if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
-    line = (full or broken or errors or said or [tr("no output")])[-1]  # of the first two other errors come
+    errors = [line for line in output if line.lower().startswith(_ERRORS)]
+    full = [line for line in output if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
+    broken = [line for line in output if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
+    line = (full or broken or errors or output or [tr("no output")])[-1]  # of the first two other errors come
     other = _KILLED if status in _SIGKILL else MEND
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
     if _BROKEN in line.lower() and (within := _SYSTEM.search(line)):

@@ -24,10 +24,10 @@ from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.again import check
 from wizard.run.diagnose import MEND, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
+from wizard.run.overrides import check
 from wizard.run.progress import Meter
 from wizard.serve import calibration, find, launch, measured, ready
 from wizard.serve.endpoint import Endpoint
@@ -248,7 +248,7 @@ class _Run:
         if await stop(self.server):
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await _clean_up(start.command())
-        self.started, said = launch.launch(start, self.server)
+        self.started, changes = launch.launch(start, self.server)
         endpoint = self.started
         what = tr(
             "tritonserver is running as process {pid}; HTTP {http}, gRPC {grpc}",
@@ -256,7 +256,7 @@ class _Run:
             http=endpoint.http,
             grpc=endpoint.grpc,
         )
-        yield Output(step.id, (*said, what), time.time())
+        yield Output(step.id, (*changes, what), time.time())
 
     async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
         endpoint = self.started or find.endpoint(self.workspace, self.plan.name)
@@ -269,20 +269,22 @@ class _Run:
                 await stop(self.server)
             raise
         if self.started:
-            said = await asyncio.to_thread(self._measure, endpoint)
-            yield Output(step.id, tuple(redact(plain(line)) for line in said), time.time())
+            report = await asyncio.to_thread(self._measure, endpoint)
+            yield Output(step.id, tuple(redact(plain(line)) for line in report), time.time())
 
     def _measure(self, endpoint: Endpoint) -> list[str]:
         """Take and keep what the server took, for later advice; return it beside what was predicted."""
         lines = Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
-        found = measured.measure(endpoint, self.plan.choice.stack, lines)
-        one = calibration.measurement(self.plan, found)
-        said = text(one).splitlines()
+        amounts = measured.measure(endpoint, self.plan.choice.stack, lines)
+        measurement = calibration.measurement(self.plan, amounts)
+        report = text(measurement).splitlines()
         try:
-            calibration.keep(self.workspace, one)
+            calibration.keep(self.workspace, measurement)
         except OSError as error:  # the server runs and answers; only later advice is less exact
-            said.append(tr("Could not save this to {path}: {why}", path=self.workspace.calibration, why=error.strerror))
-        return said
+            report.append(
+                tr("Could not save this to {path}: {why}", path=self.workspace.calibration, why=error.strerror)
+            )
+        return report
 
     def _write(self, path: Path, text: str) -> None:
         """Write a file whole: a reader, or the next run, sees the old one or the new one."""
@@ -315,8 +317,8 @@ def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
     texts = [plain(line.text) for line in lines if not line.update and line.text.strip()]
     if texts:  # no secret has a line break in it, so they are looked for in all lines at once
         events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
-    told = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
-    if told:
-        done, text = told[-1]
+    readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
+    if readings:
+        done, text = readings[-1]
         events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
     return events

@@ -53,23 +53,23 @@ class Journal:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
             return []
-        found: list[Event] = []
+        events: list[Event] = []
         for line in lines:
             try:
-                found.append(read_event(json.loads(line), where=str(self._path)))
+                events.append(read_event(json.loads(line), where=str(self._path)))
             except (ValueError, AttributeError, UsageError):
                 continue
-        return found
+        return events
 
     def finished(self) -> dict[str, StepFinished]:
         """Step fingerprint → how it ended well, for every step that did and was not begun again since in vain."""
-        found: dict[str, StepFinished] = {}
+        finished: dict[str, StepFinished] = {}
         for event in self.events():
             if isinstance(event, StepFinished) and event.outcome == "done":
-                found[event.fingerprint] = event
+                finished[event.fingerprint] = event
             elif isinstance(event, StepFinished) and event.outcome in ("failed", "cancelled"):
-                found.pop(event.fingerprint, None)
-        return found
+                finished.pop(event.fingerprint, None)
+        return finished
 
 
 def _ends_with_newline(descriptor: int, size: int) -> bool:
@@ -78,14 +78,14 @@ def _ends_with_newline(descriptor: int, size: int) -> bool:
 
 def made(step: Step) -> dict[str, tuple[int, int]]:
     """Path → (size, modification time in ns) of the files that ``step`` promises; a missing one is left out."""
-    found: dict[str, tuple[int, int]] = {}
+    states: dict[str, tuple[int, int]] = {}
     for name in step.done.files:
         try:
             stat = Path(name).stat()
         except OSError:
             continue
-        found[name] = (stat.st_size, stat.st_mtime_ns)
-    return found
+        states[name] = (stat.st_size, stat.st_mtime_ns)
+    return states
 
 
 def still_done(step: Step, before: StepFinished | None) -> bool:

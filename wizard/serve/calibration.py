@@ -28,7 +28,7 @@ def measurement(plan: Plan, measured: Measured) -> Measurement:
     )
 
 
-def keep(workspace: Workspace, one: Measurement) -> None:
+def keep(workspace: Workspace, measurement: Measurement) -> None:
     """Append ``one``.
 
     Raises:
@@ -38,7 +38,7 @@ def keep(workspace: Workspace, one: Measurement) -> None:
         end = file.seek(0, 2)
         file.seek(max(0, end - 1))
         broken = file.read(1) not in (b"", b"\n")  # a killed writer left half a line
-        file.write(b"\n" * broken + to_json(one).encode() + b"\n")
+        file.write(b"\n" * broken + to_json(measurement).encode() + b"\n")
 
 
 def kept(workspace: Workspace) -> Calibration:
@@ -56,13 +56,13 @@ def kept(workspace: Workspace) -> Calibration:
                 strerror=error.strerror,
             )
         )
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for line in lines:
         try:
-            found.append(from_json(Measurement, line, where=str(path)))
+            measurements.append(from_json(Measurement, line, where=str(path)))
         except UsageError:
             continue
-    bad = len(lines) - len(found)
+    bad = len(lines) - len(measurements)
     damage = (
         tr(
             "Skipped {bad} of the {count} lines of {path}: they cannot be read.",
@@ -73,4 +73,4 @@ def kept(workspace: Workspace) -> Calibration:
         if bad
         else None
     )
-    return Calibration(tuple(found), damage)
+    return Calibration(tuple(measurements), damage)

@@ -74,18 +74,18 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     """
     known(workspace, name)
     names = [name] if name else workspace.names()
-    found = [one for one in (running(workspace.server(each)) for each in names) if one is not None]
-    if len(found) > 1:
-        which = ", ".join(one.name for one in found)
+    servers = [server for server in (running(workspace.server(each)) for each in names) if server is not None]
+    if len(servers) > 1:
+        which = ", ".join(server.name for server in servers)
         raise UsageError("TW-S01", tr("several servers are running: {which}", which=which), tr("Choose one of them."))
-    if not found:
+    if not servers:
         what = (
             tr("the server {name} is not running in {folder}", name=name, folder=workspace.root)
             if name
             else tr("no server is running in {folder}", folder=workspace.root)
         )
         raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=next(iter(names), "demo")))
-    return found[0]
+    return servers[0]
 
 
 def known(workspace: Workspace, name: str | None) -> None:

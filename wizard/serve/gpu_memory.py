@@ -33,7 +33,7 @@ class Held:
     def look(self) -> None:
         """Ask NVML which of the processes hold GPU memory now."""
         reading = self.monitor.read()
-        mine = ((gpu.index, [one for one in gpu.processes if one.pid in self.pids]) for gpu in reading.gpus)
+        mine = ((gpu.index, [process for process in gpu.processes if process.pid in self.pids]) for gpu in reading.gpus)
         self.gpus = {index: processes for index, processes in mine if processes}
 
 
@@ -45,25 +45,30 @@ async def held(pids: Collection[int]) -> AsyncIterator[Held]:
     is waited for.
     """
     with closing(Monitor()) as monitor:
-        found = Held(monitor, frozenset(pids))
-        await asyncio.to_thread(found.look)
-        yield found
+        held = Held(monitor, frozenset(pids))
+        await asyncio.to_thread(held.look)
+        yield held
 
 
-async def freed(server: str, found: Held, seconds: float = SECONDS) -> None:
+async def freed(server: str, held: Held, seconds: float = SECONDS) -> None:
     """Wait until the driver has freed what ``found`` held.
 
     Raises:
         ServerError: TW-S10 if it has not after ``seconds``.
     """
     until = time.monotonic() + seconds
-    while found.gpus:
-        await asyncio.to_thread(found.look)
-        if found.gpus and time.monotonic() > until:
+    while held.gpus:
+        await asyncio.to_thread(held.look)
+        if held.gpus and time.monotonic() > until:
             parts = [
-                tr("process {pid} {bytes} on GPU {index}", pid=one.pid, bytes=size(one.used_bytes or 0), index=index)
-                for index, processes in found.gpus.items()
-                for one in processes
+                tr(
+                    "process {pid} {bytes} on GPU {index}",
+                    pid=process.pid,
+                    bytes=size(process.used_bytes or 0),
+                    index=index,
+                )
+                for index, processes in held.gpus.items()
+                for process in processes
             ]
             raise ServerError(
                 "TW-S10",

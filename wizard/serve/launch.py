@@ -21,7 +21,7 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
     Raises:
         ServerError: TW-S03 if the program cannot be executed.
     """
-    ports, said = free(start.ports, start.host)
+    ports, changes = free(start.ports, start.host)
     command = start.command(ports)
     server.logs.mkdir(parents=True, exist_ok=True)
     log = server.logs / "triton.log"
@@ -56,4 +56,4 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
         remove=command.cleanup.remove if command.cleanup else (),
     )
     find.write(server, endpoint)
-    return endpoint, said
+    return endpoint, changes

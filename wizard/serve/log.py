@@ -57,8 +57,10 @@ def cause(lines: Iterable[str]) -> str | None:
     for pattern in _CAUSES:
         for line in text:
             if match := pattern.search(line):
-                said = match.groupdict().get("cause") or match.group()
-                return said.partition(r"\n\nAt:\n")[0].strip()  # where in Python, which Triton writes on the same line
+                message = match.groupdict().get("cause") or match.group()
+                return message.partition(r"\n\nAt:\n")[
+                    0
+                ].strip()  # where in Python, which Triton writes on the same line
     return None
 
 
@@ -85,5 +87,5 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             tr("{names} has no log {stem!r}", names=names[0], stem=path.stem),
             tr("Logs of {names}: {known}.", names=names[0], known=known),
         )
-    found = tail(path, lines)
-    return [redact(plain(line)) for line in found if raw or not NOISE.search(line)]
+    shown = tail(path, lines)
+    return [redact(plain(line)) for line in shown if raw or not NOISE.search(line)]

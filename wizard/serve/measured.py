@@ -35,10 +35,10 @@ class Log:
     def all(self, *patterns: str) -> list[float]:
         """Every figure of the first of ``patterns`` that is there: bytes, or a count where it has no unit."""
         for pattern in patterns:
-            found = [(n, hit) for n, line in enumerate(self._lines) if (hit := re.search(pattern, line))]
-            if found:
-                self._used.update(n for n, _ in found)
-                return [_figure(hit) for _, hit in found]
+            hits = [(n, hit) for n, line in enumerate(self._lines) if (hit := re.search(pattern, line))]
+            if hits:
+                self._used.update(n for n, _ in hits)
+                return [_figure(hit) for _, hit in hits]
         return []
 
     def used(self) -> tuple[str, ...]:

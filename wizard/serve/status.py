@@ -76,10 +76,10 @@ def statuses(workspace: Workspace) -> list[Status]:
     return [_measured(status(workspace.server(name)), past) for name in workspace.names()]
 
 
-def _measured(one: Status, past: Calibration) -> Status:
+def _measured(status: Status, past: Calibration) -> Status:
     """A server that is ready, with what was measured when it was last started."""
-    found = past.latest_of(one.name)
-    if one.state != "ready" or found is None:
-        return one
-    detail = f"{one.detail}; {summary(found)}"
-    return replace(one, detail=detail, predicted=found.choice.memory, actual=actual(found))
+    measurement = past.latest_of(status.name)
+    if status.state != "ready" or measurement is None:
+        return status
+    detail = f"{status.detail}; {summary(measurement)}"
+    return replace(status, detail=detail, predicted=measurement.choice.memory, actual=actual(measurement))

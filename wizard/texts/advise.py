@@ -15,22 +15,22 @@ SPLIT = ("memory", "context", "users", "group", "split", "gpus", "mig", "max-gpu
 """Codes of rejections that another split over GPUs may not have."""
 
 
-def note(one: Note) -> str:
+def note(note: Note) -> str:
     """A reason or a warning."""
-    known = notes.NOTES.get(one.code, one.code)
-    values = reasons.fields(one.params)
-    return " ".join(filter(None, known(one.params, values))) if callable(known) else tr(known, **values)
+    known = notes.NOTES.get(note.code, note.code)
+    values = reasons.fields(note.params)
+    return " ".join(filter(None, known(note.params, values))) if callable(known) else tr(known, **values)
 
 
-def source(one: Note) -> str | None:
+def source(note: Note) -> str | None:
     """Where the fact is from; None if nothing says."""
-    return one.source or notes.source(one.code, one.params)
+    return note.source or notes.source(note.code, note.params)
 
 
-def verdict(one: Verdict) -> tuple[str, str]:
+def verdict(verdict: Verdict) -> tuple[str, str]:
     """Whether a model fits, in a word, and why."""
     words = {"fits": tr("fits"), "tight": tr("tight"), "no": tr("not possible")}
-    return words[one.word], reasons.brief(one.why) if one.why else ""
+    return words[verdict.word], reasons.brief(verdict.why) if verdict.why else ""
 
 
 # -- what does not work ------------------------------------------------------------------------------------------------
@@ -39,23 +39,27 @@ def verdict(one: Verdict) -> tuple[str, str]:
 def ways(refusal: Refusal) -> str:
     """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that fails: ``… with tp 2``."""
     group = refusal.rejections
-    splits = {at: _split(one) for at, one in enumerate(group) if one.code in SPLIT and one.stack not in cpu_stacks()}
+    splits = {
+        at: _split(rejection)
+        for at, rejection in enumerate(group)
+        if rejection.code in SPLIT and rejection.stack not in cpu_stacks()
+    }
     common = len(set(splits.values())) == 1
     formats: dict[str, list[str]] = {}
-    for at, one in enumerate(group):
-        title = format_title(one.quantization) if one.quantization else ""
+    for at, rejection in enumerate(group):
+        title = format_title(rejection.quantization) if rejection.quantization else ""
         if not common and at in splits:
             title = tr("{ways} with {split}", ways=title, split=splits[at])
-        names = formats.setdefault(stack_title(one.stack), [])
+        names = formats.setdefault(stack_title(rejection.stack), [])
         if title and title not in names:
             names.append(title)
     stacks: dict[str, list[str]] = {}
     for name, titles in formats.items():
         stacks.setdefault(", ".join(titles), []).append(name)
     each = (f"{', '.join(names)} · {titles}" if titles else ", ".join(names) for titles, names in stacks.items())
-    said = "; ".join(each)
-    return tr("{ways} with {split}", ways=said, split=next(iter(splits.values()))) if common else said
+    ways = "; ".join(each)
+    return tr("{ways} with {split}", ways=ways, split=next(iter(splits.values()))) if common else ways
 
 
-def _split(one: Rejection) -> str:
-    return f"tp {one.tp}" + (f" × pp {one.pp}" if one.pp > 1 else "")
+def _split(rejection: Rejection) -> str:
+    return f"tp {rejection.tp}" + (f" × pp {rejection.pp}" if rejection.pp > 1 else "")

@@ -66,40 +66,40 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
 
 
 def _device(host: Host, choice: Choice) -> Device | None:
-    return next((one for one in devices(host) if set(choice.devices) <= set(one.indices)), None)
+    return next((device for device in devices(host) if set(choice.devices) <= set(device.indices)), None)
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------
 
 
 def _sum(parts: Parts) -> str:
-    named = ((one.name, getattr(parts, one.name)) for one in fields(Parts))
+    named = ((field.name, getattr(parts, field.name)) for field in fields(Parts))
     return " + ".join(tr(PARTS[name], amount=f"{amount:,}") for name, amount in named if amount)
 
 
 def _weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup, choice: Choice) -> Iterator[Figure]:
-    parts, found = anatomy.parts, of(facts, setup.quantization)
+    parts, known = anatomy.parts, of(facts, setup.quantization)
     yield Figure(tr("Parameters"), parts.total, "parameters", _sum(parts), tr(CONFIG))
     stored = weight_bytes(facts, anatomy, setup.quantization)
     title = format_title(setup.quantization, setup.dtype)
     if stored is facts.stored:
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), tr(HEADERS))
     else:
-        small = parts.experts if found.experts_only else parts.linears
+        small = parts.experts if known.experts_only else parts.linears
         formula = tr(
             "{small:,} × {bits:.10g} bits ÷ 8 + {rest:,} × {bytes} bytes",
             small=small,
-            bits=found.bits_per_weight,
+            bits=known.bits_per_weight,
             rest=parts.total - small,
             bytes=SIXTEEN,
         )
-        scales = tr("{bits:g} bits", bits=found.bits)
-        if found.group:
+        scales = tr("{bits:g} bits", bits=known.bits)
+        if known.group:
             scales = tr(
                 "{bits:g} bits plus {scales} bits of scales per {group} weights",
-                bits=found.bits,
-                scales=found.scale_bits,
-                group=found.group,
+                bits=known.bits,
+                scales=known.scale_bits,
+                group=known.group,
             )
         source = f"{title}: {scales}; wizard/advise/formats.py"
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", formula, source)
@@ -133,7 +133,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         if rest := memory.block_ends(anatomy, setup):
             more.append(tr("{amount} block rounding", amount=f"{rest:,}"))
     if engine.rotary_table:
-        rotary = max((one.key_dim for one in anatomy.attention), default=0)
+        rotary = max((group.key_dim for group in anatomy.attention), default=0)
         if rotary and facts.max_context:
             rows = tr(
                 "{count:,} positions × {width} × {bytes} bytes", count=facts.max_context, width=rotary, bytes=SIXTEEN
@@ -161,7 +161,7 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     step = memory.step_tokens(device)
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
-    groups = [_group(one, setup, length, step, engine.block) for one in anatomy.attention]
+    groups = [_group(group, setup, length, step, engine.block) for group in anatomy.attention]
     formula = " + ".join(tr("{row} × {tokens:,} tokens", row=row, tokens=tokens) for row, tokens in groups)
     formula = f"({formula}){stage}" if stage else formula
     blocks = tr("KV cache {dtype}, blocks of {tokens} tokens", dtype=choice.kv_cache_dtype, tokens=engine.block)
@@ -197,20 +197,20 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     yield Figure(tr("KV cache available"), bill.kv_capacity_tokens, "tokens", formula, source)
 
 
-def _group(one: Attention, setup: Setup, length: int, step: int, block: int) -> tuple[str, int]:
+def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -> tuple[str, int]:
     """Bytes of a token in a group of layers, written out, and the tokens that they keep."""
-    if one.latent is not None:
-        row = tr("{layers} layers × {width}", layers=one.layers, width=one.latent)
+    if group.latent is not None:
+        row = tr("{layers} layers × {width}", layers=group.layers, width=group.latent)
     else:
-        heads = f"⌈{one.kv_heads} ÷ {setup.tp}⌉" if setup.tp > 1 else str(one.kv_heads)
-        dims = f"{one.key_dim} + {one.value_dim}"
-        row = tr("{layers} layers × {heads} kv heads × {width}", layers=one.layers, heads=heads, width=f"({dims})")
-        if one.key_dim == one.value_dim:
+        heads = f"⌈{group.kv_heads} ÷ {setup.tp}⌉" if setup.tp > 1 else str(group.kv_heads)
+        dims = f"{group.key_dim} + {group.value_dim}"
+        row = tr("{layers} layers × {heads} kv heads × {width}", layers=group.layers, heads=heads, width=f"({dims})")
+        if group.key_dim == group.value_dim:
             row = "2 × " + tr(
-                "{layers} layers × {heads} kv heads × {width}", layers=one.layers, heads=heads, width=one.key_dim
+                "{layers} layers × {heads} kv heads × {width}", layers=group.layers, heads=heads, width=group.key_dim
             )
     return tr("{row} × {bytes} bytes", row=row, bytes=setup.kv_bytes), memory.kept_tokens(
-        one, setup, length, step, block
+        group, setup, length, step, block
     )
 
 
@@ -288,7 +288,7 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     if choice.stack not in cpu_stacks() or not (facts.layers and facts.kv_heads and facts.head_dim):
         return
     engine = cpu.on_cpu(choice.stack)
-    if sizes := [one.bytes for one in facts.weights if one.bytes]:
+    if sizes := [weight.bytes for weight in facts.weights if weight.bytes]:
         formula = " + ".join(f"{count:,}" for count in sizes)
         yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("size of the memory-mapped files"))
     element = cpu.KV_BYTES[engine.cache]

@@ -17,13 +17,18 @@ from wizard.texts.figure import Figure
 
 def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
     """How fast ``choice`` answers, from a step to the tokens of all."""
-    said, anatomy, rates = choice.speed, facts.anatomy, device.rates
+    estimate, anatomy, rates = choice.speed, facts.anatomy, device.rates
     known = fit(stack_facts(setup.stack).speed)
-    if said is None or not said.tpot_ms or said.provider != speed.PROVIDER or not (anatomy and rates and known):
+    if (
+        estimate is None
+        or not estimate.tpot_ms
+        or estimate.provider != speed.PROVIDER
+        or not (anatomy and rates and known)
+    ):
         return
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
     load = speed.load_of(choice.max_batch_size, choice.max_seq_len)
-    users = said.served or load.users
+    users = estimate.served or load.users
     fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 
     def step(context: float) -> speed.Step:
@@ -38,7 +43,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     yield Figure(tr("Reading the weights"), empty.memory * 1e3, "ms", formula, f"{rates.source}; {fitted}")
     fitted = tr("the same coefficients")
     yield Figure(tr("One step"), plain.seconds * 1e3, "ms", _step(empty, plain), fitted)
-    meanwhile = said.tpot_ms / setup.pp - plain.seconds * 1e3
+    meanwhile = estimate.tpot_ms / setup.pp - plain.seconds * 1e3
     others = tr("{ms:.3f} ms for new prompts of other users", ms=meanwhile)
     formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {others})"
     source = tr(
@@ -47,16 +52,16 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         isl=load.isl,
         osl=load.osl,
     )
-    yield Figure(tr("Inter-token latency"), said.tpot_ms, "ms", formula, source)
+    yield Figure(tr("Inter-token latency"), estimate.tpot_ms, "ms", formula, source)
     yield from _rates(choice, users, speed.certainty(known, anatomy, device, setup)[1], fitted)
-    if said.ttft_low_ms and said.ttft_high_ms:
+    if estimate.ttft_low_ms and estimate.ttft_high_ms:
         start = k.first_us / 1e3
-        work = said.ttft_low_ms - start
+        work = estimate.ttft_low_ms - start
         formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompt", ms=work)
         source = tr("a {tokens:,}-token prompt", tokens=load.isl)
-        yield Figure(tr("TTFT, one user"), said.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
+        yield Figure(tr("TTFT, one user"), estimate.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
         formula = tr("{start:.3f} ms + {users:,} users × {work:.3f} ms", start=start, users=users, work=work)
-        yield Figure(tr("TTFT, all users at once"), said.ttft_high_ms, "ms", formula, fitted)
+        yield Figure(tr("TTFT, all users at once"), estimate.ttft_high_ms, "ms", formula, fitted)
 
 
 def _step(empty: speed.Step, plain: speed.Step) -> str:
@@ -74,15 +79,15 @@ def _step(empty: speed.Step, plain: speed.Step) -> str:
 
 
 def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[Figure]:
-    said = choice.speed
-    if said is None or not said.tpot_ms:
+    estimate = choice.speed
+    if estimate is None or not estimate.tpot_ms:
         return
-    tpot = f"{said.tpot_ms:.3f} ms"
-    if said.low and said.high:
+    tpot = f"{estimate.tpot_ms:.3f} ms"
+    if estimate.low and estimate.high:
         between = tr("90% fall in this range") + f"; {source}"
-        yield Figure(tr("… at best"), said.low, "ms", f"{tpot} ÷ (1 + {spread:g})", between)
-        yield Figure(tr("… at worst"), said.high, "ms", f"{tpot} × (1 + {spread:g})", between)
-    yield Figure(tr("Tokens per user"), 1000 / said.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
-    if said.throughput_tokens_per_s:
+        yield Figure(tr("… at best"), estimate.low, "ms", f"{tpot} ÷ (1 + {spread:g})", between)
+        yield Figure(tr("… at worst"), estimate.high, "ms", f"{tpot} × (1 + {spread:g})", between)
+    yield Figure(tr("Tokens per user"), 1000 / estimate.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
+    if estimate.throughput_tokens_per_s:
         formula = tr("{users:,} users × 1,000 ÷ {time}", users=users, time=tpot)
-        yield Figure(tr("Tokens in total"), said.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))
+        yield Figure(tr("Tokens in total"), estimate.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))

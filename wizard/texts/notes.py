@@ -28,25 +28,25 @@ def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if "needed_bytes" in params:  # on the CPU
         return (tr("{needed} required, {allowed} available (90% of free memory).", **fields),)
-    said = tr("{used} of {budget} usable, {total} in total", **fields)
+    total = tr("{used} of {budget} usable, {total} in total", **fields)
     if params["counts_of"] == "free":
         how = tr("{fraction} {share:.2f} of the memory free after loading", **fields)
     elif params["counts_of"] == "total":
         how = tr("gpu_memory_utilization {share:.2f} of total memory", **fields)
     else:
-        return (f"{said}.",)
-    return (f"{said}: {how}.",)
+        return (f"{total}.",)
+    return (f"{total}: {how}.",)
 
 
 def _few_users(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    said = ntr(
+    text = ntr(
         "Only one user at a time, with {tokens:,} tokens each: no more KV cache fits.",
         "Only {count:,} users at a time, with {tokens:,} tokens each: no more KV cache fits.",
         _whole(params["users"]),
         count=params["users"],
         **fields,
     )
-    return (said,)
+    return (text,)
 
 
 def _requantize(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:

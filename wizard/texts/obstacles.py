@@ -40,8 +40,8 @@ def _no_gpu(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
 
 
 def _silent(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    said = tr("{engine} does not respond", **fields)
-    return (f"{said} ({params['problem']})" if params["problem"] else said,)
+    text = tr("{engine} does not respond", **fields)
+    return (f"{text} ({params['problem']})" if params["problem"] else text,)
 
 
 def _no_python(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:

@@ -93,30 +93,30 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
     if remedies and remedies[0].code == CONTAINERS:
         rest = text(remedies[1:], flags=flags)
         return tr("`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=rest)
-    each = [remedy(one, flags=flags) for one in remedies]
-    for at, one in enumerate(remedies):
-        if at and one.code in INSIDE:
+    each = [remedy(item, flags=flags) for item in remedies]
+    for at, item in enumerate(remedies):
+        if at and item.code in INSIDE:
             each[at] = each[at][:1].lower() + each[at][1:]
     return tr(OR).join(each)
 
 
-def remedy(one: Remedy, *, flags: bool = True) -> str:
+def remedy(remedy: Remedy, *, flags: bool = True) -> str:
     """One alternative; see `text`."""
-    if one.code == OPTIONS:
-        return _options(one, flags=flags)
-    if one.code == ANYWAY:
-        return tr("{way} anyway", way=_options(one, flags=flags))
-    values = fields(one.params)
-    if one.code == "install-package":
-        values["what"] = f"`{one.params['requirement']}`"
-    if one.code == "install-python-by" and isinstance(ways := one.params["ways"], tuple):
+    if remedy.code == OPTIONS:
+        return _options(remedy, flags=flags)
+    if remedy.code == ANYWAY:
+        return tr("{way} anyway", way=_options(remedy, flags=flags))
+    values = fields(remedy.params)
+    if remedy.code == "install-package":
+        values["what"] = f"`{remedy.params['requirement']}`"
+    if remedy.code == "install-python-by" and isinstance(ways := remedy.params["ways"], tuple):
         values["ways"] = tr(OR).join(f"`{way}`" for way in ways)
-    return tr(REMEDIES.get(one.code, one.code), **values)
+    return tr(REMEDIES.get(remedy.code, remedy.code), **values)
 
 
-def _options(one: Remedy, *, flags: bool) -> str:
-    back = [name for name, value in one.changes.items() if value is None or value is False]
-    ways = [(_flag if flags else _word)(name, value) for name, value in one.changes.items() if name not in back]
+def _options(remedy: Remedy, *, flags: bool) -> str:
+    back = [name for name, value in remedy.changes.items() if value is None or value is False]
+    ways = [(_flag if flags else _word)(name, value) for name, value in remedy.changes.items() if name not in back]
     way = (" " if flags else " · ").join(ways)
     if not back:
         return way

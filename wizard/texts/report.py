@@ -60,10 +60,10 @@ def choice_room(choice: Choice) -> str:
 def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
     """The best choice of each stack and format, then the rest; each part in the order of ``choices``."""
     best: dict[tuple[str, str | None], Choice] = {}
-    for one in choices:
-        best.setdefault((one.stack, one.quantization), one)
+    for choice in choices:
+        best.setdefault((choice.stack, choice.quantization), choice)
     first = list(best.values())
-    return (*first, *(one for one in choices if not any(one is each for each in first)))
+    return (*first, *(choice for choice in choices if not any(choice is each for each in first)))
 
 
 def reason(choice: Choice, code: str) -> str:
@@ -127,9 +127,9 @@ def shares(parts: Sequence[Part], cells: int) -> list[int]:
     if not whole:
         return [0] * len(counts)
     least = [1 if count and part.kind != "left" else 0 for part, count in zip(parts, counts, strict=True)]
-    found = [max(one, cells * count // whole) for one, count in zip(least, counts, strict=True)]
-    found[found.index(max(found))] += cells - sum(found)
-    return found
+    cells_each = [max(least_cells, cells * count // whole) for least_cells, count in zip(least, counts, strict=True)]
+    cells_each[cells_each.index(max(cells_each))] += cells - sum(cells_each)
+    return cells_each
 
 
 # -- speed -------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
-from wizard.tui import garbage, textual_private
+from wizard.tui import garbage_collection, textual_private
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -117,9 +117,9 @@ class WizardApp(App[int]):
 
     def get_driver_class(self) -> type[Driver]:
         """What writes to this platform's terminal, or to what ``TEXTUAL_DRIVER`` says."""
-        found = super().get_driver_class()
-        if found.__name__ != "LinuxDriver":
-            return found
+        driver = super().get_driver_class()
+        if driver.__name__ != "LinuxDriver":
+            return driver
         from wizard.tui import terminal_driver
 
         return terminal_driver.Driver
@@ -131,7 +131,7 @@ class WizardApp(App[int]):
     def on_mount(self) -> None:
         """Put the colours on and begin to walk."""
         gc.freeze()  # what is loaded by now stays: looking through all of it delays a key by several frames
-        self.set_interval(garbage.EVERY_S, garbage.whole)
+        self.set_interval(garbage_collection.EVERY_S, garbage_collection.collect_all)
         for theme in THEMES:
             self.register_theme(theme)
         self._apply()
@@ -207,7 +207,7 @@ class WizardApp(App[int]):
 
     def watches(self, run: Run) -> bool:
         """Whether a screen shows ``run``."""
-        return any(getattr(one, "run", None) is run for one in self.screen_stack)
+        return any(getattr(screen, "run", None) is run for screen in self.screen_stack)
 
     @on(events.DeliveryComplete)
     def _saved(self, event: events.DeliveryComplete) -> None:
@@ -284,7 +284,7 @@ class WizardApp(App[int]):
             stage.terminate()
 
     def _stage(self) -> StageScreen[Any] | None:
-        return next((one for one in reversed(self.screen_stack) if isinstance(one, StageScreen)), None)
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, StageScreen)), None)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave, and name the servers that go on running; what is being built is stopped before, if the user agrees."""

@@ -68,7 +68,7 @@ class Builds:
 
     def _ended(self, run: Run, message: Message) -> None:
         """Tell how a run ended that no screen shows; one that failed can be come back to."""
-        from wizard.tui.bridge import Ended
+        from wizard.tui.event_messages import Ended
         from wizard.tui.views.build import Phase
 
         if not isinstance(message, Ended) or self._app.watches(run):

@@ -21,7 +21,7 @@ from wizard.tui.servers import servers
 from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Wishes
+    from wizard.advise.advice import Advice, Constraints
     from wizard.chat.history import Kept
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -153,19 +153,19 @@ class Flow:
     async def _advice(self, state: State, _ask: Ask) -> Answer | Back:
         """How to serve it, with the cursor on the way that was chosen before."""
         from wizard.kernel.values import to_data
-        from wizard.plan.questions import wishes
+        from wizard.plan.questions import constraints
         from wizard.texts.explain import figures
         from wizard.tui.screens.advice import AdviceScreen
 
         past = await background.call(partial(self._journey.calibration, self._workspace))
         host, facts = there(state.host), there(state.facts)
 
-        def advise(wished: Wishes) -> Advice:
-            return self._journey.advise(host, facts, wished, past)
+        def advise(constraints: Constraints) -> Advice:
+            return self._journey.advise(host, facts, constraints, past)
 
-        screen = AdviceScreen(facts, advise, partial(figures, host, facts), wishes(known(state)), state.choice)
+        screen = AdviceScreen(facts, advise, partial(figures, host, facts), constraints(known(state)), state.choice)
         choice = await self._show(screen)
-        given = to_data(screen.view.wishes)
+        given = to_data(screen.view.constraints)
         return Back(given=given) if choice is None else Answer(choice, given)
 
     async def _review(self, state: State, _ask: Ask) -> Answer | Back:

@@ -52,7 +52,7 @@ WHERE = {
 }
 """First part of an id → where the key works."""
 MODIFIERS = {"alt", "ctrl", "shift", "super", "hyper", "meta"}
-NAMES = {one.value for one in Keys if "+" not in one.value}
+NAMES = {key.value for key in Keys if "+" not in key.value}
 """Textual's names of keys that are not called by their character."""
 RESERVED = ("tab", "shift+tab", "escape")
 """Keys that move between the parts of a screen, or out of it, whatever else is chosen."""
@@ -74,7 +74,7 @@ class Key:
 
     def keys(self, changed: Mapping[str, str]) -> list[str]:
         """The keys that do it, given the ``changed`` ones of the settings, by Textual's names."""
-        return [normal(one) for one in changed.get(self.id, self.binding.key).split(",")]
+        return [normal(word) for word in changed.get(self.id, self.binding.key).split(",")]
 
 
 def classes() -> list[type[DOMNode]]:
@@ -85,26 +85,24 @@ def classes() -> list[type[DOMNode]]:
     for package in (screens, widgets):
         names += [module.name for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")]
     return [
-        one
+        var
         for name in names
-        for one in vars(importlib.import_module(name)).values()
-        if isinstance(one, type) and one.__module__ == name and "BINDINGS" in vars(one)
+        for var in vars(importlib.import_module(name)).values()
+        if isinstance(var, type) and var.__module__ == name and "BINDINGS" in vars(var)
     ]
 
 
 @cache
 def declared() -> tuple[Key, ...]:
     """All bindings that can be changed, in the order of `WHERE`."""
-    found = [
+    keys = [
         Key(binding.id, owner, binding)
         for owner in classes()
         for binding in vars(owner)["BINDINGS"]
         if isinstance(binding, Binding) and binding.id
     ]
     order = [*WHERE]
-    return tuple(
-        sorted(found, key=lambda one: order.index(part) if (part := one.id.partition(".")[0]) in WHERE else 99)
-    )
+    return tuple(sorted(keys, key=lambda key: order.index(part) if (part := key.id.partition(".")[0]) in WHERE else 99))
 
 
 def normal(key: str) -> str:
@@ -175,27 +173,27 @@ def _typed(wanted: Key) -> bool:
     """Whether a letter would be typed instead, or no longer could be: screens with a field have no letters as keys."""
     if not issubclass(wanted.owner, (App, Screen)):
         return wanted.binding.priority and not issubclass(wanted.owner, (OptionList, Options))
-    return all(len(format_key(one)) != 1 for one in wanted.keys({}))
+    return all(len(format_key(key)) != 1 for key in wanted.keys({}))
 
 
-def together(one: type[Any], other: type[Any]) -> bool:
+def together(first: type[Any], other: type[Any]) -> bool:
     """Whether the bindings of both classes can be active at the same time."""
-    if issubclass(one, other) or issubclass(other, one) or App in (*one.__mro__, *other.__mro__):
+    if issubclass(first, other) or issubclass(other, first) or App in (*first.__mro__, *other.__mro__):
         return True
-    screens = [issubclass(each, Screen) for each in (one, other)]
+    screens = [issubclass(each, Screen) for each in (first, other)]
     return any(screens) and not all(screens)  # of two widgets one has the focus; of two screens one is on top
 
 
 def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The part of ``wanted`` (id → keys) that can hold, by Textual's names, and what is wrong with the rest."""
     good, problems = {name: ",".join(map(normal, keys.split(","))) for name, keys in wanted.items()}, []
-    by_id = {one.id: one for one in declared()}
+    by_id = {key.id: key for key in declared()}
     for name, keys in wanted.items():
         binding = by_id.get(name)
         if binding is None:
             why = tr("unknown ID")
         else:
-            why = next((said for one in keys.split(",") if (said := refusal(binding, normal(one), good))), "")
+            why = next((problem for word in keys.split(",") if (problem := refusal(binding, normal(word), good))), "")
         if why:
             del good[name]
             problems.append(
@@ -207,8 +205,8 @@ def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 def markdown() -> str:
     """The table of all keys in the documentation (English, default keys)."""
     rows = [
-        f"| {WHERE.get(one.id.partition('.')[0], one.id)} | {shown(one.keys({}))} "
-        f"| {one.binding.description} | `{one.id}` |"
-        for one in declared()
+        f"| {WHERE.get(key.id.partition('.')[0], key.id)} | {shown(key.keys({}))} "
+        f"| {key.binding.description} | `{key.id}` |"
+        for key in declared()
     ]
     return "\n".join(["| Where | Keys | What | Id |", "|---|---|---|---|", *rows])

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from wizard.kernel.language import LANGUAGES, tr
-from wizard.tui.copying import copy
+from wizard.tui.clipboard import copy
 from wizard.tui.textual_private import screen_lines
 from wizard.tui.widgets.chrome import key_rows
 

@@ -16,7 +16,7 @@ from textual.message import Message
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import localized
-from wizard.tui.bridge import MAX_LINES, Begun, Ended, Happened, LogLines, Moved, relay
+from wizard.tui.event_messages import MAX_LINES, Begun, Ended, Happened, LogLines, Moved, relay
 from wizard.tui.views.build import BuildView, Phase, begun, ended, folded, share
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class Run:
     @property
     def progress(self) -> Progress | None:
         """What the running step has told last; of the time that was left then, what is left now."""
-        told = self.view.progress
-        if told is None or told.eta_s is None:
-            return told
-        left = told.eta_s - (self._clock() - self.view.told)
-        return replace(told, eta_s=left if left > 0 else None)
+        reported = self.view.progress
+        if reported is None or reported.eta_s is None:
+            return reported
+        left = reported.eta_s - (self._clock() - self.view.told)
+        return replace(reported, eta_s=left if left > 0 else None)
 
     def begin(self, redo: Set[str] = frozenset()) -> None:
         """Carry the plan out from where it was left, and ``redo`` anew; not while it is under way already."""

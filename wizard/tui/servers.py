@@ -20,11 +20,11 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace, state: S
     """What runs here, is being built, or was set up last (blocking, see `wizard.journey.statuses`)."""
     runs = dict(app.runs)  # before the servers are looked at: what is ready by then is not missed
     builds = {name: None if run.ended else run.share for name, run in runs.items()}
-    found = journey.statuses(workspace)
+    statuses = journey.statuses(workspace)
     past = journey.calibration(workspace)
-    answering = [status.endpoint for status in found if status.endpoint and status.state == "ready"]
+    answering = [status.endpoint for status in statuses if status.endpoint and status.state == "ready"]
     app.running.update({endpoint.name: endpoint for endpoint in answering})
-    off = [status.name for status in found if status.state in ("stopped", "dead") and status.name not in runs]
+    off = [status.name for status in statuses if status.state in ("stopped", "dead") and status.name not in runs]
     allowed, last = earlier(journey, workspace, state, off)
     return listed([endpoint for endpoint in answering if allowed(endpoint.name)], builds, partial(measured, past), last)
 

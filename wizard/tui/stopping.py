@@ -10,7 +10,7 @@ from textual.message import Message
 from wizard.kernel.errors import CancelledError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
-from wizard.tui.bridge import Ended
+from wizard.tui.event_messages import Ended
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.views.build import Phase

@@ -10,7 +10,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.chain_model import CHAT
 from tests.values import CHOICE
 from wizard.model.facts import Gate, ModelFacts
-from wizard.model.special import pattern
+from wizard.model.special_tokens import pattern
 from wizard.stacks.llamacpp.repository import repository
 
 FACTS = ModelFacts("x.gguf", "gguf", "/x.gguf", "x", "llama", 1000, chat=CHAT, questions=('What is "Triton"?', "é"))

@@ -20,7 +20,7 @@ from wizard.plan.artefacts import fingerprints
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Plan, Start, Step, Wait, Write
 from wizard.plan.ports import Ports
-from wizard.plan.words import cost
+from wizard.plan.summary import cost
 from wizard.probe.shorthand import host
 from wizard.stacks.trtllm_engine import plan as trtllm_engine
 from wizard.texts.errors import worded

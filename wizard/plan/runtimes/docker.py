@@ -195,7 +195,7 @@ class Docker:
         if not devices:
             return ()
         if self.engine == "podman":  # it ignores --gpus without a word
-            return tuple(f"--device=nvidia.com/gpu={one}" for one in devices)
+            return tuple(f"--device=nvidia.com/gpu={device}" for device in devices)
         return (f'--gpus="device={",".join(map(str, devices))}"',)
 
     def _mounts(self, reads: Sequence[Path], writes: Sequence[Path]) -> tuple[str, ...]:

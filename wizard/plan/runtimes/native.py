@@ -22,7 +22,7 @@ from wizard.kernel.values import fingerprint
 from wizard.plan.artefacts import ENGINE_ENVIRONMENT, ENVIRONMENT
 from wizard.plan.plan import MADE_FROM, Command, Done, Estimate, Start, Step
 from wizard.plan.ports import Ports
-from wizard.plan.runtimes.own import check_step, kept
+from wizard.plan.runtimes.engine_python import check_step, kept
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.plan.runtimes.venv import SYSTEM_PATH, Venv, engine_step, visible
 from wizard.probe.host import EnginePython, Interpreter

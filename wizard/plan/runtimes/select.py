@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from wizard.advise import own
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise import engine_python
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Refused
 from wizard.advise.titles import stack_title
@@ -77,7 +77,9 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
 
 def _engine(host: Host, wanted: str, *, gpus: bool) -> str:
     """Name of the container engine, ``wanted`` if it can be; what a described machine has counts as usable."""
-    like = replace(host, engines=tuple(sorted(host.engines, key=lambda one: one.name != wanted)))
+    like = replace(
+        host, engines=tuple(sorted(host.engines, key=lambda container_engine: container_engine.name != wanted))
+    )
     engine = usable_engine(like)
     if not host.is_here:
         return engine.name if engine else wanted
@@ -123,7 +125,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     python = _own(host, choice)
     interpreter = usable_interpreter(host)
     made = (server_environment, None if python else engine)
-    problems = [problem for one in made if one for problem in obstacles(host, one)]
+    problems = [problem for environment in made if environment for problem in obstacles(host, environment)]
     if interpreter is None or problems:
         raise Refused("TW-L01", HostError, problems[0])
     if engine and choice.devices and not python:
@@ -144,5 +146,5 @@ def _own(host: Host, choice: Choice) -> EnginePython | None:
         return None
     if host.is_here:
         host = with_python(replace(host, engine_pythons=()), path)
-    own.check(host, Wishes(stack=choice.stack, runtime=choice.runtime, engine_python=path))
-    return own.described(host, path)
+    engine_python.check(host, Constraints(stack=choice.stack, runtime=choice.runtime, engine_python=path))
+    return engine_python.described(host, path)

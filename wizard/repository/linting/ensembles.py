@@ -28,13 +28,13 @@ def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         return [model.finding("R501", tr("an ensemble has no backend"), tr("Remove backend."), at="backend")]
     if not config.ensemble_scheduling.step:
         return [model.finding("R501", tr("the ensemble has no steps"), tr("Add them to ensemble_scheduling."))]
-    found = []
+    findings = []
     if config.instance_group:
         what = tr("an ensemble cannot have its own instances")
-        found.append(model.finding("R501", what, tr("Remove instance_group."), at="instance_group"))
+        findings.append(model.finding("R501", what, tr("Remove instance_group."), at="instance_group"))
     for number, step in enumerate(config.ensemble_scheduling.step):
-        found += _step(model, number, step, models)
-    return [*found, *_flow(model), *_consistent(model, models)]
+        findings += _step(model, number, step, models)
+    return [*findings, *_flow(model), *_consistent(model, models)]
 
 
 def _step(model: Model, number: int, step: Any, models: Mapping[str, Model]) -> Iterator[Finding]:
@@ -154,12 +154,12 @@ def _shape(tensor: Any, config: Any) -> Shape:
     return tensor.data_type, tuple(tensor.dims), config.max_batch_size > 0
 
 
-def _fits(one: Shape, other: Shape) -> bool:
+def _fits(own: Shape, other: Shape) -> bool:
     def same(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
         return len(a) == len(b) and all(x == y or -1 in (x, y) for x, y in zip(a, b, strict=True))
 
-    full = [(-1, *shape[1]) if shape[2] else shape[1] for shape in (one, other)]
-    return same(one[1], other[1]) or same(*full)
+    full = [(-1, *shape[1]) if shape[2] else shape[1] for shape in (own, other)]
+    return same(own[1], other[1]) or same(*full)
 
 
 def _type(number: int) -> str:
@@ -170,19 +170,19 @@ def _type(number: int) -> str:
 
 def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
     """Ensembles that cannot be loaded because a member cannot be, directly or through another ensemble."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     while True:
-        before = len(found)
+        before = len(findings)
         for model in models.values():
             if model.config is None or not model.is_ensemble or model.name in broken:
                 continue
             bad = [step.model_name for step in model.config.ensemble_scheduling.step if step.model_name in broken]
             if bad:
                 what = tr("the ensemble needs {bad!r}, which cannot load", bad=bad[0])
-                found.append(model.finding("R509", what, tr("Fix that model first."), at=f'"{bad[0]}"'))
+                findings.append(model.finding("R509", what, tr("Fix that model first."), at=f'"{bad[0]}"'))
                 broken = {*broken, model.name}
-        if len(found) == before:
-            return [*found, *_circles(models, broken)]
+        if len(findings) == before:
+            return [*findings, *_circles(models, broken)]
 
 
 def _circles(models: Mapping[str, Model], broken: set[str]) -> Iterator[Finding]:

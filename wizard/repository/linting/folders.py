@@ -13,19 +13,19 @@ URL_SAFE = re.compile(r"[A-Za-z0-9._~-]+")
 
 def names(model: Model) -> list[Finding]:
     """The folder's name against the configuration's, and against what can be asked for."""
-    found = []
-    said = model.config.name if model.config else ""
-    if said and said != model.name:
-        what = tr("the folder is {name!r}, but the model's name is {said!r}", name=model.name, said=said)
-        found.append(model.finding("R201", what, tr("Use the same name for both."), at=f'"{said}"'))
+    findings = []
+    name = model.config.name if model.config else ""
+    if name and name != model.name:
+        what = tr("the folder is {name!r}, but the model's name is {said!r}", name=model.name, said=name)
+        findings.append(model.finding("R201", what, tr("Use the same name for both."), at=f'"{name}"'))
     if re.search(r"\s", model.name):
         what = tr("the name {name!r} contains a space; the Python backend cannot start with it", name=model.name)
-        found.append(model.finding("R202", what, tr("Rename the folder and the model in it."), file=""))
+        findings.append(model.finding("R202", what, tr("Rename the folder and the model in it."), file=""))
     elif not URL_SAFE.fullmatch(model.name):
         what = tr("the name {name!r} must be escaped in every URL", name=model.name)
         fix = tr("Use letters, digits, dots, hyphens and underscores.")
-        found.append(model.finding("R208", what, fix, severity="warning", file=""))
-    return found
+        findings.append(model.finding("R208", what, fix, severity="warning", file=""))
+    return findings
 
 
 def configuration(model: Model) -> list[Finding]:
@@ -42,34 +42,38 @@ def configuration(model: Model) -> list[Finding]:
 
 def versions(model: Model) -> list[Finding]:
     """The folders of versions."""
-    found = []
+    findings = []
     numbers = {str(number) for number in model.versions}
     for name in model.subfolders:
         if name not in numbers and re.fullmatch(r"-?\d+", name):
             what = tr("{name!r} is not a version: use a number without sign or leading zero", name=name)
             negative = name.startswith("-")  # Triton 2.51.0 takes it for 2**64 - 1 and never comes up
             fix = tr("Name the folder 1, 2, …")
-            found.append(model.finding("R204", what, fix, severity="error" if negative else "warning", file=f"{name}/"))
+            findings.append(
+                model.finding("R204", what, fix, severity="error" if negative else "warning", file=f"{name}/")
+            )
     if not numbers:
         what = tr("no version folder")
         return [
-            *found,
+            *findings,
             model.finding("R203", what, tr("Create {name}/1, even if it stays empty.", name=model.name), file=""),
         ]
     policy = model.config.version_policy
     if policy.HasField("specific") and not policy.specific.versions:
-        found.append(model.finding("R206", tr("version_policy lists no version"), tr("Add one."), at="version_policy"))
+        findings.append(
+            model.finding("R206", tr("version_policy lists no version"), tr("Add one."), at="version_policy")
+        )
     for wanted in policy.specific.versions:
         if str(wanted) not in numbers:
             what = tr("version_policy requires version {wanted}, which is missing", wanted=wanted)
-            found.append(
+            findings.append(
                 model.finding(
                     "R206",
                     what,
                     tr("Create {name}/{wanted}, or change version_policy.", name=model.name, wanted=wanted),
                 )
             )
-    return found
+    return findings
 
 
 def loaded(model: Model) -> list[int]:

@@ -15,17 +15,17 @@ def instances(model: Model, server: Server) -> list[Finding]:
     groups = model.config.instance_group
     if model.is_ensemble:
         return []  # see ensembles
-    found = []
+    findings = []
     for group in groups:
         if group.kind == CPU and group.gpus:
             what = tr("an instance group on the CPU lists GPUs {gpus}", gpus=list(group.gpus))
-            found.append(model.finding("R403", what, tr("Use KIND_GPU, or list no GPUs."), at="gpus"))
+            findings.append(model.finding("R403", what, tr("Use KIND_GPU, or list no GPUs."), at="gpus"))
         if server.gpus is None:
             continue
         if group.kind == GPU and not server.gpus:
             what = tr("the instance group is KIND_GPU, but there is no GPU")
             fix = tr("Use KIND_CPU, or choose the target machine with --hardware.")
-            found.append(model.finding("R401", what, fix, at="KIND_GPU"))
+            findings.append(model.finding("R401", what, fix, at="KIND_GPU"))
         missing = [number for number in group.gpus if number >= server.gpus]
         if group.kind in (GPU, AUTO) and server.gpus and missing:
             what = tr(
@@ -33,5 +33,5 @@ def instances(model: Model, server: Server) -> list[Finding]:
                 missing=missing[0],
                 gpus=server.gpus,
             )
-            found.append(model.finding("R402", what, tr("Use existing GPUs."), at="gpus"))
-    return found
+            findings.append(model.finding("R402", what, tr("Use existing GPUs."), at="gpus"))
+    return findings

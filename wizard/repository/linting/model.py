@@ -108,8 +108,8 @@ class Model:
         return Finding(code, severity, self.name, f"{self.name}/{file}", what, fix, line, column)
 
     def _place(self, wanted: str) -> tuple[int | None, int | None]:
-        found = (self.text or "").find(wanted)
-        return place(self.text or "", found) if found >= 0 else (None, None)
+        offset = (self.text or "").find(wanted)
+        return place(self.text or "", offset) if offset >= 0 else (None, None)
 
 
 def contents(path: Path) -> bytes:

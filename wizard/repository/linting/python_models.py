@@ -17,12 +17,12 @@ def python_models(model: Model) -> list[Finding]:
     """The syntax of each version's model.py, and that it has the class that the backend looks for."""
     if model.backend != "python":
         return []
-    found = []
+    findings = []
     for version in loaded(model):
         name = model.config.default_model_filename or "model.py"
         if model.file(version, name).is_file():
-            found += _check(model, version, name)
-    return found
+            findings += _check(model, version, name)
+    return findings
 
 
 def _check(model: Model, version: int, name: str) -> list[Finding]:

@@ -61,11 +61,11 @@ def _parsed(shell: Model, text: str) -> Model:
         config = text_format.Parse(text, pb.ModelConfig())
     except (text_format.ParseError, ValueError) as error:
         line, column = getattr(error, "GetLine", int)(), getattr(error, "GetColumn", int)()
-        said = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL)
-        unknown = "no field named" in said
+        message = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL)
+        unknown = "no field named" in message
         finding = shell.finding(
             "R105" if unknown else "R104",
-            tr("not a valid Triton configuration: {said}", said=said),
+            tr("not a valid Triton configuration: {said}", said=message),
             tr("Correct the field's name; the schema is model_config.proto of triton-inference-server/common.")
             if unknown
             else tr("Correct the text; the schema is model_config.proto of triton-inference-server/common."),

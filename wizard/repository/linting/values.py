@@ -57,12 +57,12 @@ def backend(model: Model, server: Server) -> list[Finding]:
 def values(model: Model) -> list[Finding]:
     """Types, dimensions, batch sizes."""
     config = model.config
-    found = [*_tensors(model, "input", config.input), *_tensors(model, "output", config.output)]
+    findings = [*_tensors(model, "input", config.input), *_tensors(model, "output", config.output)]
     if config.max_batch_size < 0:
-        found.append(_refused(model, tr("max_batch_size is negative"), tr("Use 0 for none."), "max_batch_size"))
+        findings.append(_refused(model, tr("max_batch_size is negative"), tr("Use 0 for none."), "max_batch_size"))
     too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
     if any(size < 1 for size in config.dynamic_batching.preferred_batch_size):
-        found.append(
+        findings.append(
             _refused(model, tr("a preferred_batch_size is less than 1"), tr("Raise it."), "preferred_batch_size")
         )
     if too_large:
@@ -71,11 +71,11 @@ def values(model: Model) -> list[Finding]:
             too_large=too_large[0],
             max_batch_size=config.max_batch_size,
         )
-        found.append(_refused(model, what, tr("Lower it."), "preferred_batch_size"))
+        findings.append(_refused(model, what, tr("Lower it."), "preferred_batch_size"))
     if config.response_cache.enable and config.model_transaction_policy.decoupled:
         what = tr("responses of a decoupled model cannot be cached")
-        found.append(_refused(model, what, tr("Remove response_cache."), "response_cache"))
-    return found
+        findings.append(_refused(model, what, tr("Remove response_cache."), "response_cache"))
+    return findings
 
 
 def _refused(model: Model, what: str, fix: str, at: str | None = None) -> Finding:
@@ -83,18 +83,18 @@ def _refused(model: Model, what: str, fix: str, at: str | None = None) -> Findin
 
 
 def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
-    found = []
+    findings = []
     seen = set()
     for tensor in tensors:
         name, at = tensor.name, f'"{tensor.name}"'
         if not name:
-            found.append(_refused(model, tr("an {kind} has no name", kind=kind), tr("Add a name.")))
+            findings.append(_refused(model, tr("an {kind} has no name", kind=kind), tr("Add a name.")))
         if name in seen:
             what = tr("the {kind} {name!r} is declared twice", kind=kind, name=name)
-            found.append(model.finding("R303", what, tr("Keep one of them."), severity="warning", at=at))
+            findings.append(model.finding("R303", what, tr("Keep one of them."), severity="warning", at=at))
         seen.add(name)
         if not tensor.data_type:
-            found.append(
+            findings.append(
                 _refused(
                     model,
                     tr("the {kind} {name!r} has no data_type", kind=kind, name=name),
@@ -103,7 +103,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 )
             )
         if not tensor.dims:
-            found.append(
+            findings.append(
                 _refused(
                     model,
                     tr("the {kind} {name!r} has no dims", kind=kind, name=name),
@@ -113,7 +113,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
             )
         if any(size < 1 and size != -1 for size in tensor.dims):
             what = tr("dims of the {kind} {name!r} are {dims}", kind=kind, name=name, dims=list(tensor.dims))
-            found.append(_refused(model, what, tr("Each must be 1 or more, or -1 for any."), at))
+            findings.append(_refused(model, what, tr("Each must be 1 or more, or -1 for any."), at))
         elif tensor.HasField("reshape") and not _same_size(tensor.dims, tensor.reshape.shape):
             what = tr(
                 "the {kind} {name!r} cannot be reshaped from {dims} to {shape}",
@@ -122,8 +122,8 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 dims=list(tensor.dims),
                 shape=list(tensor.reshape.shape),
             )
-            found.append(_refused(model, what, tr("Both must have the same number of elements."), at))
-    return found
+            findings.append(_refused(model, what, tr("Both must have the same number of elements."), at))
+    return findings
 
 
 def _same_size(dims: Any, shape: Any) -> bool:

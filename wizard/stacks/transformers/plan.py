@@ -125,7 +125,7 @@ def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options)
     Raises:
         InfeasibleError: TW-L35 if they do not.
     """
-    device = next((one for one in devices(host) if {*choice.devices[:1]} & {*one.indices}), None)
+    device = next((group for group in devices(host) if {*choice.devices[:1]} & {*group.indices}), None)
     if device is None or facts.anatomy is None:
         return  # without a GPU or the model's shape there is no bill
     users, length, first = choice.max_batch_size, choice.max_seq_len, choice.memory
@@ -173,9 +173,9 @@ def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
 
 def _environment(choice: Choice, host: Host) -> str:
     """Name of the environment that driver and GPUs run; empty, which is the newest, if there are none."""
-    device = next((one for one in devices(host) if {*choice.devices[:1]} & {*one.indices}), None)
-    found = engine_environment(host, "transformers", device.compute_capability) if device else None
-    return found.name if found else ""
+    device = next((group for group in devices(host) if {*choice.devices[:1]} & {*group.indices}), None)
+    env = engine_environment(host, "transformers", device.compute_capability) if device else None
+    return env.name if env else ""
 
 
 def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:

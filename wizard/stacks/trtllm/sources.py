@@ -34,10 +34,10 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
         parts: ``examples``, ``all_models`` or ``scripts``, each with a file of it that will be needed.
         more: Done after that.
     """
-    found = tools().sources_of(version)
+    sources = tools().sources_of(version)
     root = folder(runtime)
-    bring = _copied(runtime, found, root, [*parts]) if found.in_image else _cloned(found, root, version, [*parts])
-    origin = tr("the image itself") if found.in_image else tr("its two repositories at tag v{tag}", tag=_tag(version))
+    bring = _copied(runtime, sources, root, [*parts]) if sources.in_image else _cloned(sources, root, version, [*parts])
+    origin = tr("the image itself") if sources.in_image else tr("its two repositories at tag v{tag}", tag=_tag(version))
     return Step(
         id="sources",
         title=tr("Get TensorRT-LLM's scripts"),
@@ -61,9 +61,9 @@ def ours(runtime: Runtime, script: Path) -> Write:
     return Write(str(folder(runtime) / script.name), script.read_text(encoding="utf-8"))
 
 
-def _cloned(found: Sources, root: Path, version: str, parts: Sequence[str]) -> list[Command]:
+def _cloned(sources: Sources, root: Path, version: str, parts: Sequence[str]) -> list[Command]:
     made: list[Command] = []
-    for url, wanted in ((found.examples, ("examples",)), (found.backend, ("all_models", "scripts"))):
+    for url, wanted in ((sources.examples, ("examples",)), (sources.backend, ("all_models", "scripts"))):
         needed = [part for part in wanted if part in parts]
         if needed:
             made += _clone(url, root, version, needed)
@@ -88,17 +88,17 @@ def _clone(url: str, root: Path, version: str, parts: Sequence[str]) -> list[Com
     ]
 
 
-def _copied(runtime: Runtime, found: Sources, root: Path, parts: Sequence[str]) -> list[Command]:
+def _copied(runtime: Runtime, sources: Sources, root: Path, parts: Sequence[str]) -> list[Command]:
     return [
         runtime.command(
-            "sources", ("sh", "-c", _FIRST_OF, str(root / part), *_places(found, part)), writes=(runtime.server.root,)
+            "sources", ("sh", "-c", _FIRST_OF, str(root / part), *_places(sources, part)), writes=(runtime.server.root,)
         )
         for part in parts
     ]
 
 
-def _places(found: Sources, part: str) -> tuple[str, ...]:
-    return found.examples_in_image if part == "examples" else tuple(f"{place}/{part}" for place in found.in_image)
+def _places(sources: Sources, part: str) -> tuple[str, ...]:
+    return sources.examples_in_image if part == "examples" else tuple(f"{place}/{part}" for place in sources.in_image)
 
 
 def _tag(version: str) -> str:

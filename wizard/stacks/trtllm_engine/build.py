@@ -101,5 +101,5 @@ def tested(job: Job) -> str:
 def _gpus(job: Job, host: Host) -> str:
     """Compute capability → names of the GPUs that the engine is for, as JSON; empty where it is not known."""
     used = [gpu for gpu in host.gpus if gpu.index in job.choice.devices and gpu.compute_capability]
-    found = {"{}.{}".format(*gpu.compute_capability or ()): gpu.name for gpu in used}
-    return json.dumps(found, sort_keys=True) + "\n"
+    names = {"{}.{}".format(*gpu.compute_capability or ()): gpu.name for gpu in used}
+    return json.dumps(names, sort_keys=True) + "\n"

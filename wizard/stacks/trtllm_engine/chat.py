@@ -41,9 +41,9 @@ TOKEN_IDS = Format(
 
 def engine(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The engine of a BLS model."""
-    said = parameters(config)
-    name = said.get("tensorrt_llm_model_name", "")
-    if name.startswith("${") or ("accumulate_tokens" in said and not name):
+    values = parameters(config)
+    name = values.get("tensorrt_llm_model_name", "")
+    if name.startswith("${") or ("accumulate_tokens" in values and not name):
         name = "tensorrt_llm"  # what the BLS model takes if it is told nothing
     return (name,) if name else ()
 

@@ -20,7 +20,7 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
     """Compare ``calls`` with what each tool's ``--help`` says, in the image; ``programs`` must be there."""
     root = sources.folder(job.runtime)
     expected = root / "expected.json"
-    tools = [{"tool": one.tool, "program": one.program, "arguments": one.arguments} for one in calls]
+    tools = [{"tool": call.tool, "program": call.program, "arguments": call.arguments} for call in calls]
     text = json.dumps({"image": job.choice.release, "tools": tools, "programs": list(programs)}, indent=1)
     checked = root / "checked"
     return Step(

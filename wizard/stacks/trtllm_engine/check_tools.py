@@ -25,13 +25,13 @@ REMEDY = (
 
 def flags_in(text: str) -> dict[str, list[str] | None]:
     """Flag → choices (None: any value) of what argparse prints: options are the lines that two blanks begin."""
-    found: dict[str, list[str] | None] = {}
+    flags: dict[str, list[str] | None] = {}
     for line in re.findall(r"^ {2}(-.*)$", text, re.MULTILINE):
         shown = re.split(r" {2,}", line)[0]
         choices = re.search(r"\{(.*?)\}", shown)
         for flag in re.findall(r"(?:^|, )(-[\w-]+)", shown):
-            found[flag] = choices.group(1).split(",") if choices else None
-    return found
+            flags[flag] = choices.group(1).split(",") if choices else None
+    return flags
 
 
 def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> list[str]:
@@ -39,17 +39,17 @@ def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> l
     known = flags_in(text)
     if not known:
         return [f"{tool} --help shows no options; its last line: {(text.strip().splitlines() or [''])[-1]}"]
-    found: list[str] = []
+    messages: list[str] = []
     for flag, value in arguments:
         if flag not in known:
             near = difflib.get_close_matches(flag, known, n=2)
             hint = f"; it has {' and '.join(near)}" if near else ""
-            found.append(f"{tool} knows no {flag}{hint}")
+            messages.append(f"{tool} knows no {flag}{hint}")
         else:
             choices = known[flag]
             if choices and value is not None and value not in choices:
-                found.append(f"{tool} takes {', '.join(choices)} for {flag}, not {value}")
-    return found
+                messages.append(f"{tool} takes {', '.join(choices)} for {flag}, not {value}")
+    return messages
 
 
 def asked(program: list[str]) -> subprocess.Popen[str] | OSError:
@@ -74,17 +74,17 @@ def judged(each: dict[str, Any], helping: subprocess.Popen[str] | OSError) -> li
 def main(path: str) -> int:
     """Check everything that the file ``path`` expects."""
     expected = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = [f"{name} is not there" for name in expected["programs"] if not shutil.which(name)]
+    messages = [f"{name} is not there" for name in expected["programs"] if not shutil.which(name)]
     # All at once: importing tensorrt_llm takes most of the time.
     for each, helping in [(each, asked(each["program"])) for each in expected["tools"]]:
         wrong = judged(each, helping)
-        found += wrong
+        messages += wrong
         print(f"{each['tool']}: {'not as planned' if wrong else str(len(each['arguments'])) + ' flags, all known'}")
-    for problem in found:
+    for problem in messages:
         print(f"{expected['image']}: {problem}", file=sys.stderr)
-    if found:
+    if messages:
         print(REMEDY, file=sys.stderr)
-    return 1 if found else 0
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

@@ -39,10 +39,10 @@ def family_of(facts: ModelFacts, version: str) -> Family:
     Raises:
         InfeasibleError: TW-L41 if none does.
     """
-    found = tools().family(facts.architecture)
-    since = found.architectures[facts.architecture or ""] if found else None
-    if found and since and version_of(since) <= version_of(version) and folder(found, version):
-        return found
+    family = tools().family(facts.architecture)
+    since = family.architectures[facts.architecture or ""] if family else None
+    if family and since and version_of(since) <= version_of(version) and folder(family, version):
+        return family
     newer = (
         tr("Use --release to choose an image with TensorRT-LLM {since} or later", since=since)
         if since
@@ -173,8 +173,12 @@ def _published(job: Job, stored: Quantization) -> None:
         )
     if stored.desc_act:
         raise _refused(job, tr("is a GPTQ repository with desc_act, which convert_checkpoint.py does not support"))
-    known = [one for one in job.tools.checkpoints if (one.method, one.family) == (stored.method, job.family.name)]
-    if not any(version_of(one.since) <= version_of(job.version) for one in known):
+    known = [
+        checkpoint
+        for checkpoint in job.tools.checkpoints
+        if (checkpoint.method, checkpoint.family) == (stored.method, job.family.name)
+    ]
+    if not any(version_of(entry.since) <= version_of(job.version) for entry in known):
         raise _refused(
             job,
             tr(

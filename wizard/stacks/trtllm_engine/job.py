@@ -39,10 +39,10 @@ class Call:
         return tuple(word for pair in self.arguments for word in pair if word is not None)
 
 
-def told(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
+def flags_of(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
     """``values`` by meaning as flags; what is None or False, or has no flag in this release, is not said."""
-    said = {meaning: value for meaning, value in values.items() if meaning in names and value not in (None, False)}
-    return tuple((names[meaning], None if value is True else str(value)) for meaning, value in said.items())
+    given = {meaning: value for meaning, value in values.items() if meaning in names and value not in (None, False)}
+    return tuple((names[meaning], None if value is True else str(value)) for meaning, value in given.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class Job:
     @property
     def calibrated(self) -> bool:
         """``quantize.py`` makes the checkpoint: the format or the KV cache needs scales that are measured."""
-        found = self.tools.format(self.quantization)
-        needs_scales = self.fp8_cache or (found is not None and found.precision is None)
+        row = self.tools.format(self.quantization)
+        needs_scales = self.fp8_cache or (row is not None and row.precision is None)
         return needs_scales and not self.as_published
 
     @property
@@ -129,7 +129,7 @@ class Job:
 
     def call(self, tool: str, program: Sequence[str], values: Mapping[str, object]) -> Call:
         """``tool`` told ``values`` by their meanings."""
-        return Call(tool, tuple(program), told(self.names(tool), values))
+        return Call(tool, tuple(program), flags_of(self.names(tool), values))
 
     def command(self, step: str, argv: Sequence[str], *, gpus: int) -> Command:
         """``argv`` where the tools are, with ``quantize.py``'s own library where the image lacks it."""

@@ -28,14 +28,14 @@ def main(argv: list[str]) -> int:
         signal.signal(number, _pass_on)
     sys.argv = argv
     runpy.run_path(argv[0], run_name="__main__")
-    found = 0
+    exit_code = 0
     while True:
         try:
             _, status = os.wait()
         except ChildProcessError:  # none is left
-            return found
+            return exit_code
         code = os.waitstatus_to_exitcode(status)
-        found = found or (code if code >= 0 else 128 - code)
+        exit_code = exit_code or (code if code >= 0 else 128 - code)
 
 
 if __name__ == "__main__":

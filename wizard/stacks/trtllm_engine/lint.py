@@ -26,13 +26,13 @@ SEEN = mark("If the server's folders differ from this machine's, map them with -
 
 def paths(model: Model, server: Server) -> list[Finding]:
     """The folders that parameters name."""
-    found = []
+    findings = []
     tokenizer = model.parameter("tokenizer_dir")
     if tokenizer and "${" not in tokenizer and model.backend != "tensorrtllm":
         folder = here(tokenizer, server)
         if not folder.is_dir() and not (HUB_ID.fullmatch(tokenizer) and not tokenizer.startswith(".")):
             what = tr("the tokenizer's folder {tokenizer} does not exist", tokenizer=tokenizer)
-            found.append(
+            findings.append(
                 model.finding("R701", what, tr("Correct tokenizer_dir. {mount}", mount=tr(SEEN)), at=tokenizer)
             )
     engine = model.parameter("gpt_model_path")
@@ -40,12 +40,12 @@ def paths(model: Model, server: Server) -> list[Finding]:
         strategy = model.parameter("gpt_model_type")
         if strategy is not None and "${" not in strategy and strategy not in STRATEGIES:
             what = tr("gpt_model_type (batching_strategy) is {strategy!r}", strategy=strategy)
-            found.append(
+            findings.append(
                 model.finding("R707", what, tr("Use one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
             )
         if engine is not None and "${" not in engine:
-            found += _engine(model, engine, server)
-    return found
+            findings += _engine(model, engine, server)
+    return findings
 
 
 def here(path: str, server: Server) -> Path:
@@ -182,10 +182,10 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
     for version in model.versions:
         path = model.file(version, "model.yaml")
         try:
-            said = contents(path) if path.is_file() else b""
+            text = contents(path) if path.is_file() else b""
         except (OSError, ValueError) as error:
             return [unreadable(model, error, f"{version}/model.yaml")]
-        if re.search(rb"^\s*decoupled:\s*[Tt]rue", said, re.MULTILINE):
+        if re.search(rb"^\s*decoupled:\s*[Tt]rue", text, re.MULTILINE):
             what = tr(
                 "model.yaml sets decoupled, but config.pbtxt does not; launch_triton_server.py reads only the latter"
             )

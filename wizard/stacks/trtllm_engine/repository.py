@@ -159,7 +159,7 @@ def _ensemble(version: tensors.Version, max_batch_size: int) -> str:
 
 
 def _engine(version: tensors.Version, engine_dir: str, kv_cache_fraction: float | None) -> dict[str, str]:
-    found = {
+    parameters = {
         "gpt_model_type": "inflight_fused_batching",
         "gpt_model_path": engine_dir,
         "max_beam_width": "1",
@@ -167,10 +167,10 @@ def _engine(version: tensors.Version, engine_dir: str, kv_cache_fraction: float 
         "FORCE_CPU_ONLY_INPUT_TENSORS": "no",
     }
     if kv_cache_fraction is not None:
-        found["kv_cache_free_gpu_mem_fraction"] = str(kv_cache_fraction)
+        parameters["kv_cache_free_gpu_mem_fraction"] = str(kv_cache_fraction)
     if version >= (0, 10):  # needed where one process leads and others compute (``--multi-model``)
-        found["executor_worker_path"] = "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker"
-    return found
+        parameters["executor_worker_path"] = "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker"
+    return parameters
 
 
 def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) -> dict[str, str]:
@@ -189,15 +189,15 @@ def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) 
 
 def _preprocessing(version: tensors.Version, engine_dir: str, tokenizer_dir: str) -> dict[str, str]:
     # The Python models read some parameters without asking whether they are there; an empty path is none.
-    found = {"tokenizer_dir": tokenizer_dir}
+    parameters = {"tokenizer_dir": tokenizer_dir}
     if version < (0, 9):
-        found["tokenizer_type"] = "auto"
+        parameters["tokenizer_type"] = "auto"
     else:
-        found["add_special_tokens"] = "true"
+        parameters["add_special_tokens"] = "true"
     if version >= (0, 12):
-        found["gpt_model_path"] = engine_dir
-        found["visual_model_path" if version < (0, 19) else "multimodal_model_path"] = ""
-    return found
+        parameters["gpt_model_path"] = engine_dir
+        parameters["visual_model_path" if version < (0, 19) else "multimodal_model_path"] = ""
+    return parameters
 
 
 def _postprocessing(version: tensors.Version, tokenizer_dir: str) -> dict[str, str]:
@@ -207,7 +207,7 @@ def _postprocessing(version: tensors.Version, tokenizer_dir: str) -> dict[str, s
 
 
 def _bls(version: tensors.Version) -> dict[str, str]:
-    found = {"accumulate_tokens": "false"}
+    parameters = {"accumulate_tokens": "false"}
     if version >= (0, 9):
-        found["tensorrt_llm_model_name"] = "tensorrt_llm"
-    return found
+        parameters["tensorrt_llm_model_name"] = "tensorrt_llm"
+    return parameters

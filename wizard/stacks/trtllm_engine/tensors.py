@@ -60,7 +60,7 @@ def _metrics(version: Version) -> tuple[Row, ...]:
 def _scalars(version: Version) -> dict[str, tuple[str, DataType]]:
     """What a request may say of how to generate: name in the ensemble → name in ``tensorrt_llm`` and type."""
     least, seed = ("min_tokens", "seed") if version >= (0, 20) else ("min_length", "random_seed")
-    found: dict[str, tuple[str, DataType]] = {
+    scalars: dict[str, tuple[str, DataType]] = {
         "top_k": ("runtime_top_k", "INT32"),
         "top_p": ("runtime_top_p", "FP32"),
         "temperature": ("temperature", "FP32"),
@@ -74,20 +74,20 @@ def _scalars(version: Version) -> dict[str, tuple[str, DataType]]:
         "stream": ("streaming", "BOOL"),
     }
     if version >= (0, 8):
-        found["frequency_penalty"] = ("frequency_penalty", "FP32")
-        found |= {name: (name, "BOOL") for name in ("return_context_logits", "return_generation_logits")}
+        scalars["frequency_penalty"] = ("frequency_penalty", "FP32")
+        scalars |= {name: (name, "BOOL") for name in ("return_context_logits", "return_generation_logits")}
     if version >= (0, 16):
-        found["exclude_input_in_output"] = ("exclude_input_in_output", "BOOL")
-    return found
+        scalars["exclude_input_in_output"] = ("exclude_input_in_output", "BOOL")
+    return scalars
 
 
 def request(version: Version) -> list[Tensor]:
     """Inputs of the ensemble and of BLS."""
-    one = _one(version)
+    scalar = _one(version)
     words = [Tensor(name, "STRING", (-1,), optional=True) for name in ("bad_words", "stop_words")]
     return [
-        Tensor("text_input", "STRING", one),
-        Tensor("max_tokens", "INT32", one),
+        Tensor("text_input", "STRING", scalar),
+        Tensor("max_tokens", "INT32", scalar),
         *words,
         *(Tensor(name, "INT32", optional=True) for name in ("end_id", "pad_id")),
         *(Tensor(name, kind, optional=True) for name, (_, kind) in _scalars(version).items()),
@@ -110,8 +110,8 @@ def bls(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``preprocessing``."""
-    one = _one(version)
-    taken = [Tensor("QUERY", "STRING", one), Tensor("REQUEST_OUTPUT_LEN", "INT32", one)]
+    scalar = _one(version)
+    taken = [Tensor("QUERY", "STRING", scalar), Tensor("REQUEST_OUTPUT_LEN", "INT32", scalar)]
     taken += [Tensor(name, "STRING", (-1,), optional=True) for name in ("BAD_WORDS_DICT", "STOP_WORDS_DICT")]
     taken.append(Tensor("EMBEDDING_BIAS_WORDS", "STRING", (-1,), optional=True))
     taken.append(Tensor("EMBEDDING_BIAS_WEIGHTS", "FP32", (-1,), optional=True))
@@ -119,10 +119,10 @@ def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     given += [Tensor(name, "INT32", (2, -1)) for name in ("BAD_WORDS_IDS", "STOP_WORDS_IDS")]
     given += [Tensor("EMBEDDING_BIAS", "FP32", (-1,)), Tensor("REQUEST_OUTPUT_LEN", "INT32", (-1,))]
     if version >= (0, 8):
-        taken += [Tensor(name, "INT32", one, optional=True) for name in ("END_ID", "PAD_ID")]
-        given += [Tensor(name, "INT32", one) for name in ("OUT_END_ID", "OUT_PAD_ID")]
+        taken += [Tensor(name, "INT32", scalar, optional=True) for name in ("END_ID", "PAD_ID")]
+        given += [Tensor(name, "INT32", scalar) for name in ("OUT_END_ID", "OUT_PAD_ID")]
     if version >= (0, 11):  # encoder-decoder models; the Python model always gives a decoder's prompt
-        taken.append(Tensor("DECODER_QUERY", "STRING", one, optional=True))
+        taken.append(Tensor("DECODER_QUERY", "STRING", scalar, optional=True))
         given += [Tensor("DECODER_INPUT_ID", "INT32", (-1,)), Tensor("REQUEST_DECODER_INPUT_LEN", "INT32")]
     if version == (0, 12):  # of images; the Python model asks for its type, and BLS for itself
         given.append(Tensor("OUT_PROMPT_EMBEDDING_TABLE", "FP16", (-1, -1)))

@@ -141,7 +141,7 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
     Raises:
         InfeasibleError: TW-L47 for the release, TW-L48 for the repository's quantisation.
     """
-    first = next(one for one in reversed(images("trtllm").releases) if one.llm_api)
+    first = next(release for release in reversed(images("trtllm").releases) if release.llm_api)
     if version_of(version) < version_of(first.engine):
         raise InfeasibleError(
             "TW-L47",

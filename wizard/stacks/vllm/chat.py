@@ -37,13 +37,13 @@ def logprobs(text: str) -> tuple[TokenLogprob, ...]:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: It is none.
     """
-    found = []
+    places = []
     for place in json.loads(text or "null") or ():
-        tokens = [(str(one["decoded_token"] or ""), float(one["logprob"])) for one in place.values()]
+        tokens = [(str(entry["decoded_token"] or ""), float(entry["logprob"])) for entry in place.values()]
         if tokens:
-            top = sorted(tokens, key=lambda one: one[1], reverse=True) if len(tokens) > 1 else ()
-            found.append(TokenLogprob(*tokens[0], tuple(top)))
-    return tuple(found)
+            top = sorted(tokens, key=lambda token: token[1], reverse=True) if len(tokens) > 1 else ()
+            places.append(TokenLogprob(*tokens[0], tuple(top)))
+    return tuple(places)
 
 
 VLLM = Format(

@@ -42,17 +42,17 @@ def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[
     """The engine's arguments, and what the backend asks of config.pbtxt."""
     if model.backend != BACKEND:
         return []
-    found = folders.files(model, model.config.default_model_filename or FILE)
+    problems = folders.files(model, model.config.default_model_filename or FILE)
     for version in loaded(model):
         path = model.file(version, FILE)
         if path.is_file():
-            found += _arguments(model, version)
+            problems += _arguments(model, version)
     policy = model.config
     if policy.HasField("model_transaction_policy") and not policy.model_transaction_policy.decoupled:
         what = tr("the vLLM backend is always decoupled, but config.pbtxt states otherwise")
         fix = tr("Set decoupled: true, or omit it and start the server without --disable-auto-complete-config.")
-        found.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
-    return found
+        problems.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
+    return problems
 
 
 def _arguments(model: Model, version: int) -> list[Finding]:
@@ -65,18 +65,18 @@ def _arguments(model: Model, version: int) -> list[Finding]:
     if not isinstance(engine, dict):
         what = tr("the engine's arguments are not a single JSON object")
         return [model.finding("R801", what, tr('Add {"model": "…"}.'), file=where)]
-    found = _several_gpus(model, engine)
+    findings = _several_gpus(model, engine)
     if not isinstance(engine.get("model"), str):
         what = tr("no model is set; vLLM would use its default")
-        found.append(model.finding("R803", what, tr('Add "model".'), file=where, severity="warning"))
+        findings.append(model.finding("R803", what, tr('Add "model".'), file=where, severity="warning"))
     for key in sorted(set(engine) - KNOWN):
         what = tr(
             "{key!r} is not a known vLLM engine argument; an unsupported argument prevents the model from loading",
             key=key,
         )
         fix = tr("Compare with `vllm serve --help` of the server's release.")
-        found.append(model.finding("R802", what, fix, file=where, severity="warning"))
-    return found
+        findings.append(model.finding("R802", what, fix, file=where, severity="warning"))
+    return findings
 
 
 def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:

@@ -144,7 +144,7 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, a
 
 def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
     settings = repository.engine_args(str(model), facts, choice)
-    device = next((one for one in devices(host) if {*choice.devices} & {*one.indices}), None)
+    device = next((group for group in devices(host) if {*choice.devices} & {*group.indices}), None)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE
     made = front.repository(
@@ -237,17 +237,17 @@ def _rank(folders: Sequence[Path]) -> int | None:
             ),
             tr("Merge it into the model."),
         )
-    found = next(rank for rank in RANKS if rank >= largest)
-    return found if found > RANKS[0] else None
+    smallest = next(rank for rank in RANKS if rank >= largest)
+    return smallest if smallest > RANKS[0] else None
 
 
 def _rank_in(folder: Path) -> int:
     """PEFT's ``r`` of the adapter in ``folder``; 0 where it is not said."""
     try:
-        said = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+        config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return 0
-    rank = said.get("r") if isinstance(said, dict) else None
+    rank = config.get("r") if isinstance(config, dict) else None
     return rank if type(rank) is int else 0
 
 

@@ -44,8 +44,8 @@ HALF = ("awq", "gptq")
 
 def release_of(choice: Choice) -> Release | None:
     """The release of the image that serves, of a tag such as ``26.07-vllm-python-py3``; None without an image."""
-    found = re.match(r"(\d\d)\.(\d\d)\b", choice.release)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.match(r"(\d\d)\.(\d\d)\b", choice.release)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:

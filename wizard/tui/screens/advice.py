@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
 from wizard.advise import comparison, engines, refusals
-from wizard.advise.advice import Advice, Choice, Rejection, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.reasons import Setting
 from wizard.advise.titles import stack_title
 from wizard.kernel.errors import WizardError
@@ -23,9 +23,9 @@ from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
-from wizard.plan.questions import SETUP, WISHES, wishes
-from wizard.plan.words import model_line
-from wizard.plan.workshop import wishes_of
+from wizard.plan.questions import CONSTRAINTS, SETUP, constraints
+from wizard.plan.summary import model_line
+from wizard.plan.workshop import constraints_of
 from wizard.texts import advise, reasons, remedies, report
 from wizard.texts.figure import Figure
 from wizard.tui import background
@@ -48,7 +48,7 @@ GROUPS = {
     "max_gpus": mark("Resources"),
     "as_published": mark("Files and versions"),
 }
-"""Name of the first wish of a group → what stands above the group."""
+"""Name of the first constraint of a group → what stands above the group."""
 SMALL_BAR = 6
 """Cells of the memory bar in a row of the list."""
 
@@ -78,22 +78,22 @@ class AdviceScreen(StageScreen[Choice]):
         Binding("r", "reset", mark("Reset"), id="advice.reset"),
         Binding("e", "explain", mark("Explain figures"), id="advice.explain"),
         Binding("x", "refused", mark("Not possible"), id="advice.refused"),
-        Binding("w", "wishes", mark("Constraints"), id="advice.wishes"),
+        Binding("w", "constraints", mark("Constraints"), id="advice.constraints"),
     ]
     view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 
     def __init__(
         self,
         facts: ModelFacts,
-        advise: Callable[[Wishes], Advice],
+        advise: Callable[[Constraints], Advice],
         explain: Callable[[Choice], Sequence[Figure]],
-        wishes: Wishes,
+        constraints: Constraints,
         chosen: Choice | None = None,
     ) -> None:
         super().__init__()
         self._facts, self._advise, self._explain, self._chosen = facts, advise, explain, chosen
         self._fields = fields(facts)
-        self.set_reactive(AdviceScreen.view, AdviceView(wishes=wishes, given=wishes))
+        self.set_reactive(AdviceScreen.view, AdviceView(constraints=constraints, given=constraints))
 
     def compose(self) -> ComposeResult:
         """The choices, and everything about the one under the cursor."""
@@ -124,31 +124,33 @@ class AdviceScreen(StageScreen[Choice]):
         if self.view.advice is None and self.view.error is None:
             self._ask()  # the answer that is under way would come in two languages
         else:
-            self._what_if(self.view.wishes, self.view.choice or self.view.last)
+            self._what_if(self.view.constraints, self.view.choice or self.view.last)
         self.mutate_reactive(AdviceScreen.view)
 
     @work(exclusive=True)
     async def _ask(self) -> None:
         """Ask in a thread: the first time tables are read from disk."""
-        wishes = self.view.wishes
+        constraints = self.view.constraints
         try:
-            self._answer(await background.call(lambda: self._advise(wishes)), wishes, self._chosen)
+            self._answer(await background.call(lambda: self._advise(constraints)), constraints, self._chosen)
         except WizardError as error:
             self.view = replace(self.view, advice=None, choices=(), error=error)
 
-    def _what_if(self, wishes: Wishes, like: Choice | None) -> None:
-        """Show what becomes of it at once: the advice is pure and takes a few milliseconds. Pinned wishes stay."""
-        wishes = wishes_of(self.guide.workshop, wishes)
+    def _what_if(self, constraints: Constraints, like: Choice | None) -> None:
+        """Show what becomes of it at once: the advice is pure and takes a few milliseconds. Pinned constraints stay."""
+        constraints = constraints_of(self.guide.workshop, constraints)
         try:
-            self._answer(self._advise(wishes), wishes, like)
+            self._answer(self._advise(constraints), constraints, like)
         except WizardError as error:
-            self.view = replace(self.view, advice=None, choices=(), wishes=wishes, error=error)
+            self.view = replace(self.view, advice=None, choices=(), constraints=constraints, error=error)
 
-    def _answer(self, advice: Advice, wishes: Wishes, like: Choice | None) -> None:
+    def _answer(self, advice: Advice, constraints: Constraints, like: Choice | None) -> None:
         choices = report.ordered(advice.choices)
         at = nearest(choices, like)
         last = choices[at] if choices else self.view.choice or self.view.last
-        self.view = replace(self.view, advice=advice, choices=choices, at=at, wishes=wishes, last=last, error=None)
+        self.view = replace(
+            self.view, advice=advice, choices=choices, at=at, constraints=constraints, last=last, error=None
+        )
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the choice under the cursor."""
@@ -157,7 +159,7 @@ class AdviceScreen(StageScreen[Choice]):
             self.view = replace(self.view, at=at, last=self.view.choices[at])
 
     def on_what_if_picked(self, event: WhatIf.Picked) -> None:
-        """Let the keys change the clicked wish."""
+        """Let the keys change the clicked constraint."""
         self.view = replace(self.view, field=event.at)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
@@ -170,7 +172,7 @@ class AdviceScreen(StageScreen[Choice]):
             "change": view.last is not None,
             "remedy": bool(self._remedy()),
             "succeed": view.choice is not None and engines.builds(view.choice.stack),
-            "reset": view.wishes != view.given,
+            "reset": view.constraints != view.given,
             "scroll": self.hides_something,
             "refused": bool(view.choices and view.advice and view.advice.rejections),
         }.get(action, True)
@@ -181,15 +183,15 @@ class AdviceScreen(StageScreen[Choice]):
             self.dismiss(self.view.choice)
 
     def action_field(self, by: int) -> None:
-        """Choose the wish that keys change."""
+        """Choose the constraint that keys change."""
         self.view = replace(self.view, field=(self.view.field + by) % len(self._fields))
 
     def action_change(self, by: int) -> None:
-        """Give the chosen wish its next value, or the one before."""
+        """Give the chosen constraint its next value, or the one before."""
         view = self.view
-        changed = self._fields[view.field].stepped(view.wishes, view.choice or view.last, by)
+        changed = self._fields[view.field].stepped(view.constraints, view.choice or view.last, by)
         pinned = self._fields[view.field].name in self.guide.workshop.pin
-        if changed != view.wishes and not pinned:
+        if changed != view.constraints and not pinned:
             self._what_if(changed, view.choice or view.last)
         elif not self.query("Toast"):  # once, however long the key is held
             why = tr("Your facilitator has set this.") if pinned else tr("No further values here.")
@@ -201,12 +203,12 @@ class AdviceScreen(StageScreen[Choice]):
 
     def action_succeed(self) -> None:
         """Serve the same model without an engine: by the first successor that can, or show why none can."""
-        ways = [engines.succeeded(self.view.wishes, stack) for stack in engines.successors(self._facts)]
-        self._what_if(next((one for one in ways if self._advise(one).feasible), ways[0]), None)
+        ways = [engines.succeeded(self.view.constraints, stack) for stack in engines.successors(self._facts)]
+        self._what_if(next((way for way in ways if self._advise(way).feasible), ways[0]), None)
 
     def action_remedy(self) -> None:
-        """Change the wishes as the first refusal's remedy says."""
-        changed = replace(self.view.wishes, **self._remedy())  # type: ignore[arg-type]  # names and types of wishes
+        """Change the constraints as the first refusal's remedy says."""
+        changed = replace(self.view.constraints, **self._remedy())  # type: ignore[arg-type]  # names and types of constraints
         self._what_if(changed, self.view.last)
 
     def _remedy(self) -> Mapping[str, Setting]:
@@ -218,46 +220,46 @@ class AdviceScreen(StageScreen[Choice]):
     def action_explain(self) -> None:
         """Every number of the choice, with its formula and its source."""
         if self.view.choice is not None:
-            found = self._explain(self.view.choice)
+            figures = self._explain(self.view.choice)
             text = "\n\n".join(
-                f"{one.name} = {one.result}\n  = {one.formula}\n  {tr('Source: {source}', source=one.source)}"
-                for one in found
+                f"{each.name} = {each.result}\n  = {each.formula}\n  {tr('Source: {source}', source=each.source)}"
+                for each in figures
             )
             title = tr("Explanation of these figures · {way}", way=report.choice_title(self.view.choice))
             self.app.push_screen(ReaderScreen(title, text or tr("These figures have no formula.")))
 
     def action_refused(self) -> None:
         """Everything that does not work here, with what would help."""
-        found = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
+        groups = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
         text = "\n\n".join(
-            f"✗ {advise.ways(one)}\n{reasons.text(one.reason)}\n→ {remedies.text(one.remedies, flags=False)}"
-            for one in found
+            f"✗ {advise.ways(each)}\n{reasons.text(each.reason)}\n→ {remedies.text(each.remedies, flags=False)}"
+            for each in groups
         )
         self.app.push_screen(ReaderScreen(tr("Not possible on this machine"), text))
 
     @work(exclusive=True, group="form")
-    async def action_wishes(self) -> None:
+    async def action_constraints(self) -> None:
         """Say what matters; the advice is made anew."""
-        given = to_data(self.view.wishes)
+        given = to_data(self.view.constraints)
         answers = await self.app.push_screen_wait(
             FormScreen(
                 tr("Set your constraints"),
-                (*WISHES, *SETUP),
+                (*CONSTRAINTS, *SETUP),
                 given,
                 self.guide.workshop.pin,
                 {name: tr(heading) for name, heading in GROUPS.items()},
             )
         )
         if answers is not None:
-            made = wishes(answers)
-            self.view = replace(self.view, wishes=made, given=made, error=None)
+            made = constraints(answers)
+            self.view = replace(self.view, constraints=made, given=made, error=None)
             self._ask()
 
     def watch_view(self, view: AdviceView) -> None:
         """Show the state: bar and speed in the next frame, and what is read at leisure in the one after."""
         self.query_one(ErrorPanel).show(view.error)
         choice = view.choice
-        shown = [(tr(one.title), one.words(view.wishes, choice or view.last)) for one in self._fields]
+        shown = [(tr(field.title), field.words(view.constraints, choice or view.last)) for field in self._fields]
         self.query_one(WhatIf).show(shown, view.field)
         self.query_one(WhatIf).display = view.last is not None
         self.query_one(MemoryBill).display = self.query_one(Picker).display = choice is not None
@@ -277,7 +279,7 @@ class AdviceScreen(StageScreen[Choice]):
     def _show_rest(self) -> None:
         view, notes = self.view, self.query_one(Notes)
         best = view.advice.choices[0] if view.advice and view.advice.choices else None
-        self.query_one(Picker).show([_row(one, one is best) for one in view.choices], view.at)
+        self.query_one(Picker).show([_row(choice, choice is best) for choice in view.choices], view.at)
         if view.choice is not None:
             others = view.advice.choices[1:2] if view.advice and view.choice is best else ()
             refused = len(view.advice.rejections) if view.advice else 0
@@ -311,7 +313,7 @@ def _headline(choice: Choice) -> Content:
 
 
 def _impossible(view: AdviceView, *, remedy: bool) -> Content:
-    fixed = view.wishes != Wishes()
+    fixed = view.constraints != Constraints()
     what = (
         tr("Not possible with the constraints that you set.")
         if fixed
@@ -319,7 +321,7 @@ def _impossible(view: AdviceView, *, remedy: bool) -> Content:
     )
     ways = (
         tr("t: apply the fix.") if remedy else "",
-        tr("r: reset.") if view.wishes != view.given else "",
+        tr("r: reset.") if view.constraints != view.given else "",
         tr("Esc: another model."),
         tr("w: relax constraints."),
         tr("Or follow the steps below."),
@@ -363,25 +365,25 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
     for note in report.whys(choice):
         yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
-        said = ntr(
+        count = ntr(
             "{count} other alternative is not possible: press x to see the reason and the fix.",
             "{count} other alternatives are not possible: press x to see the reasons and fixes.",
             refused,
             count=refused,
         )
-        yield listed(BAD, said)
+        yield listed(BAD, count)
 
 
 def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
     yield Content(""), Content("")
-    for one in refusals.grouped(rejections):
+    for refusal in refusals.grouped(rejections):
         yield (
             Content.assemble(BAD),
             Content.assemble(
-                (f"{advise.ways(one)}: ", "bold"),
-                plain(reasons.text(one.reason)),
+                (f"{advise.ways(refusal)}: ", "bold"),
+                plain(reasons.text(refusal.reason)),
                 "\n",
                 ("→ ", "$accent"),
-                remedies.text(one.remedies, flags=False),
+                remedies.text(refusal.remedies, flags=False),
             ),
         )

@@ -20,12 +20,12 @@ from wizard.kernel.text import one_line
 from wizard.plan.artefacts import dependants
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Step
-from wizard.plan.words import cost
-from wizard.run.again import needed
+from wizard.plan.summary import cost
+from wizard.run.overrides import needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
-from wizard.tui.bridge import Begun, Ended, LogLines, Moved
-from wizard.tui.copying import copy
-from wizard.tui.garbage import settle
+from wizard.tui.clipboard import copy
+from wizard.tui.event_messages import Begun, Ended, LogLines, Moved
+from wizard.tui.garbage_collection import collect_and_freeze
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -95,7 +95,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def on_mount(self) -> None:
         """Show how far it is and listen to how it goes on."""
-        settle()
+        collect_and_freeze()
         log = self.query_one(LiveLog)
         log.write_lines(tuple(self.run.lines))
         log.focus()
@@ -138,9 +138,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def _point(self) -> None:
         """Bring the line into sight that says why it failed."""
-        found = diagnosis(self.view, self._logs)
-        if found is not None:
-            self.query_one(LiveLog).point_at(found.line)
+        problem = diagnosis(self.view, self._logs)
+        if problem is not None:
+            self.query_one(LiveLog).point_at(problem.line)
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -199,8 +199,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         """Leave the step out that is pointed at, if there can be a server without it."""
         step = self._pointed()
         if needed(step):
-            said = tr("'{title}' cannot be skipped: the server requires it.", title=one_line(step.title))
-            self.notify(said, severity="warning", markup=False)
+            message = tr("'{title}' cannot be skipped: the server requires it.", title=one_line(step.title))
+            self.notify(message, severity="warning", markup=False)
             return
         question = tr("Skip '{title}'? What it creates or checks will be missing.", title=step.title)
         if others := self._others(step):
@@ -226,13 +226,13 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def action_logs(self) -> None:
         """Say where the whole output is."""
         files = [(step.title, f"{step.id}.log") for step in self.run.plan.steps]
-        said = [f"{title}\n  {self._logs / file}" for title, file in (*files, (tr("Server log"), "triton.log"))]
-        self.app.push_screen(ReaderScreen(tr("Full output of each step"), "\n".join(said)))
+        paths = [f"{title}\n  {self._logs / file}" for title, file in (*files, (tr("Server log"), "triton.log"))]
+        self.app.push_screen(ReaderScreen(tr("Full output of each step"), "\n".join(paths)))
 
     def action_copy_diagnosis(self) -> None:
         """Copy what there is to know of the failure."""
-        if found := diagnosis(self.view, self._logs):
-            self._copy(found.text())
+        if problem := diagnosis(self.view, self._logs):
+            self._copy(problem.text())
 
     def action_copy(self) -> None:
         """Copy what is selected, or the lines that are in sight."""
@@ -240,8 +240,8 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def _copy(self, text: str) -> None:
         count = len(text.splitlines())
-        said = ntr("{count} line copied", "{count} lines copied", count, count=count)
-        copy(self.app, text, said, instead=tr("Press l to see the files that contain it."))
+        message = ntr("{count} line copied", "{count} lines copied", count, count=count)
+        copy(self.app, text, message, instead=tr("Press l to see the files that contain it."))
 
     # -- the output ----------------------------------------------------------------------------------------------------
 
@@ -326,9 +326,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(".heading", Static).update(Content.assemble((_heading(view, self.run), style)))
         self.query_one(StepList).show(view.steps)
         self.explain()
-        found = diagnosis(view, self._logs)
-        if found:
-            self.query_one(ErrorPanel).show(found.error, line=found.line, log=found.log)
+        problem = diagnosis(view, self._logs)
+        if problem:
+            self.query_one(ErrorPanel).show(problem.error, line=problem.line, log=problem.log)
         else:
             self.query_one(ErrorPanel).show(None)
         outcome = self.query_one("#outcome", Static)
@@ -347,25 +347,25 @@ def _heading(view: BuildView, run: Run) -> str:
     name = one_line(run.plan.name)
     if view.phase is Phase.RUNNING:
         return tr("Building {name} · {share:.0%}", name=name, share=run.share)
-    said = {
+    headings = {
         Phase.STOPPING: tr("Stopping …"),
         Phase.READY: tr("{name} is ready", name=name),
         Phase.FAILED: tr("A step failed")
-        if any(one.state == "failed" for one in view.steps)
+        if any(step.state == "failed" for step in view.steps)
         else tr("The build failed"),
         Phase.CANCELLED: tr("Stopped"),
     }
-    return said[view.phase]
+    return headings[view.phase]
 
 
 def _outcome(view: BuildView, measured: str) -> Content:
     if view.phase is Phase.READY and view.endpoint is not None:
-        one = view.endpoint
-        said = tr("Triton responds at {http} (HTTP) and {grpc} (gRPC)", http=one.http, grpc=one.grpc)
+        endpoint = view.endpoint
+        line = tr("Triton responds at {http} (HTTP) and {grpc} (gRPC)", http=endpoint.http, grpc=endpoint.grpc)
         took = tr("Measured: {measured}.", measured=measured) + "\n" if measured else ""
         rest = f"\n{took}" + tr("Press Enter to chat with your model.")
-        return Content.assemble(("✓ ", "bold $success"), (said, "bold"), rest)
+        return Content.assemble(("✓ ", "bold $success"), (line, "bold"), rest)
     if view.phase is Phase.CANCELLED:
-        said = tr("Completed steps are kept; r resumes from there.")
-        return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {said}")
+        line = tr("Completed steps are kept; r resumes from there.")
+        return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {line}")
     return Content("")

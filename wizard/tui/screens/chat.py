@@ -20,10 +20,10 @@ from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
-from wizard.tui import background, garbage
+from wizard.tui import background, garbage_collection
+from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
-from wizard.tui.copying import copy
-from wizard.tui.keeping import Keeping
+from wizard.tui.clipboard import copy
 from wizard.tui.screens import chat_windows as windows
 from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.screens.conversations import ConversationsScreen
@@ -34,7 +34,7 @@ from wizard.tui.views.chat import ChatEnd, ChatView, joined
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
-from wizard.tui.widgets.error import told
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
@@ -61,7 +61,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.endpoint, self.calls = endpoint, calls
         self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
         self.asking = Asking()
-        self.keeping = Keeping(calls.history, private=calls.private, kept=calls.kept)
+        self.keeping = Autosave(calls.history, private=calls.private, kept=calls.kept)
         self._files: dict[str, str] = {}
         """Server → where its conversation was saved last, which is offered again."""
 
@@ -82,7 +82,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def on_mount(self) -> None:
         """Be ready to write; find out what is served."""
-        garbage.rarely()
+        garbage_collection.collect_rarely()
         self.query_one(Prompt).focus()
         self.relabel()
         self._meet()
@@ -166,13 +166,13 @@ class ChatScreen(StageScreen[ChatEnd]):
     @work(exclusive=True, group="form")
     async def action_tune(self) -> None:
         """Change how the model answers."""
-        with told(self.app):
+        with errors_shown(self.app):
             self._change(await windows.ask_settings(self.app, self.view, self.guide.workshop.pin))
 
     @work(exclusive=True, group="form")
     async def action_presets(self) -> None:
         """Choose a system prompt with settings, or keep the present ones under a name."""
-        with told(self.app):
+        with errors_shown(self.app):
             preset = await windows.ask_preset(self.app, self.calls.presets, self.view.conversation)
             if preset is not None:
                 self._change(with_preset(self.view.conversation, preset))
@@ -229,12 +229,12 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def action_copy_code(self) -> None:
         """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
-        if found := self.talks.here.transcript.next_code():
-            code, number, count = found
+        if block := self.talks.here.transcript.next_code():
+            code, number, count = block
             self._copy(code, tr("Copied code block {number} of {count} to the clipboard", number=number, count=count))
 
-    def _copy(self, text: str, said: str) -> None:
-        copy(self.app, text, said, instead=tr("^S saves the conversation to a file."))
+    def _copy(self, text: str, message: str) -> None:
+        copy(self.app, text, message, instead=tr("^S saves the conversation to a file."))
 
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
@@ -254,8 +254,8 @@ class ChatScreen(StageScreen[ChatEnd]):
         if self.query(LogPanel):
             await self.query_one(LogPanel).remove()
         else:
-            one = self.talks.here.endpoint
-            await self.query_one("#talk-row").mount(LogPanel(one.name, one.log, Tail(one.log).read))
+            endpoint = self.talks.here.endpoint
+            await self.query_one("#talk-row").mount(LogPanel(endpoint.name, endpoint.log, Tail(endpoint.log).read))
 
     # Other conversations
 
@@ -294,21 +294,21 @@ class ChatScreen(StageScreen[ChatEnd]):
         if self.talks.busy:
             self.notify(tr("An answer is in progress: stop it first."), severity="warning")
             return
-        with told(self.app):
+        with errors_shown(self.app):
             self.talks.go_on(await self.keeping.open(number))
 
     @work(group="keep")
     async def _keep(self, talk: ModelChat) -> None:
         """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
         await self._save(talk)
-        for one in self.query(Conversations):
-            one.find()
+        for panel in self.query(Conversations):
+            panel.find()
         if there := await background.call(partial(self.calls.renewed, self.endpoint)):
             self.endpoint = there
             self._meet()
 
     async def _save(self, talk: ModelChat) -> None:
-        with told(self.app):
+        with errors_shown(self.app):
             await self.keeping.save(talk.so_far, talk.endpoint, "first" if talk is self.talks.first else "second")
 
     async def _save_what_came(self) -> None:
@@ -383,8 +383,8 @@ class ChatScreen(StageScreen[ChatEnd]):
     def relabel(self) -> None:
         """Say everything in the present language."""
         super().relabel()
-        said = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
-        self.query_one("#welcome", Static).update(said)
+        text = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
+        self.query_one("#welcome", Static).update(text)
         self.show_state()
 
     def show_state(self) -> None:

@@ -24,7 +24,7 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.views.chat import ChatView
-from wizard.tui.widgets.error import told
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.model_chat import ModelChat
 
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
@@ -49,7 +49,7 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
     Raises:
         UsageError: TW-C08 if a value is out of its range.
     """
-    known = {one.name: one for one in SETTINGS}
+    known = {setting.name: setting for setting in SETTINGS}
     if view.served and view.served.default_temperature is not None:
         own = tr("{value:g}, the model's own", value=view.served.default_temperature)
         known["temperature"] = replace(known["temperature"], otherwise=own)
@@ -71,15 +71,17 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
     Raises:
         WizardError: See `wizard.catalog.presets`.
     """
-    found = await background.call(presets)
-    choices = [(one.name, ": ".join(filter(None, (one.name, one.about and tr(one.about))))) for one in found]
+    every = await background.call(presets)
+    choices = [
+        (preset.name, ": ".join(filter(None, (preset.name, preset.about and tr(preset.about))))) for preset in every
+    ]
     choices.append(("+", tr("Save the current system prompt and settings as a preset")))
-    own = [(one.name, one.name) for one in found if one.own]
+    own = [(preset.name, preset.name) for preset in every if preset.own]
     if own:
         choices.append(("-", tr("Remove one of your presets")))
     answer = await app.push_screen_wait(AskScreen(tr("How should the model answer?"), choices))
     if answer not in ("+", "-"):
-        return next((one for one in found if one.name == answer), None)
+        return next((preset for preset in every if preset.name == answer), None)
     if answer == "+":
         answers = await app.push_screen_wait(FormScreen(tr("Save as a preset"), [NAME], {}))
         if answers:
@@ -107,7 +109,7 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
         question = AskScreen(tr("{path} already exists. Overwrite it?", path=path), choices)
         if await app.push_screen_wait(question) != "overwrite":
             return name
-    with told(app):
+    with errors_shown(app):
         await background.call(partial(save, path, endpoint.model, conversation, overwrite=there))
         app.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
     return name
@@ -115,11 +117,11 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
 
 async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
     """Choose the server that answers beside the ``first``: one of this workspace, or one elsewhere."""
-    found: list[Endpoint] = []
-    with told(app):
-        found = await background.call(calls.others)
-    others = {one.name: one for one in found if one.name != first.name}
-    choices = [(name, tr("{name} at {address}", name=name, address=one.http)) for name, one in others.items()]
+    endpoints: list[Endpoint] = []
+    with errors_shown(app):
+        endpoints = await background.call(calls.others)
+    others = {endpoint.name: endpoint for endpoint in endpoints if endpoint.name != first.name}
+    choices = [(name, tr("{name} at {address}", name=name, address=endpoint.http)) for name, endpoint in others.items()]
     choices.append(("/", tr("Another server, by address")))
     answer = await app.push_screen_wait(AskScreen(tr("Which model do you want to compare with?"), choices))
     if answer != "/":
@@ -129,7 +131,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
         given = await app.push_screen_wait(FormScreen(tr("A server elsewhere"), [URL, MODEL], given))
         if given:
             model = given.get("model")
-            with told(app):
+            with errors_shown(app):
                 there = await background.call(partial(calls.at, str(given["url"]), str(model) if model else None))
                 if not there.answers_as(first):
                     return there

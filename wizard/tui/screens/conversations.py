@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from wizard.kernel.language import mark, tr
-from wizard.tui.keeping import Keeping
+from wizard.tui.autosave import Autosave
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.conversations import Conversations
 
@@ -20,7 +20,7 @@ class ConversationsScreen(ModalScreen["int | None"]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", mark("Close"), id="chat.close_list")]
 
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(self, keeping: Autosave) -> None:
         super().__init__()
         self._list = Conversations(keeping)
 

@@ -61,8 +61,8 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         self._title, self._questions = title, questions
         self._shut = {**(shut or {}), **dict.fromkeys(pinned or {}, tr(PINNED))}
         answers = {**answers, **(pinned or {})}
-        self._fields = {one.name: _field(one, answers.get(one.name)) for one in questions}
-        self._texts = {one.name: Static(Content(tr(one.text)), classes="text") for one in questions}
+        self._fields = {question.name: _field(question, answers.get(question.name)) for question in questions}
+        self._texts = {question.name: Static(Content(tr(question.text)), classes="text") for question in questions}
 
     def compose(self) -> ComposeResult:
         """Text and field of each question, and below them what there is to say about the focused one."""
@@ -85,7 +85,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
 
     def on_descendant_focus(self) -> None:
         """Say what there is to say about the focused question."""
-        question = next((one for one in self._questions if self._fields[one.name].has_focus), None)
+        question = next((item for item in self._questions if self._fields[item.name].has_focus), None)
         if question is not None:
             # Errors and remedies name the flags, which answer the same questions.
             flag = f"  {question.flag}" if question.flag.startswith("--") else ""
@@ -170,7 +170,7 @@ def _field(question: Question, value: object) -> Input | Options:
             placeholder=hint,
             password=question.secret,
         )
-    options = [(one, one) for one in question.options] or [("yes", tr("yes")), ("no", tr("no"))]
+    options = [(option, option) for option in question.options] or [("yes", tr("yes")), ("no", tr("no"))]
     if question.default is None and not question.required:
         options.insert(0, ("", tr(question.otherwise)))
     if question.kind == "confirm":

@@ -92,15 +92,15 @@ class KeysScreen(ModalScreen[None]):
 
     def _show(self, at: int) -> None:
         holds, _problems = usable(self._changed)
-        names = [shown(one.keys(holds)) + CHANGED * (one.id in self._changed) for one in self._keys]
+        names = [shown(key.keys(holds)) + CHANGED * (key.id in self._changed) for key in self._keys]
         room = min(max(map(width, names)), MOST_CELLS)
         rows = [
             Content.assemble(
                 (name + " " * (room - width(name)), "bold $accent"),
-                f"  {tr(one.binding.description)}",
-                (f" · {one.where}", "$text-muted"),
+                f"  {tr(key.binding.description)}",
+                (f" · {key.where}", "$text-muted"),
             )
-            for name, one in zip(names, self._keys, strict=True)
+            for name, key in zip(names, self._keys, strict=True)
         ]
         self.query_one(Picker).show(rows, at)
         self.refresh_bindings()

@@ -93,8 +93,8 @@ class LogprobsScreen(ModalScreen[None]):
 
 def alternatives(token: TokenLogprob, at: int, count: int) -> Content:
     """The token, and the likeliest at its place with bars."""
-    others = [one for one in token.top if one[0] != token.text]
-    rows = sorted(((token.text, token.logprob), *others), key=lambda one: one[1], reverse=True)
+    others = [candidate for candidate in token.top if candidate[0] != token.text]
+    rows = sorted(((token.text, token.logprob), *others), key=lambda candidate: candidate[1], reverse=True)
     wide = max(len(shown(text)) for text, _logprob in rows)
     lines: list[Content] = [Content(tr("Token {number} of {count}", number=at + 1, count=count))]
     for text, logprob in rows:

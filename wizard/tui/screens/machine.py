@@ -116,11 +116,11 @@ class MachineScreen(StageScreen[Host]):
         """Probe in the background."""
         self.view = MachineView(reading=self.view.reading)
         try:
-            found = await background.call(self._probe)
+            host = await background.call(self._probe)
         except WizardError as error:
             self.view = replace(self.view, error=error)
         else:
-            self.view = replace(self.view, host=found)
+            self.view = replace(self.view, host=host)
 
     @work(exclusive=True, group="live")
     async def _follow(self, read: Callable[[], Reading]) -> None:
@@ -155,7 +155,7 @@ class MachineScreen(StageScreen[Host]):
         """Show the state."""
         host = view.host
         self.query_one(LiveCards).show(host, view.reading)
-        self.query_one("#verdict", Static).update(said(view))
+        self.query_one("#verdict", Static).update(verdict_text(view))
         if view.error is not None or self.query_one(ErrorPanel).display:
             self.query_one(ErrorPanel).show(view.error)
         if host is not self._listed or host is None:
@@ -166,7 +166,7 @@ class MachineScreen(StageScreen[Host]):
             self.refresh_bindings()
 
 
-def said(view: MachineView) -> Content:
+def verdict_text(view: MachineView) -> Content:
     """The line below the heading."""
     if view.host is None:
         return Content("" if view.error else tr("◌ Checking this machine …"))

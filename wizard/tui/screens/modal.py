@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
-from wizard.tui.copying import copy
+from wizard.tui.clipboard import copy
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker

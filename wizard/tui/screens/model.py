@@ -22,7 +22,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
-from wizard.model.here import Entry, completed
+from wizard.model.on_disk import Entry, completed
 from wizard.plan.offers import Suggestion
 from wizard.plan.questions import HF_TOKEN
 from wizard.texts import reasons
@@ -43,7 +43,7 @@ class Models:
     at_once: Callable[[], Sequence[Suggestion]] | None = None
     """The suggestions as far as they are known without the hub; None if ``suggestions`` does not ask it either."""
     search: Callable[[str], Sequence[Suggestion]] = lambda _text: ()
-    judge: Callable[[Suggestion], Suggestion] = lambda one: one
+    judge: Callable[[Suggestion], Suggestion] = lambda suggestion: suggestion
     browse: Callable[[str], Sequence[Entry]] = lambda _text: ()
 
 
@@ -115,11 +115,11 @@ class ModelScreen(StageScreen[ModelFacts]):
             if self._models.at_once is not None:
                 known = tuple(await background.call(self._models.at_once))
                 self.view = replace(self.view, suggestions=known, looking=True)
-            found = tuple(await background.call(self._models.suggestions))
+            suggestions = tuple(await background.call(self._models.suggestions))
         except WizardError as error:
             self.view = replace(self.view, suggestions=self.view.suggestions or (), looking=False, error=error)
         else:
-            self.view = replace(self.view, suggestions=found, looking=False)
+            self.view = replace(self.view, suggestions=suggestions, looking=False)
 
     def _typed(self) -> None:
         """Look for what may be meant by the text: in a folder, or on the hub after a pause."""
@@ -139,24 +139,24 @@ class ModelScreen(StageScreen[ModelFacts]):
         await asyncio.sleep(self.PAUSE)
         self.view = replace(self.view, searching=True)
         try:
-            found = tuple(await background.call(lambda: self._models.search(text)))
+            matches = tuple(await background.call(lambda: self._models.search(text)))
         except WizardError as error:
             self.view = replace(self.view, searching=False, found=(), searched=None, trouble=error.what)
         else:
-            self.view = replace(self.view, searching=False, found=found, searched=text, trouble="")
+            self.view = replace(self.view, searching=False, found=matches, searched=text, trouble="")
 
     @work(exclusive=True, group="judge")
-    async def _judge(self, one: Suggestion) -> None:
+    async def _judge(self, suggestion: Suggestion) -> None:
         """Find out whether a model of the hub fits, if the cursor stays on it."""
         await asyncio.sleep(self.PAUSE)
-        self.view = replace(self.view, judging=one.ref)
+        self.view = replace(self.view, judging=suggestion.ref)
         try:
-            judged = await background.call(lambda: self._models.judge(one))
+            judged = await background.call(lambda: self._models.judge(suggestion))
         except WizardError as error:
-            unjudged = {**self.view.unjudged, one.ref: error.what}
+            unjudged = {**self.view.unjudged, suggestion.ref: error.what}
             self.view = replace(self.view, judging=None, unjudged=unjudged)
         else:
-            self.view = replace(self.view, judging=None, judged={**self.view.judged, one.ref: judged})
+            self.view = replace(self.view, judging=None, judged={**self.view.judged, suggestion.ref: judged})
 
     # -- what is taken -------------------------------------------------------------------------------------------------
 
@@ -314,9 +314,9 @@ class ModelScreen(StageScreen[ModelFacts]):
         """Show the state."""
         if view.error is not old.error or view.error is None:
             self.query_one(ErrorPanel).show(view.error)
-        line, said = self.query_one("#state", Static), state(view)
-        line.update(said)
-        line.display = bool(said)
+        line, text = self.query_one("#state", Static), state(view)
+        line.update(text)
+        line.display = bool(text)
         if is_path(old.text) != is_path(view.text):
             self.refresh_bindings()
         self._list(view)

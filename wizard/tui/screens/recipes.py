@@ -63,7 +63,7 @@ class RecipesScreen(StageScreen[str]):
         self.query_one(".heading", Static).update(Content(tr("Which recipe do you want to use?")))
         try:
             self._recipes = await background.call(self._read)
-            rows = await background.call(lambda: [_row(one, self._host) for one in self._recipes])
+            rows = await background.call(lambda: [_row(recipe, self._host) for recipe in self._recipes])
         except WizardError as error:
             self.query_one(ErrorPanel).show(error)
         else:
@@ -86,13 +86,13 @@ class RecipesScreen(StageScreen[str]):
             self.dismiss(self._recipes[at].name)
 
 
-def _row(one: Recipe, host: Host | None) -> Content:
+def _row(recipe: Recipe, host: Host | None) -> Content:
     return Content.assemble(
-        (tr(one.title), "bold"),
+        (tr(recipe.title), "bold"),
         "\n",
-        (one_line(tr(one.about)), "$text-muted"),
+        (one_line(tr(recipe.about)), "$text-muted"),
         "\n",
-        (comparison(one.machines, host), "$secondary"),
+        (comparison(recipe.machines, host), "$secondary"),
     )
 
 

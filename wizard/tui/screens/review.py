@@ -25,9 +25,9 @@ from wizard.kernel.units import duration
 from wizard.plan.lesson import of_step
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers, Question
-from wizard.plan.words import cost, sums
+from wizard.plan.summary import cost, sums
 from wizard.tui import background
-from wizard.tui.copying import copy
+from wizard.tui.clipboard import copy
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.stage import StageScreen
@@ -129,9 +129,9 @@ class ReviewScreen(StageScreen[Plan]):
         if self.view.plan is not None and self.view.at:
             step = self.view.plan.steps[self.view.at - 1]
             count = len(step.actions)
-            said = ntr("{count} command copied", "{count} commands copied", count, count=count)
+            message = ntr("{count} command copied", "{count} commands copied", count, count=count)
             text = "\n".join(action.shell() for action in step.actions)
-            copy(self.app, text, said, instead=tr("Press x to save the plan to a file."))
+            copy(self.app, text, message, instead=tr("Press x to save the plan to a file."))
 
     @work(exclusive=True, group="form")
     async def action_export(self) -> None:
@@ -139,8 +139,10 @@ class ReviewScreen(StageScreen[Plan]):
         plan = self.view.plan
         if plan is None:
             return
-        formats = {one.name: one for one in FORMATS}
-        question = AskScreen(tr("Save the plan as …"), [(one.name, tr(one.title)) for one in FORMATS])
+        formats = {export_format.name: export_format for export_format in FORMATS}
+        question = AskScreen(
+            tr("Save the plan as …"), [(export_format.name, tr(export_format.title)) for export_format in FORMATS]
+        )
         name = await self.app.push_screen_wait(question)
         file = formats[name].file(plan) if name else ""
         while name and file:
@@ -204,11 +206,11 @@ class ReviewScreen(StageScreen[Plan]):
 def _server(plan: Plan) -> str:
     """The name and the ports that the plan's server gets if they are still free."""
     starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
-    said = [
+    parts = [
         tr("HTTP port {http} (gRPC {grpc}, metrics {metrics})", http=on.http, grpc=on.grpc, metrics=on.metrics)
-        for on in (one.ports for one in starts)
+        for on in (start.ports for start in starts)
     ]
-    return " · ".join([tr("Server {name}", name=one_line(plan.name)), *said])
+    return " · ".join([tr("Server {name}", name=one_line(plan.name)), *parts])
 
 
 def _row(index: int, step: Step) -> Content:

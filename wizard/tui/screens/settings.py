@@ -90,12 +90,12 @@ class SettingsScreen(ModalScreen[None]):
         return self.query_one(Picker).highlighted or 0
 
     def _show(self, at: int) -> None:
-        titles = [tr(one.title) for one in self._settings] + [tr("Keys")]
+        titles = [tr(setting.title) for setting in self._settings] + [tr("Keys")]
         room = max(map(width, titles)) + 2
         titles = [title + " " * (room - width(title)) for title in titles]  # Korean letters take two cells each
         rows = [
-            Content.assemble((title, "bold"), ("‹ ", "$accent"), self._said(one), (" ›", "$accent"))
-            for title, one in zip(titles, self._settings, strict=False)
+            Content.assemble((title, "bold"), ("‹ ", "$accent"), self._said(setting), (" ›", "$accent"))
+            for title, setting in zip(titles, self._settings, strict=False)
         ]
         count = len(self._present().keys)
         keys = ntr("{count} changed", "{count} changed", count, count=count) if count else tr("defaults")
@@ -104,13 +104,13 @@ class SettingsScreen(ModalScreen[None]):
         self.query_one(Picker).show(rows, at)
         self._about(at)
 
-    def _value(self, one: Setting) -> object:
-        found: object = getattr(self._present(), one.name)
-        return found
+    def _value(self, setting: Setting) -> object:
+        value: object = getattr(self._present(), setting.name)
+        return value
 
-    def _said(self, one: Setting) -> str:
-        text = next((text for value, text in one.values if value == self._value(one)), "?")
-        return tr(text) if one.name != "theme" else text
+    def _said(self, setting: Setting) -> str:
+        text = next((text for value, text in setting.values if value == self._value(setting)), "?")
+        return tr(text) if setting.name != "theme" else text
 
     def _about(self, at: int) -> None:
         about = (
@@ -145,10 +145,10 @@ class SettingsScreen(ModalScreen[None]):
 
     def action_step(self, by: int) -> None:
         """Take the value before or after the present one; it holds at once."""
-        one = self._settings[self._at]
-        values = [value for value, _text in one.values]
-        at = values.index(self._value(one)) if self._value(one) in values else 0
-        self._change(**{one.name: values[(at + by) % len(values)]})
+        setting = self._settings[self._at]
+        values = [value for value, _text in setting.values]
+        at = values.index(self._value(setting)) if self._value(setting) in values else 0
+        self._change(**{setting.name: values[(at + by) % len(values)]})
         self._show(self._at)
 
     def action_close(self) -> None:

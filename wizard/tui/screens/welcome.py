@@ -125,25 +125,25 @@ class WelcomeScreen(StageScreen[Way]):
                 host = await background.call(self._probe)
             self.view = replace(self.view, host=host, error=None)
             if again or changed or self.view.suggestions is None:
-                found = await background.call(partial(self._suggestions, host))
-                self.view = replace(self.view, suggestions=tuple(found))
+                suggestions = await background.call(partial(self._suggestions, host))
+                self.view = replace(self.view, suggestions=tuple(suggestions))
         except WizardError as error:
             self.view = replace(self.view, error=error)
 
     @work(exclusive=True, group="servers")
     async def _find_servers(self) -> None:
         """What runs now, and how far a build is. With a server that has come or gone the free memory is another."""
-        told = ""
+        problem = ""
         while True:
             try:
-                found = tuple(await background.call(self._servers))
+                servers = tuple(await background.call(self._servers))
             except WizardError as error:  # it may be over with the next look
-                found = self.view.servers or ()
-                if error.what != told:
+                servers = self.view.servers or ()
+                if error.what != problem:
                     self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
-                told = error.what
-            before, ran = self.view.ran, tuple(one.endpoint for one in found if one.endpoint is not None)
-            self.view = replace(self.view, servers=found, ran=ran)
+                problem = error.what
+            before, ran = self.view.ran, tuple(server.endpoint for server in servers if server.endpoint is not None)
+            self.view = replace(self.view, servers=servers, ran=ran)
             if before not in (None, ran):
                 self._find(changed=True)
             await asyncio.sleep(self.EVERY)
@@ -168,7 +168,7 @@ class WelcomeScreen(StageScreen[Way]):
         self.workers.cancel_node(self)
         recommended = best(self.view)
         name = row.partition(":")[2]
-        server = next((one for one in self.view.servers or () if one.name == name), None)
+        server = next((row for row in self.view.servers or () if row.name == name), None)
         self.dismiss(Way(row, server, recommended.ref if row == "serve" and recommended else ""))
 
     def watch_view(self, view: WelcomeView) -> None:

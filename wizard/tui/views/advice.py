@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wizard.advise.advice import Advice, Choice, Wishes
+from wizard.advise.advice import Advice, Choice, Constraints
 from wizard.kernel.errors import WizardError
 
 
@@ -17,11 +17,11 @@ class AdviceView:
     """The advice's, as they are listed."""
     at: int = 0
     """The choice under the cursor."""
-    wishes: Wishes = field(default_factory=Wishes)
-    given: Wishes = field(default_factory=Wishes)
-    """The wishes before any "what if"."""
+    constraints: Constraints = field(default_factory=Constraints)
+    given: Constraints = field(default_factory=Constraints)
+    """The constraints before any "what if"."""
     field: int = 0
-    """The wish that keys change."""
+    """The constraint that keys change."""
     last: Choice | None = None
     """The choice that was shown last, to start from where nothing is possible."""
     error: WizardError | None = None

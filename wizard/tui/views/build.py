@@ -97,7 +97,7 @@ def share(view: BuildView, plan: Plan) -> float:
 
 
 def _with(view: BuildView, step: str, **changes: object) -> BuildView:
-    steps = tuple(replace(one, **changes) if one.id == step else one for one in view.steps)  # type: ignore[arg-type]
+    steps = tuple(replace(earlier, **changes) if earlier.id == step else earlier for earlier in view.steps)  # type: ignore[arg-type]
     return replace(view, steps=steps)
 
 
@@ -138,7 +138,7 @@ def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
     error = view.error
     if view.phase is not Phase.FAILED or error is None:
         return None
-    step = next((one for one in view.steps if one.state == "failed"), None)
+    step = next((earlier for earlier in view.steps if earlier.state == "failed"), None)
     if isinstance(error, CommandError) and step is not None:
         failure = error.failure
         what = tr("{title}: {how}", title=step.title, how=failure.how)

@@ -180,29 +180,29 @@ def gauge(usage: Usage, width: int) -> Content:
     elif usage.share >= WARNS:
         words = tr("nearly full")
     bar = "█" * full + "░" * (GAUGE - full)
-    said = tr("context {bar} {numbers} tokens", bar=bar, numbers=numbers)
-    return Content.assemble((f" {said}{' · ' if words else ''}{words} ", style))
+    text = tr("context {bar} {numbers} tokens", bar=bar, numbers=numbers)
+    return Content.assemble((f" {text}{' · ' if words else ''}{words} ", style))
 
 
 def joined(name: str, *, kept: bool) -> str:
     """What to know when the model of the server ``name`` answers beside the first, which may be ``kept``."""
-    said = tr("Both get the same questions from now on.")
+    text = tr("Both get the same questions from now on.")
     if not kept:
-        return said
-    return f"{said} {tr('The answers of {name} are saved as a separate conversation.', name=one_line(name))}"
+        return text
+    return f"{text} {tr('The answers of {name} are saved as a separate conversation.', name=one_line(name))}"
 
 
-def comparison(one: tuple[str, ChatView], other: tuple[str, ChatView]) -> Content:
+def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Content:
     """Two answers to the same question in one line, once both have ended: which came faster, which began sooner."""
-    named = [(one_line(name), view) for name, view in (one, other)]
+    named = [(one_line(name), view) for name, view in (left, right)]
     if any(view.busy or not view.said("user") for _name, view in named):
-        said = tr("Both get the same question; their measurements are compared here.")
-        return Content.assemble((said, "$text-muted"))
+        text = tr("Both get the same question; their measurements are compared here.")
+        return Content.assemble((text, "$text-muted"))
     measured = [(name, view.stats) for name, view in named if view.stats is not None]
     if len(measured) < len(named):
         without = next(name for name, view in named if view.stats is None)
-        said = tr("No comparison: the answer of {name} is not complete.", name=without)
-        return Content.assemble((said, "$text-muted"))
+        text = tr("No comparison: the answer of {name} is not complete.", name=without)
+        return Content.assemble((text, "$text-muted"))
     begins = [
         tr("{name} starts after {time}", name=name, time=report.short(stats.ttft_s))
         for name, stats in measured

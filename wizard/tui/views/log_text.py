@@ -56,7 +56,7 @@ class LogText:
         begin = self.first + len(self.lines)
         self.lines += new
         if new:
-            self.longest = max(self.longest, *(len(one) if one.isascii() else cell_len(one) for one in new))
+            self.longest = max(self.longest, *(len(line) if line.isascii() else cell_len(line) for line in new))
         if self.width is not None:
             for number, line in enumerate(new, begin):
                 self._rows += _wrapped(number, line, self.width)
@@ -128,12 +128,12 @@ class LogText:
     def _seek(self, lines: list[str], begin: int) -> None:
         if self._sought is not None:
             find = self._sought.finditer
-            self.matches += [(at, *one.span()) for at, line in enumerate(lines, begin) for one in find(line)]
+            self.matches += [(at, *match.span()) for at, line in enumerate(lines, begin) for match in find(line)]
 
     def in_row(self, row: Row) -> list[Match]:
         """The matches that show in ``row``."""
-        found = self.matches[bisect_left(self.matches, (row.line,)) : bisect_left(self.matches, (row.line + 1,))]
-        return [one for one in found if one[1] < row.end and one[2] > row.start]
+        matches = self.matches[bisect_left(self.matches, (row.line,)) : bisect_left(self.matches, (row.line + 1,))]
+        return [match for match in matches if match[1] < row.end and match[2] > row.start]
 
     def beside(self, line: int, start: int, by: int) -> Match | None:
         """The next match after that place, or with ``by`` < 0 the one before; beyond the last comes the first."""

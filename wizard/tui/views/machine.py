@@ -11,7 +11,7 @@ from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.text import width as cells
 from wizard.kernel.units import size
-from wizard.probe import words
+from wizard.probe import summary
 from wizard.probe.host import Gpu, GpuProcess, Host
 from wizard.probe.live import GpuReading, Reading, Traffic
 
@@ -94,8 +94,8 @@ def links_text(host: Host) -> str:
             tr("all pairs via {how}", how=_way(kind)) if len(host.gpus) > 2 else _way(kind) for kind in kinds
         )
     *some, most = sorted(kinds.items(), key=lambda item: len(item[1]))
-    said = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
-    return "; ".join([*said, tr("all others via {how}", how=_way(most[0]))])
+    parts = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
+    return "; ".join([*parts, tr("all others via {how}", how=_way(most[0]))])
 
 
 def _way(kind: str) -> str:
@@ -116,11 +116,11 @@ def holders(processes: Sequence[GpuProcess]) -> list[str]:
     return [
         tr(
             "{name} ({pid}) {size}",
-            name=one_line(PurePath(one.name).name) if one.name else tr("name hidden"),
-            pid=one.pid,
-            size=size(one.used_bytes) if one.used_bytes is not None else tr("size hidden"),
+            name=one_line(PurePath(process.name).name) if process.name else tr("name hidden"),
+            pid=process.pid,
+            size=size(process.used_bytes) if process.used_bytes is not None else tr("size hidden"),
         )
-        for one in sorted(processes, key=lambda one: -(one.used_bytes or 0))
+        for process in sorted(processes, key=lambda process: -(process.used_bytes or 0))
     ]
 
 
@@ -135,12 +135,12 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
     """One GPU with all that is known of it."""
     title = tr("GPU {index}  {name}", index=gpu.index, name=one_line(gpu.name))
     if gpu.memory_total_bytes is None:
-        return [*_titled(title, "", width), *_noted(words.silence(gpu), width)]
+        return [*_titled(title, "", width), *_noted(summary.silence(gpu), width)]
     shared = f" {tr('(shared with the host)')}" if gpu.memory_is_shared_with_host else ""
-    free = words.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
+    free = summary.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes) + shared
     clock = f" · {gpu.sm_clock_mhz:,} MHz" if gpu.sm_clock_mhz is not None else ""
     lines = [
-        *_titled(title, " · ".join(filter(None, (words.degrees(gpu.temperature_c), words.power(gpu)))), width),
+        *_titled(title, " · ".join(filter(None, (summary.degrees(gpu.temperature_c), summary.power(gpu)))), width),
         *_measured(tr("memory"), _share(gpu.memory_used_bytes, gpu.memory_total_bytes), free, width),
         *_busy(gpu, clock, width),
     ]
@@ -150,8 +150,8 @@ def _card(gpu: GpuReading, width: int) -> list[Content]:
             if part.memory_total_bytes is None or part.memory_used_bytes is None
             else part.memory_total_bytes - part.memory_used_bytes
         )
-        said = f"{part.profile}  {words.free_of(free_in_slice, part.memory_total_bytes)}"
-        lines += _measured("MIG", _share(part.memory_used_bytes, part.memory_total_bytes), said, width)
+        text = f"{part.profile}  {summary.free_of(free_in_slice, part.memory_total_bytes)}"
+        lines += _measured("MIG", _share(part.memory_used_bytes, part.memory_total_bytes), text, width)
     if gpu.processes:
         lines += _row(tr("used by"), ", ".join(holders(gpu.processes)), width)
     if traffic := " · ".join(_traffic(gpu)):
@@ -167,9 +167,9 @@ def _busy(gpu: GpuReading, clock: str, width: int) -> list[Content]:
 
 
 def _traffic(gpu: GpuReading) -> Iterator[str]:
-    for name, found in (("NVLink", gpu.nvlink), ("PCIe", gpu.pcie)):
-        if found is not None:
-            yield f"{name} {_rates(found)}"
+    for name, traffic in (("NVLink", gpu.nvlink), ("PCIe", gpu.pcie)):
+        if traffic is not None:
+            yield f"{name} {_rates(traffic)}"
 
 
 def _rates(traffic: Traffic) -> str:
@@ -196,21 +196,21 @@ def _titled(title: str, right: str, width: int) -> list[Content]:
     ]
 
 
-def _measured(label: str, share: float | None, said: str, width: int, *, busy: bool = False) -> list[Content]:
+def _measured(label: str, share: float | None, text: str, width: int, *, busy: bool = False) -> list[Content]:
     """A label, a bar and what it says in words; where there is little room the words are below."""
     narrow = width < NARROW
     room = width - LABEL - len(INDENT)
     if narrow:
-        short = Content.assemble((f"{INDENT}{label}  ", "$text-muted"), said)
+        short = Content.assemble((f"{INDENT}{label}  ", "$text-muted"), text)
         if share is None or room < 8:
             return short.wrap(width)
         return [*short.wrap(width), Content(INDENT) + gauge(share, width - 2 * len(INDENT), busy=busy)]
-    bar = gauge(share, max(4, min(40, room - 37, room - 2 - cells(said))), busy=busy)
-    return [Content.assemble((_labelled(label), "$text-muted"), bar, f"  {said}")]
+    bar = gauge(share, max(4, min(40, room - 37, room - 2 - cells(text))), busy=busy)
+    return [Content.assemble((_labelled(label), "$text-muted"), bar, f"  {text}")]
 
 
-def _row(label: str, said: str, width: int) -> list[Content]:
-    first, *rest = Content(said).wrap(max(8, width - LABEL - len(INDENT)))
+def _row(label: str, text: str, width: int) -> list[Content]:
+    first, *rest = Content(text).wrap(max(8, width - LABEL - len(INDENT)))
     return [
         Content.assemble((_labelled(label), "$text-muted"), first),
         *(Content(" " * (LABEL + len(INDENT))) + line for line in rest),
@@ -249,23 +249,23 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
         f"{'—' if gpu.temperature_c is None else gpu.temperature_c:>3} °C",
         f"{'—' if gpu.power_watts is None else format(gpu.power_watts, '.0f'):>4} W",
     ]
-    live = any(one is not None for one in (gpu.utilisation, gpu.temperature_c, gpu.power_watts))
+    live = any(reading is not None for reading in (gpu.utilisation, gpu.temperature_c, gpu.power_watts))
     room = width - 4 - 26 - (21 if live else 0)
     line = Content.assemble(
         (f"{gpu.index:>2}  ", "bold"),
         gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), max(8, min(30, room))),
-        f"  {_padded(words.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
+        f"  {_padded(summary.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
         "  ".join(figures) if live else "",
     )
     return [line, *_held(gpu, width)]
 
 
 def _narrow_row(gpu: GpuReading, width: int) -> list[Content]:
-    said = tr("{free} free", free=size(gpu.memory_free_bytes))
+    text = tr("{free} free", free=size(gpu.memory_free_bytes))
     busy = "" if gpu.utilisation is None else f" {percent(gpu.utilisation):>5}"
-    room = max(4, width - 4 - cells(said) - len(busy) - 2)
+    room = max(4, width - 4 - cells(text) - len(busy) - 2)
     bar = gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), room)
-    return [Content.assemble((f"{gpu.index:>2}  ", "bold"), bar, f"  {said}{busy}"), *_held(gpu, width)]
+    return [Content.assemble((f"{gpu.index:>2}  ", "bold"), bar, f"  {text}{busy}"), *_held(gpu, width)]
 
 
 def _held(gpu: GpuReading, width: int) -> list[Content]:
@@ -285,11 +285,11 @@ def _processor(host: Host, reading: Reading | None, width: int) -> list[Content]
     free = cpu.memory_available_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_available_bytes
     cores = ntr("{count} core", "{count} cores", host.cpu.cores, count=host.cpu.cores)
     title = f"CPU  {one_line(host.cpu.model or host.cpu.architecture)}, {cores}"
-    heat = words.degrees(cpu.temperature_c) if cpu else ""
+    heat = summary.degrees(cpu.temperature_c) if cpu else ""
     used = None if total is None or free is None else total - free
     lines = [
         *_titled(title, heat, width),
-        *_measured(tr("memory"), _share(used, total), words.free_of(free, total), width),
+        *_measured(tr("memory"), _share(used, total), summary.free_of(free, total), width),
     ]
     if cpu is None:
         return lines

@@ -12,8 +12,8 @@ from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-from wizard.model.here import Entry
-from wizard.plan.offers import Suggestion, known
+from wizard.model.on_disk import Entry
+from wizard.plan.offers import Suggestion, details
 from wizard.texts import reasons
 from wizard.texts.advise import verdict as words
 
@@ -62,7 +62,11 @@ class ModelView:
 def matching(suggestions: Sequence[Suggestion], text: str) -> list[Suggestion]:
     """The suggestions that contain every word of ``text``."""
     words = text.lower().split()
-    return [one for one in suggestions if all(word in f"{one.ref} {one.title} {one.about}".lower() for word in words)]
+    return [
+        suggestion
+        for suggestion in suggestions
+        if all(word in f"{suggestion.ref} {suggestion.title} {suggestion.about}".lower() for word in words)
+    ]
 
 
 def is_path(text: str) -> bool:
@@ -85,16 +89,18 @@ def rows(view: ModelView) -> tuple[list[Row], int | None]:
     """What the list holds and where the cursor begins."""
     typed = view.text.strip()
     offered = matching(view.suggestions or (), view.text)
-    refs = {one.ref for one in offered}
-    found: list[Row] = [*offered]
+    refs = {suggestion.ref for suggestion in offered}
+    offered_rows: list[Row] = [*offered]
     if view.searched == typed:
-        found += [view.judged.get(one.ref, one) for one in view.found if one.ref not in refs]
+        offered_rows += [
+            view.judged.get(suggestion.ref, suggestion) for suggestion in view.found if suggestion.ref not in refs
+        ]
     if is_path(typed):
-        found = [typed, *view.entries]
+        offered_rows = [typed, *view.entries]
     elif typed:
-        found = [typed, *found] if is_reference(typed) else [*found, typed]
-    first = next((i for i, row in enumerate(found) if not isinstance(row, Suggestion) or row.usable), None)
-    return found, first
+        offered_rows = [typed, *offered_rows] if is_reference(typed) else [*offered_rows, typed]
+    first = next((i for i, row in enumerate(offered_rows) if not isinstance(row, Suggestion) or row.usable), None)
+    return offered_rows, first
 
 
 def name(row: Row) -> str:
@@ -145,10 +151,10 @@ def content(row: Row, view: ModelView) -> Content:
         )
     if isinstance(row, Entry):
         return Content.assemble((one_line(row.path), "bold"), f"  {tr(KINDS[row.kind])}")
-    best = next((one for one in view.suggestions or () if one.usable), None)
+    best = next((suggestion for suggestion in view.suggestions or () if suggestion.usable), None)
     star = f"★ {tr('recommended')} · " if row is best and not view.looking else ""
     title = Content.assemble((one_line(row.title), "bold"), _verdict(row, view))
-    lines = [title, Content.assemble((star, "$accent"), (" · ".join(known(row)), "$secondary"))]
+    lines = [title, Content.assemble((star, "$accent"), (" · ".join(details(row)), "$secondary"))]
     if not row.usable and row.verdict is None:
         why = one_line(reasons.text(row.why_not or ""))
         lines.append(Content.assemble(("✗ ", "$error"), tr("not possible: {why}", why=why)))

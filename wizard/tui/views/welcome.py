@@ -64,18 +64,18 @@ class Row:
 
 def best(view: WelcomeView) -> Suggestion | None:
     """The model that is recommended on this machine, as soon as it is known; one that asks for no token if there is."""
-    usable = [one for one in view.suggestions or () if one.usable]
-    return next((one for one in usable if not one.gated), next(iter(usable), None))
+    usable = [suggestion for suggestion in view.suggestions or () if suggestion.usable]
+    return next((suggestion for suggestion in usable if not suggestion.gated), next(iter(usable), None))
 
 
 def first(suggestions: Sequence[Suggestion]) -> str:
     """The model that is recommended, if nobody chooses; empty, which no model is called, if there is none."""
-    return next((one.ref for one in suggestions if one.usable), "")
+    return next((suggestion.ref for suggestion in suggestions if suggestion.usable), "")
 
 
 def rows(view: WelcomeView) -> list[Row]:
     """The ways on; those that must be waited for have their place from the beginning, but for servers."""
-    servers = [Row(f"server:{one.name}", _way_to(one), one.about) for one in view.servers or ()]
+    servers = [Row(f"server:{server.name}", _way_to(server), server.about) for server in view.servers or ()]
     ways = [
         _serve(view),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
@@ -83,7 +83,7 @@ def rows(view: WelcomeView) -> list[Row]:
         Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
-    return [*servers, *(one for one in ways if one.id not in view.without), *rest]
+    return [*servers, *(way for way in ways if way.id not in view.without), *rest]
 
 
 def _way_to(server: Server) -> str:
@@ -116,38 +116,38 @@ def listed(
         measured: What the server of a name took beside what was predicted, in a few words.
         before: What the last server was made from that does not run any more.
     """
-    answering = {one.name: one for one in ready}
+    answering = {endpoint.name: endpoint for endpoint in ready}
     over = tr("its build has ended; view the reason and try again")
-    found = [
+    servers = [
         Server(name, over, None)
         if share is None
         else Server(name, tr("being built: {share:.0%}", share=share), None, building=True)
         for name, share in builds.items()
         if share is not None or name not in answering  # it may have been started elsewhere since
     ]
-    for name in (one.name for one in found if one.building):
+    for name in (server.name for server in servers if server.building):
         answering.pop(name, None)  # it answers before its build has ended
-    for one in answering.values():
-        about = tr("model {model} at {url}", model=one_line(one.model), url=one.http)
-        found.append(Server(one.name, " · ".join(filter(None, (about, measured(one.name)))), one))
+    for endpoint in answering.values():
+        about = tr("model {model} at {url}", model=one_line(endpoint.model), url=endpoint.http)
+        servers.append(Server(endpoint.name, " · ".join(filter(None, (about, measured(endpoint.name)))), endpoint))
     if before is not None:
         about = tr("{model}: not running; downloads and builds are kept", model=one_line(before.facts.name))
-        found.append(Server(before.name, about, None, before))
-    return found
+        servers.append(Server(before.name, about, None, before))
+    return servers
 
 
 def _serve(view: WelcomeView) -> Row:
-    found = best(view)
-    if found is not None:
+    offer = best(view)
+    if offer is not None:
         facts = [
-            tr("{size} to download", size=size(found.download_bytes))
-            if found.download_bytes
+            tr("{size} to download", size=size(offer.download_bytes))
+            if offer.download_bytes
             else tr("the model is on this machine")
-            if found.download_bytes == 0
+            if offer.download_bytes == 0
             else tr("size unknown"),
-            one_line(found.licence) if found.licence else tr("license unknown"),
+            one_line(offer.licence) if offer.licence else tr("license unknown"),
         ]
-        title = tr("Serve {model}", model=one_line(found.title))
+        title = tr("Serve {model}", model=one_line(offer.title))
         return Row("serve", title, " · ".join(facts), recommended=True)
     waits = view.suggestions is None and view.error is None
     about = tr("◌ looking for the model that suits this machine …") if waits else tr("of your choice")
@@ -180,8 +180,8 @@ def _parts(host: Host) -> Sequence[str]:
 def _can(host: Host) -> str:
     if not host.runs_triton:
         return tr("✗ No Python on this machine can run Triton's Python backend; see the machine screen for what to do.")
-    ways = [one.name for one in host.engines if one.works]
-    pythons = [one for one in host.interpreters if one.usable]
+    ways = [engine.name for engine in host.engines if engine.works]
+    pythons = [interpreter for interpreter in host.interpreters if interpreter.usable]
     if pythons:
         ways.append("Python " + ".".join(map(str, pythons[0].version[:2])))
     return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(ways)) if ways else ""

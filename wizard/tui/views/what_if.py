@@ -1,11 +1,11 @@
-"""What if: the wishes that can be changed in place, and what a step up or down makes of each. Pure."""
+"""What if: the constraints that can be changed in place, and what a step up or down makes of each. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from wizard.advise.advice import Choice, Wishes
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.gpu import SPLITS, TRIED
 from wizard.advise.titles import format_title
 from wizard.kernel.language import mark, tr
@@ -17,10 +17,10 @@ USERS = tuple(1 << power for power in range(11))
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One wish.
+    """One constraint.
 
     Attributes:
-        name: Of the field of `Wishes`.
+        name: Of the field of `Constraints`.
         title: For people; given to `wizard.kernel.language.tr` where it is shown.
         values: From the first to the last; numbers ascend.
         now: What a choice has.
@@ -31,30 +31,30 @@ class Field:
     values: tuple[str | int, ...]
     now: Callable[[Choice], str | int]
 
-    def value(self, wishes: Wishes, choice: Choice | None) -> str | int | None:
-        """What is wished, else what ``choice`` has; None without either."""
-        wished: str | int | None = getattr(wishes, self.name)
-        return wished if wished is not None else self.now(choice) if choice else None
+    def value(self, constraints: Constraints, choice: Choice | None) -> str | int | None:
+        """The constraint, else the value of ``choice``; None without either."""
+        option: str | int | None = getattr(constraints, self.name)
+        return option if option is not None else self.now(choice) if choice else None
 
-    def stepped(self, wishes: Wishes, choice: Choice | None, by: int) -> Wishes:
-        """The wishes with the next value, or the one before; the same at the end."""
-        now = self.value(wishes, choice)
+    def stepped(self, constraints: Constraints, choice: Choice | None, by: int) -> Constraints:
+        """The constraints with the next value, or the one before; the same at the end."""
+        now = self.value(constraints, choice)
         if isinstance(now, int):
-            others = [one for one in self.values if isinstance(one, int) and (one > now if by > 0 else one < now)]
+            others = [item for item in self.values if isinstance(item, int) and (item > now if by > 0 else item < now)]
             value: str | int | None = (min(others) if by > 0 else max(others)) if others else None
         else:
             at = (self.values.index(now) if now in self.values else -1) + by
             value = self.values[at] if 0 <= at < len(self.values) else None
-        return wishes if value is None else replace(wishes, **{self.name: value})  # type: ignore[arg-type]  # as declared
+        return constraints if value is None else replace(constraints, **{self.name: value})  # type: ignore[arg-type]  # as declared
 
-    def words(self, wishes: Wishes, choice: Choice | None) -> str:
-        """The value for people, with a star if it is wished."""
-        now = self.value(wishes, choice)
+    def words(self, constraints: Constraints, choice: Choice | None) -> str:
+        """The value for people, with a star if it is a constraint."""
+        now = self.value(constraints, choice)
         if self.name == "quantization" and now is not None:
             text = format_title(str(now), choice.dtype if choice else tr("16 bits"))
         else:
             text = f"{now:,}" if isinstance(now, int) else str(now or "?")
-        return text + ("" if getattr(wishes, self.name) is None else "*")
+        return text + ("" if getattr(constraints, self.name) is None else "*")
 
 
 def fields(facts: ModelFacts) -> Sequence[Field]:
@@ -63,16 +63,16 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
     gguf = bool(stored and stored.method == "gguf")
     longest = facts.max_context or CONTEXTS[-1]
     return (
-        Field("quantization", mark("format"), () if stored else TRIED, lambda one: one.quantization or "none"),
-        Field("tp", mark("tp"), (1,) if gguf else SPLITS, lambda one: one.tp),
-        Field("kv_dtype", mark("KV"), () if gguf else ("auto", "fp8"), lambda one: one.kv_cache_dtype),
+        Field("quantization", mark("format"), () if stored else TRIED, lambda choice: choice.quantization or "none"),
+        Field("tp", mark("tp"), (1,) if gguf else SPLITS, lambda choice: choice.tp),
+        Field("kv_dtype", mark("KV"), () if gguf else ("auto", "fp8"), lambda choice: choice.kv_cache_dtype),
         Field(
             "max_len",
             mark("context"),
-            (*(one for one in CONTEXTS if one < longest), longest),
-            lambda one: one.max_seq_len,
+            (*(context for context in CONTEXTS if context < longest), longest),
+            lambda choice: choice.max_seq_len,
         ),
-        Field("users", mark("users"), USERS, lambda one: one.max_batch_size),
+        Field("users", mark("users"), USERS, lambda choice: choice.max_batch_size),
     )
 
 
@@ -81,8 +81,13 @@ def nearest(choices: Sequence[Choice], to: Choice | None) -> int:
     if to is None or to in choices:
         return choices.index(to) if to else 0
 
-    def likeness(one: Choice) -> tuple[bool, ...]:
-        same = (one.stack == to.stack, one.quantization == to.quantization, one.tp == to.tp, one.pp == to.pp)
-        return (*same, one.kv_cache_dtype == to.kv_cache_dtype)
+    def likeness(choice: Choice) -> tuple[bool, ...]:
+        same = (
+            choice.stack == to.stack,
+            choice.quantization == to.quantization,
+            choice.tp == to.tp,
+            choice.pp == to.pp,
+        )
+        return (*same, choice.kv_cache_dtype == to.kv_cache_dtype)
 
     return max(range(len(choices)), key=lambda at: (likeness(choices[at]), -at), default=0)

@@ -282,17 +282,17 @@ def listen(port: int | None) -> socket.socket:
         UsageError: TW-U61 if it is in use, or all of them are.
     """
     wanted = range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,)
-    for one in wanted:
-        found = socket.socket()
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for candidate in wanted:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((HERE, one))
-            found.listen()
+            listener.bind((HERE, candidate))
+            listener.listen()
         except OSError as error:
-            found.close()
+            listener.close()
             reason = error.strerror
         else:
-            return found
+            return listener
     raise UsageError(
         "TW-U61",
         tr("cannot use port {port} of 127.0.0.1: {reason}", port=wanted[-1], reason=reason),

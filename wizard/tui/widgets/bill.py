@@ -30,7 +30,7 @@ def bar(memory: Memory, width: int) -> Content:
     parts = bill(memory)
     counts = shares(parts, width)
     return Content.assemble(
-        *((MARKS[one.kind][0] * count, MARKS[one.kind][1]) for one, count in zip(parts, counts, strict=True))
+        *((MARKS[part.kind][0] * count, MARKS[part.kind][1]) for part, count in zip(parts, counts, strict=True))
     )
 
 
@@ -52,11 +52,11 @@ class MemoryBill(Lines):
             return [Content("")]
         memory = self._choice.memory
         lines = [*Content.assemble((bill_title(self._choice), "bold")).wrap(width), bar(memory, width)]
-        for one in bill(memory):
-            mark, style = MARKS[one.kind]
-            name = Content(one.name).pad_right(NAME_WIDTH - Content(one.name).cell_length)
-            lines.append(Content.assemble((f"{mark} ", style), name, (f"{size(one.bytes):>9}", "bold")))
-            explained = Content.assemble((one.about, "$text-muted"))
+        for part in bill(memory):
+            mark, style = MARKS[part.kind]
+            name = Content(part.name).pad_right(NAME_WIDTH - Content(part.name).cell_length)
+            lines.append(Content.assemble((f"{mark} ", style), name, (f"{size(part.bytes):>9}", "bold")))
+            explained = Content.assemble((part.about, "$text-muted"))
             if lines[-1].cell_length + len(GAP) + explained.cell_length <= width:
                 lines[-1] += Content(GAP) + explained
             else:

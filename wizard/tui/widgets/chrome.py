@@ -87,7 +87,7 @@ def key_name(key: str) -> str:
     *modifiers, last = key.split("+")
     last = PRINTED.get(last) or format_key(last)
     caret = "^" * ("ctrl" in modifiers)
-    name = "+".join([*(one for one in modifiers if one != "ctrl"), caret + last])
+    name = "+".join([*(modifier for modifier in modifiers if modifier != "ctrl"), caret + last])
     return name if last in PRINTED.values() or len(name) == 1 else name.title()
 
 
@@ -97,14 +97,18 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
     With ``hidden`` also what the key bar has no room for. Keys of several parts of the screen that are described by the
     same word (arrows and pages scroll) share a row.
     """
-    found = [one for one in screen.active_bindings.values() if one.enabled and one.binding.description]
-    active = sorted(found, key=lambda one: not one.binding.show)
+    active_keys = [
+        active_binding
+        for active_binding in screen.active_bindings.values()
+        if active_binding.enabled and active_binding.binding.description
+    ]
+    active = sorted(active_keys, key=lambda active_key: not active_key.binding.show)
     rows: dict[str, KeyRow] = {}
-    said: set[tuple[int, str]] = set()
+    shown: set[tuple[int, str]] = set()
     for node, binding, _enabled, _tooltip in active:
         action, same = binding.action.removeprefix("app."), (id(node), binding.description)
-        if action not in rows and same not in said and (binding.show or (hidden and binding.id)):
-            said.add(same)
+        if action not in rows and same not in shown and (binding.show or (hidden and binding.id)):
+            shown.add(same)
             rows[action] = KeyRow(_keys(binding, node, active), tr(binding.description), binding, node)
     ends = [rows.pop(action) for action in LAST if action in rows]
     alike: dict[str, KeyRow] = {}
@@ -116,9 +120,11 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
 
 def _keys(binding: Binding, node: DOMNode, active: Sequence[ActiveBinding]) -> str:
     """How the keys are shown: as the binding says, unless the user has chosen others."""
-    alike = [one.binding for one in active if one.node is node and one.binding.description == binding.description]
-    if any(one.id in getattr(node.app, "chosen_keys", {}) for one in alike):
-        return " ".join(dict.fromkeys(key_name(one.key) for one in alike))
+    alike = [
+        other.binding for other in active if other.node is node and other.binding.description == binding.description
+    ]
+    if any(other.id in getattr(node.app, "chosen_keys", {}) for other in alike):
+        return " ".join(dict.fromkeys(key_name(other.key) for other in alike))
     return binding.key_display or key_name(binding.key)
 
 

@@ -157,4 +157,6 @@ class Comparison(Container):
 
 def _begun(conversation: Conversation) -> Conversation:
     """Nothing said yet, answered in the same way."""
-    return replace(conversation, messages=tuple(one for one in conversation.messages if one.role == "system"))
+    return replace(
+        conversation, messages=tuple(message for message in conversation.messages if message.role == "system")
+    )

@@ -18,10 +18,10 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.plan.questions import Question
-from wizard.tui.keeping import Keeping
+from wizard.tui.autosave import Autosave
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
-from wizard.tui.widgets.error import told
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import Picker
 
 TITLE = Question("title", "text", mark("Title"), "", required=True)
@@ -45,7 +45,7 @@ class Conversations(Vertical):
             super().__init__()
             self.number = number
 
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(self, keeping: Autosave) -> None:
         super().__init__(id="conversations")
         self._keeping = keeping
         self._entries: list[Entry] = []
@@ -79,17 +79,17 @@ class Conversations(Vertical):
             self._entries = []
             self.query_one("#none", Static).update(Content(f"✗ {error.code} {error.what}\n{error.todo}"))
         else:
-            said = (
+            message = (
                 ""
                 if self._entries
                 else tr("No conversation contains these words.")
                 if text
                 else tr("Nothing saved yet.")
             )
-            self.query_one("#none", Static).update(said)
+            self.query_one("#none", Static).update(message)
         self.query_one("#none").display = not self._entries
         present = self._keeping.open_now
-        self.query_one("#entries", Picker).show([_row(one, one.id in present) for one in self._entries])
+        self.query_one("#entries", Picker).show([_row(entry, entry.id in present) for entry in self._entries])
         self.refresh_bindings()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
@@ -123,7 +123,7 @@ class Conversations(Vertical):
             FormScreen(tr("Rename the conversation"), [TITLE], {"title": entry.title})
         )
         if answers:
-            with told(self.app):
+            with errors_shown(self.app):
                 await self._keeping.rename(entry.id, str(answers["title"]))
             self.find()
 
@@ -134,7 +134,7 @@ class Conversations(Vertical):
         question = tr("Delete “{title}”? You cannot undo this.", title=one_line(entry.title))
         choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
         if await self.app.push_screen_wait(AskScreen(question, choices)) == "delete":
-            with told(self.app):
+            with errors_shown(self.app):
                 await self._keeping.delete(entry.id)
             self.find()
 

@@ -47,7 +47,7 @@ class ErrorPanel(Static):
 
 
 @contextmanager
-def told(app: App[Any]) -> Iterator[None]:
+def errors_shown(app: App[Any]) -> Iterator[None]:
     """Say what goes wrong within as a note; what comes behind goes on."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""The wishes that can be changed in place, in a row: the one that keys change stands between ‹ and ›."""
+"""The constraints that can be changed in place, in a row: the one that keys change stands between ‹ and ›."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ class LessonPanel(Pane):
         self.display = bool(lesson) and (full or (brief and size.height >= ROWS_FOR_ONE))
         self.set_class(not full, "-brief")
         self.border_title = Content(title)
-        said = [part for part in lesson if not part.commands][: None if full else 1]
+        parts = [part for part in lesson if not part.commands][: None if full else 1]
         typed = [part for part in lesson if part.commands] if full else []
-        self.query_one(".said", Static).update(Content("\n").join(map(_paragraph, said)))
+        self.query_one(".said", Static).update(Content("\n").join(map(_paragraph, parts)))
         commands = self.query_one(".typed", Static)
         commands.display = bool(typed)
         commands.update(Content("\n").join(map(_commands, typed)))

@@ -18,7 +18,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from wizard.kernel.language import mark, tr
-from wizard.tui.bridge import MAX_LINES
+from wizard.tui.event_messages import MAX_LINES
 from wizard.tui.textual_private import set_virtual_size
 from wizard.tui.views.log_text import LogText, Match, Row
 
@@ -86,7 +86,7 @@ class LiveLog(ScrollView, can_focus=True):
 
     def write_lines(self, lines: tuple[str, ...] | list[str]) -> None:
         """Add a batch of lines."""
-        found = len(self._text.matches)
+        before = len(self._text.matches)
         dropped = self._text.add(lines)
         self._measure()
         if self.follows and not self.is_vertical_scrollbar_grabbed:
@@ -96,7 +96,7 @@ class LiveLog(ScrollView, can_focus=True):
         if self.here is not None and self.here[0] < self._text.first:
             self.here = None
         self.refresh()
-        if self.sought and (dropped or len(self._text.matches) != found):
+        if self.sought and (dropped or len(self._text.matches) != before):
             self.post_message(self.Looked())
 
     def write_line(self, line: str) -> None:
@@ -278,8 +278,8 @@ class LiveLog(ScrollView, can_focus=True):
         if row.line == self._cause:
             base += self._style("live-log--cause")
         spans = [
-            (one[1] - row.start, one[2] - row.start, "live-log--here" if one == self.here else "live-log--match")
-            for one in (self._text.in_row(row) if self.sought else ())
+            (match[1] - row.start, match[2] - row.start, "live-log--here" if match == self.here else "live-log--match")
+            for match in (self._text.in_row(row) if self.sought else ())
         ]
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(at)) is not None:
@@ -290,7 +290,7 @@ class LiveLog(ScrollView, can_focus=True):
             begin = max(start, done)
             segments += [Segment(text[done:begin], base), Segment(text[begin:end], base + self._style(name))]
             done = max(end, done)
-        return [one for one in (*segments, Segment(text[done:], base)) if one.text]
+        return [segment for segment in (*segments, Segment(text[done:], base)) if segment.text]
 
     def _style(self, name: str) -> Style:
         if name not in self._styles:

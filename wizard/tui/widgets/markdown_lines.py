@@ -202,8 +202,8 @@ class _Reader:
                 else:
                     yield self._block(kind, text, gap=not hidden)
             elif name in ("fence", "code_block"):
-                found = _LANGUAGE.match(token.info.strip())
-                yield self._block("code", code=token.content, language=found[0] if found else "")
+                match = _LANGUAGE.match(token.info.strip())
+                yield self._block("code", code=token.content, language=match[0] if match else "")
             elif name == "hr":
                 yield self._block("rule")
 

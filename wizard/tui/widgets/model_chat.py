@@ -192,10 +192,12 @@ class ModelChat(Vertical):
         else:
             self.transcript.drop(turn)
         view = self.view
-        said = view.conversation.said("assistant", text, stats=stats, at=time.time()) if text else view.conversation
+        conversation = (
+            view.conversation.said("assistant", text, stats=stats, at=time.time()) if text else view.conversation
+        )
         self.view = replace(
             view,
-            conversation=said,
+            conversation=conversation,
             busy="" if view.busy == "answering" else view.busy,
             live=None,
             stats=stats,

@@ -39,24 +39,24 @@ class ProgressLines(Lines):
 
     def lines(self, width: int) -> list[Content]:
         """The bar and the words below it."""
-        found = self._words(max(width, LEAST_WIDTH))
-        return [*found, *[Content("")] * (2 - len(found))]
+        lines = self._words(max(width, LEAST_WIDTH))
+        return [*lines, *[Content("")] * (2 - len(lines))]
 
     def _words(self, width: int) -> list[Content]:
         if self._stopping:
             return Content.assemble(("◌ ", "$warning"), tr("stopping the running step")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
-        told = " ".join(_DRAWN.sub(" ", plain(progress.text)).split()) if progress else ""
+        text = " ".join(_DRAWN.sub(" ", plain(progress.text)).split()) if progress else ""
         if progress is None or progress.fraction is None or progress.fraction >= _ALL:
-            words += [told] if progress and progress.fraction is None and told else []
+            words += [text] if progress and progress.fraction is None and text else []
             return Content.assemble(("◌ ", "$accent"), " · ".join(words)).wrap(width)
         words += (
             [tr("about {time} left", time=duration(progress.eta_s))]
             if progress.eta_s is not None and progress.eta_s >= 1
             else []
         )
-        words += [told] if told else []
+        words += [text] if text else []
         share = max(0.0, progress.fraction)
         room = max(0, width - 5)
         full = round(share * room)

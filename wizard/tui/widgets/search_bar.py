@@ -79,14 +79,14 @@ class SearchBar(Horizontal):
     def show(self, at: int, count: int) -> None:
         """Say which match is shown and how many there are."""
         if not self.query_one(Input).value:
-            said = ""
+            text = ""
         elif not count:
-            said = tr("no matches")
+            text = tr("no matches")
         elif at:
-            said = tr("{at} of {count:,}", at=f"{at:,}", count=count)
+            text = tr("{at} of {count:,}", at=f"{at:,}", count=count)
         else:
-            said = f"{count:,}"
-        self.query_one("#found", Static).update(said, layout=False)  # it may come with every batch of lines
+            text = f"{count:,}"
+        self.query_one("#found", Static).update(text, layout=False)  # it may come with every batch of lines
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while it is typed."""

@@ -66,9 +66,9 @@ class StepList(Lines, can_focus=True):
         """The step that is pointed at."""
         if self._chosen is not None:
             return self._chosen
-        found = [at for at, step in enumerate(self._steps) if step.state in ("running", "failed", "cancelled")]
+        current = [at for at, step in enumerate(self._steps) if step.state in ("running", "failed", "cancelled")]
         done = [at for at, step in enumerate(self._steps) if step.state != "waiting"]
-        return found[-1] if found else done[-1] if done else 0
+        return current[-1] if current else done[-1] if done else 0
 
     def show(self, steps: Sequence[StepView]) -> None:
         """Show how far the steps are."""
@@ -107,9 +107,9 @@ class StepList(Lines, can_focus=True):
 
     def _rows(self, number: int, step: StepView, width: int) -> list[Content]:
         sign, style = MARKS[step.state]
-        said = duration(step.seconds) if step.state == "done" else tr(WORDS.get(step.state, ""))
+        state = duration(step.seconds) if step.state == "done" else tr(WORDS.get(step.state, ""))
         title = Content.assemble((one_line(step.title), "bold" if step.state == "running" else ""))
-        whole = Content.assemble(title, (f"  {said}" if said else "", "$text-muted"))
+        whole = Content.assemble(title, (f"  {state}" if state else "", "$text-muted"))
         first, *rest = whole.wrap(max(width, LEAST_WIDTH) - INDENT)
         pointer = POINTER if number == self.at else " "
         lead = Content.assemble((pointer, "bold $accent"), (f"{sign} ", style))

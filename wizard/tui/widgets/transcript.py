@@ -59,7 +59,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def show(self, messages: Iterable[Message]) -> None:
         """Show these instead, from their end."""
-        self.turns = [Turn(one.role, one.content) for one in messages]
+        self.turns = [Turn(message.role, message.content) for message in messages]
         self._follows = True
         self._measure()
 
@@ -338,13 +338,13 @@ class Transcript(ScrollView, can_focus=False):
         """The text that the mouse has selected, without bars."""
         first = selection.start.y if selection.start else 0
         last = selection.end.y if selection.end else self._tops[-1] - 1
-        found: list[str] = []
+        lines: list[str] = []
         for number in range(first, min(last, self._tops[-1] - 1) + 1):
             text = self.line(number).plain[BAR:]
             span = selection.get_span(number)
             start, end = span or (0, -1)
-            found.append(text[start:].rstrip() if end == -1 else text[start:end])
-        return "\n".join(found), "\n"
+            lines.append(text[start:].rstrip() if end == -1 else text[start:end])
+        return "\n".join(lines), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 - Textual's signature
         """Show it."""

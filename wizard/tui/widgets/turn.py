@@ -87,7 +87,11 @@ class Turn:
 
     def code(self) -> list[str]:
         """Its blocks of code, as they are copied."""
-        return [one.code for one in blocks(plain(self.text)) if one.kind == "code"] if self.role == "assistant" else []
+        return (
+            [block.code for block in blocks(plain(self.text)) if block.kind == "code"]
+            if self.role == "assistant"
+            else []
+        )
 
     def code_line(self, number: int, width: int) -> int:
         """The line where block ``number`` of code begins in ``width`` cells."""

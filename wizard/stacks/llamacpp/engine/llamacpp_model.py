@@ -93,7 +93,7 @@ class Answer:
     def say(self, text: str, tokens: int, entries: Sequence[dict[str, Any]] = ()) -> None:
         """Send a piece of text, or keep it where the client wants a single response."""
         if self._alternatives is not None:
-            self._logprobs += [_logprob(one, self._alternatives) for one in entries]
+            self._logprobs += [_logprob(entry, self._alternatives) for entry in entries]
         if self._stream and text:
             self._sender.send(response(text, "", tokens, self._new_logprobs()))
         else:
@@ -122,7 +122,7 @@ class Answer:
 
 
 def _logprob(entry: dict[str, Any], alternatives: int) -> list[Any]:
-    top = [[one["token"], one["logprob"]] for one in entry.get("top_logprobs", ())[:alternatives]]
+    top = [[token["token"], token["logprob"]] for token in entry.get("top_logprobs", ())[:alternatives]]
     return [entry["token"], entry["logprob"], top]
 
 
@@ -250,7 +250,7 @@ def _common_params(params: Any, settings: Settings, key: str) -> Any:
 
 
 def _llama_options(question: Question) -> dict[str, Any]:
-    options = {OTHER_NAMES.get(name, name): one for name, one in question.options.items() if name != "logprobs"}
+    options = {OTHER_NAMES.get(name, name): value for name, value in question.options.items() if name != "logprobs"}
     seed = {} if question.seed is None else {"seed": question.seed % (LARGEST_SEED + 1)}
     return {**options, "stop": question.stop, **seed}
 

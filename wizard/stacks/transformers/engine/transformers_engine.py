@@ -77,7 +77,7 @@ class Model:
     def _ends(self) -> list[int]:
         given = self.model.generation_config.eos_token_id
         ids = given if isinstance(given, list) else [given]
-        return [one for one in (*ids, self.tokenizer.eos_token_id) if one is not None]
+        return [token for token in (*ids, self.tokenizer.eos_token_id) if token is not None]
 
 
 class Continuous:
@@ -232,7 +232,7 @@ def start_ranks(count: int) -> None:
     for rank in range(1, count):
         environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)}
         process = subprocess.Popen([sys.executable, *sys.argv], env=environment, stdin=subprocess.DEVNULL)
-        threading.Thread(target=lambda one=process: die(f"a rank has ended: {one.wait()}"), daemon=True).start()
+        threading.Thread(target=lambda rank=process: die(f"a rank has ended: {rank.wait()}"), daemon=True).start()
     os.environ.update(RANK="0", LOCAL_RANK="0")
 
 

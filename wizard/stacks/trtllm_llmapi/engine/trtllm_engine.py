@@ -61,7 +61,7 @@ class Server:
         except OSError:  # there is no such file
             given = None
         ids = given if isinstance(given, list) else [given]
-        return list(dict.fromkeys(one for one in (*ids, self._tokenizer.eos_token_id) if one is not None))
+        return list(dict.fromkeys(token for token in (*ids, self._tokenizer.eos_token_id) if token is not None))
 
     async def _answer(self, ask: dict[str, Any]) -> None:
         number = ask["id"]
@@ -87,10 +87,10 @@ class Server:
 
     async def _read(self, result: Any, number: int, answer: Answer) -> None:
         async for output in result:
-            (one,) = output.outputs  # what is new in it is only known until the next one is asked for
-            text = answer.take(one.token_ids_diff)
+            (completion,) = output.outputs  # what is new in it is only known until the next one is asked for
+            text = answer.take(completion.token_ids_diff)
             if output.finished and not answer.finish:
-                text += answer.end(one.finish_reason or "stop")
+                text += answer.end(completion.finish_reason or "stop")
             self._requests.say(number, text, answer.tokens, answer.finish)
             if answer.finish:
                 return

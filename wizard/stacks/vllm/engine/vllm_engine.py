@@ -23,12 +23,12 @@ MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", 
 
 def _logprobs(places: Any, alternatives: int) -> list[Any]:
     """For each token itself, its log-probability and the likeliest ones; the chosen token is the first of its place."""
-    found = []
+    rows = []
     for place in places:
-        tokens = [(one.decoded_token or "", one.logprob) for one in place.values()]
-        top = sorted(tokens, key=lambda one: one[1], reverse=True)[:alternatives]
-        found.append((*tokens[0], top))
-    return found
+        tokens = [(entry.decoded_token or "", entry.logprob) for entry in place.values()]
+        top = sorted(tokens, key=lambda token: token[1], reverse=True)[:alternatives]
+        rows.append((*tokens[0], top))
+    return rows
 
 
 def _tokens_input() -> Callable[[list[int]], Any]:
@@ -64,10 +64,14 @@ class Server:
         try:
             ids = prompt_ids(self._tokenizer, ask, self._context)
             async for output in self._engine.generate(self._prompt(ids), self._sampling(ask, len(ids)), str(number)):
-                (one,) = output.outputs
-                tokens += len(one.token_ids)
-                more = [_logprobs(one.logprobs, ask["logprobs"])] if one.logprobs and "logprobs" in ask else []
-                self._requests.say(number, one.text, tokens, one.finish_reason or "", *more)
+                (completion,) = output.outputs
+                tokens += len(completion.token_ids)
+                more = (
+                    [_logprobs(completion.logprobs, ask["logprobs"])]
+                    if completion.logprobs and "logprobs" in ask
+                    else []
+                )
+                self._requests.say(number, completion.text, tokens, completion.finish_reason or "", *more)
         except (Refused, ValueError) as error:  # vLLM's own checks of a request are ValueErrors
             self.front.refuse(number, Refused(str(error)))
         except Exception as error:

@@ -13,7 +13,7 @@ EVERY_S = 60.0
 """Seconds between two looks at everything that was made since the wizard began."""
 
 
-def rarely() -> None:
+def collect_rarely() -> None:
     """Look for garbage after more allocations, and by their number hardly ever at everything that lives.
 
     A whole search takes 100 ms and more where the lines of a long conversation live (measured with
@@ -23,7 +23,7 @@ def rarely() -> None:
     gc.set_threshold(*RARELY)
 
 
-def whole() -> None:
+def collect_all() -> None:
     """Look at everything; called every `EVERY_S` seconds, so that nothing piles up.
 
     Lines that were drawn hold themselves (a Textual ``Strip`` keeps what it was divided into, itself too), and those
@@ -32,7 +32,7 @@ def whole() -> None:
     gc.collect()
 
 
-def settle() -> None:
+def collect_and_freeze() -> None:
     """Look through everything once, now, and leave what is still there alone from here on.
 
     A full collection looks at every object of every module that is loaded, which delays a key by several frames, and
@@ -42,4 +42,4 @@ def settle() -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
-    rarely()
+    collect_rarely()

@@ -24,10 +24,10 @@ class _DuplicateKeyError(ValueError):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
         raise _DuplicateKeyError(tr("duplicate key, so its value is ambiguous"))
-    return found
+    return value
 
 
 def parse_object(raw: bytes, where: str) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int
         raise _impossible(where, name, tr("{what}; expected an integer", what=_kind(value)))
     largest = max(sane)
     if min(sane) < min(low, 0 if len(sane) > 1 else low) or not low <= largest <= high:
-        said = _digits(largest if largest > high else min(sane))
-        raise _impossible(where, name, tr("{number}, outside {low} … {high:,}", number=said, low=low, high=high))
+        digits = _digits(largest if largest > high else min(sane))
+        raise _impossible(where, name, tr("{number}, outside {low} … {high:,}", number=digits, low=low, high=high))
     return largest
 
 

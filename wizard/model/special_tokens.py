@@ -33,4 +33,4 @@ def pattern(chat: ChatFormat | None) -> str:
 
 def broken(text: str, special: str) -> str:
     """``text`` with a space in everything that ``special``, made by `pattern`, finds."""
-    return re.sub(special, lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    return re.sub(special, lambda match: f"{match[0][0]} {match[0][1:]}", text)

@@ -112,14 +112,14 @@ def sums(amounts: Iterable[tuple[str, int]], n: Mapping[str, Any]) -> Parts:
         amounts: Name of a tensor, and its amount.
         n: ``heads`` and ``kv_heads``, which share out fused projections.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, amount in amounts:
-        found[_part(name)] += amount
-    heads, kv_heads, fused = n.get("heads") or 1, n.get("kv_heads") or 0, found.pop("fused", 0)
+        counts[_part(name)] += amount
+    heads, kv_heads, fused = n.get("heads") or 1, n.get("kv_heads") or 0, counts.pop("fused", 0)
     keys = fused * 2 * kv_heads // (heads + 2 * kv_heads)
-    found["key_value"] += keys
-    found["attention"] += fused - keys
-    return Parts(**found)
+    counts["key_value"] += keys
+    counts["attention"] += fused - keys
+    return Parts(**counts)
 
 
 def unnamed_bytes(tensors: Iterable[Tensor]) -> int:
@@ -154,8 +154,8 @@ def quantization(tensors: Iterable[Tensor]) -> Quantization | None:
             return Quantization("bitsandbytes", 4.0, format="int4_wo", group_size=64)
         if name.endswith(".SCB"):
             return Quantization("bitsandbytes", 8.0, format="int8_wo")
-        if name.endswith(".weight") and (found := _scaled(tensor, stem, by_name)) is not None:
-            return found
+        if name.endswith(".weight") and (scaled := _scaled(tensor, stem, by_name)) is not None:
+            return scaled
     return None
 
 

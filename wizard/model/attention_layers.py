@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wizard.model.anatomy import Attention
-from wizard.model.checked import whole
 from wizard.model.families import Family
+from wizard.model.untrusted import whole
 
 _MOST_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
@@ -81,8 +81,8 @@ def _sliding(family: Family, layers: int, config: Mapping[str, Any], where: str)
     """Whether each layer slides, for configs without ``layer_types``."""
 
     def number(name: str, default: int, low: int = 1) -> int:
-        found = whole(config, name, 10_000, where, low=low)
-        return default if found is None else found
+        value = whole(config, name, 10_000, where, low=low)
+        return default if value is None else value
 
     listed = config.get("no_rope_layers")  # 1 for layers *with* rotary positions, which are the chunked ones
     if family.window == "llama4" and isinstance(listed, (list, tuple)) and len(listed) == layers:

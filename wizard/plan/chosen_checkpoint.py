@@ -14,7 +14,7 @@ from wizard.model.facts import ModelFacts, Quantization
 METHODS = {"int4_awq": "awq", "int4_gptq": "gptq"}
 
 
-def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
+def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
     """What is served, and a note on it where that is another repository than was named.
 
     The repository is one that is known (`wizard.catalog.checkpoints`), the same that the advice names. What the hub
@@ -24,7 +24,7 @@ def as_chosen(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str,
     wanted = choice.quantization
     if facts.quantization or facts.local or wanted in (None, "none") or not _as_stored(choice.stack):
         return facts, ()
-    known = next((one for one in ready(facts.location) if one.format == wanted), None)
+    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == wanted), None)
     if known is None or wanted is None:
         return facts, ()
     chosen = replace(

@@ -10,7 +10,7 @@ from wizard.kernel import clipboard
 from wizard.kernel.language import tr
 
 
-def copy(app: App[Any], text: str, said: str, *, instead: str = "") -> None:
+def copy(app: App[Any], text: str, message: str, *, instead: str = "") -> None:
     """Put ``text`` into the clipboard of the terminal, or of the browser.
 
     Args:
@@ -24,4 +24,4 @@ def copy(app: App[Any], text: str, said: str, *, instead: str = "") -> None:
         why = tr("This terminal does not support clipboard copy (OSC 52).")
         app.notify(" ".join(filter(None, (why, instead))), severity="warning", timeout=6, markup=False)
     else:
-        app.notify(said, timeout=2, markup=False)
+        app.notify(message, timeout=2, markup=False)

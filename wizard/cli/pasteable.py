@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from wizard.prompts.value_text import Fit
 
 
-def again(arguments: argparse.Namespace, *words: str) -> str:
+def command_line(arguments: argparse.Namespace, *words: str) -> str:
     """``triton-wizard WORDS``, and the workspace if one was named."""
     return command(*words, workspace=arguments.workspace)
 
 
-def same(arguments: argparse.Namespace) -> str:
+def typed_command(arguments: argparse.Namespace) -> str:
     """The command that was typed, with all its flags."""
     rest: list[str] = []
     for before, word in zip(("", *arguments.words), arguments.words, strict=False):
         if "--workspace" not in (before, word.partition("=")[0]):  # `again` says it
             rest.append(word)
-    return again(arguments, *rest)
+    return command_line(arguments, *rest)
 
 
 def fit(arguments: argparse.Namespace) -> Fit:

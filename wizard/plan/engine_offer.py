@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from wizard.advise import own
-from wizard.advise.advice import Wishes
+from wizard.advise import engine_python
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import devices
 from wizard.advise.release import no_containers
 from wizard.catalog.environments import environment
@@ -16,7 +16,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
-from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, wishes
+from wizard.plan.questions import ENGINE_PYTHON, NO_PYTHON, constraints
 from wizard.probe.host import EnginePython, Host
 
 
@@ -46,11 +46,11 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
     """
     if ENGINE_PYTHON.name in known or any(file.format == "gguf" for file in facts.weights):
         return None
-    found = next(_usable(host, wishes(known)), None)
-    if found is None:
+    usable = next(_usable(host, constraints(known)), None)
+    if usable is None:
         return None
-    python, stack = found
-    values = {"engine": own.title(python, stack), "prefix": one_line(python.prefix)}
+    python, stack = usable
+    values = {"engine": engine_python.title(python, stack), "prefix": one_line(python.prefix)}
     new = tr("NVIDIA's image with its own engine")
     if no_containers(host):
         download = environment(stack).download_bytes
@@ -66,11 +66,11 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
 
 def hint(host: Host, stack: str) -> tuple[str, ...]:
     """For whoever is not asked: an engine of ``stack`` that is there and is not used."""
-    asked = Wishes(stack=stack)
+    asked = Constraints(stack=stack)
     return tuple(
         tr(
             "{engine} is in {prefix}: use --engine-python {path} to serve with it and download no engine.",
-            engine=own.title(python, stack),
+            engine=engine_python.title(python, stack),
             prefix=one_line(python.prefix),
             path=python.path,
         )
@@ -78,15 +78,15 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
     )
 
 
-def _usable(host: Host, asked: Wishes) -> Iterator[tuple[EnginePython, str]]:
+def _usable(host: Host, asked: Constraints) -> Iterator[tuple[EnginePython, str]]:
     """Pythons with an engine that could serve on the GPUs here, and its stack."""
     stacks = [name for name in native_stacks() if name == asked.stack or (asked.stack is None and _offered(name))]
     if asked.release or asked.runtime not in (None, "native"):
         return
     gpus = devices(host)
     for python in host.engine_pythons:
-        if any(own.gpu_obstacle(gpu, python) is None for gpu in gpus):
-            yield from ((python, stack) for stack in stacks if own.obstacle(host, python, stack) is None)
+        if any(engine_python.gpu_obstacle(gpu, python) is None for gpu in gpus):
+            yield from ((python, stack) for stack in stacks if engine_python.obstacle(host, python, stack) is None)
 
 
 def _offered(stack: str) -> bool:

@@ -18,7 +18,7 @@ ENTRIES = 200
 """Entries of a folder that are listed at most."""
 
 
-def found(models: Path) -> list[str]:
+def stored_models(models: Path) -> list[str]:
     """What names each model whose weights are here and whole: in the Hugging Face cache and in the folder ``models``.
 
     A model of the cache is named as on the hub, one of the folder by its path.
@@ -30,7 +30,7 @@ def found(models: Path) -> list[str]:
 
 def _folders(parent: Path, pattern: str) -> list[Path]:
     try:
-        return [one for one in parent.glob(pattern) if one.is_dir()]
+        return [path for path in parent.glob(pattern) if path.is_dir()]
     except OSError:
         return []
 
@@ -57,12 +57,12 @@ def _refs(place: Path, *, cached: bool) -> Iterator[str]:
     if folder is None:
         return
     named = [HubRef(ref.repo, None, file.name) for file in _gguf(folder)] or [ref]
-    yield from (str(one) for one in named if cache.complete(one) is not None)
+    yield from (str(ref) for ref in named if cache.complete(ref) is not None)
 
 
 def _gguf(folder: Path) -> list[Path]:
     try:
-        return sorted(one for one in folder.glob("*.gguf") if one.is_file())
+        return sorted(path for path in folder.glob("*.gguf") if path.is_file())
     except OSError:
         return []
 
@@ -87,22 +87,22 @@ def browse(text: str) -> list[Entry]:
     try:
         folder = Path(parent + slash or ".").expanduser()
         with os.scandir(folder) as entries:
-            names = [one for one in entries if one.name.startswith(begun) and one.name.isprintable()]
-            listed = [_entry(one, parent + slash) for one in names if begun or not one.name.startswith(".")]
+            names = [entry for entry in entries if entry.name.startswith(begun) and entry.name.isprintable()]
+            listed = [_entry(name, parent + slash) for name in names if begun or not name.name.startswith(".")]
     except (OSError, RuntimeError, ValueError):  # no right, no such user, a null character
         return []
     order = {"model": 0, "gguf": 1, "folder": 2}
-    return sorted(filter(None, listed), key=lambda one: (order[one.kind], one.path))[:ENTRIES]
+    return sorted(filter(None, listed), key=lambda entry: (order[entry.kind], entry.path))[:ENTRIES]
 
 
-def _entry(one: os.DirEntry[str], parent: str) -> Entry | None:
-    if one.is_dir():
-        kind: Literal["folder", "model"] = "model" if Path(one.path, "config.json").is_file() else "folder"
-        return Entry(f"{parent}{one.name}/", kind)
-    return Entry(f"{parent}{one.name}", "gguf") if one.name.lower().endswith(".gguf") else None
+def _entry(entry: os.DirEntry[str], parent: str) -> Entry | None:
+    if entry.is_dir():
+        kind: Literal["folder", "model"] = "model" if Path(entry.path, "config.json").is_file() else "folder"
+        return Entry(f"{parent}{entry.name}/", kind)
+    return Entry(f"{parent}{entry.name}", "gguf") if entry.name.lower().endswith(".gguf") else None
 
 
 def completed(text: str, entries: Sequence[Entry]) -> str:
     """``text`` with everything added that all ``entries`` have in common."""
-    common = os.path.commonprefix([one.path for one in entries])  # noqa: RUF071 - what is typed ends anywhere
+    common = os.path.commonprefix([entry.path for entry in entries])  # noqa: RUF071 - what is typed ends anywhere
     return common if len(common) > len(text) else text

@@ -20,7 +20,7 @@ from wizard.plan.ports import Ports
 from wizard.probe.host import Host
 
 
-def earlier(workspace: Workspace, name: str) -> Plan | None:
+def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     """The plan that the server ``name`` was last made from, if there is one that can be read."""
     if name not in workspace.names():
         return None
@@ -31,22 +31,22 @@ def earlier(workspace: Workspace, name: str) -> Plan | None:
         return None  # it is made anew from what the user says
 
 
-def latest(workspace: Workspace, names: Iterable[str]) -> Plan | None:
+def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
     """Of the servers ``names`` the plan that was carried out last, to its end or not; None if none can be read."""
     made: list[tuple[float, str]] = []
     for name in names:
         with suppress(OSError):
             made.append((workspace.server(name).plan.stat().st_mtime, name))
-    plans = (earlier(workspace, name) for _when, name in sorted(made, reverse=True))
+    plans = (earlier_plan(workspace, name) for _when, name in sorted(made, reverse=True))
     return next((plan for plan in plans if plan is not None), None)
 
 
-def origin(facts: ModelFacts) -> str:
+def model_origin(facts: ModelFacts) -> str:
     """What names the model wherever one is: a path as it was typed names another file in another folder."""
     return facts.location if facts.source in ("folder", "gguf") else facts.ref
 
 
-def plan(
+def replan(
     host: Host,
     facts: ModelFacts,
     choice: Choice,
@@ -72,12 +72,12 @@ def plan(
     Raises:
         UsageError: TW-L04 if another model is served under ``name``; others as `wizard.plan.build.build` says.
     """
-    before = earlier(workspace, name)
+    before = earlier_plan(workspace, name)
     if running and before and not on_purpose:
         _check_model(before, facts)
-    told = next((one for one in recipes() if one.name == facts.ref), None)
+    ready_made = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
     # With another stack it is another way, of which the journey's options and repairs say nothing.
-    same = told if told and told.answers.get("stack", choice.stack) == choice.stack else None
+    same = ready_made if ready_made and ready_made.answers.get("stack", choice.stack) == choice.stack else None
     made = build(
         host,
         facts,
@@ -86,7 +86,7 @@ def plan(
         name=name,
         http_port=http_port or (None if running else _port(before)),
         keep_ports=running,
-        question=(told and told.first_question) or FIRST_QUESTION,
+        question=(ready_made and ready_made.first_question) or FIRST_QUESTION,
         options=from_data(Options, same.options, where=f"profiles/recipes/{same.name}.toml") if same else None,
     )
     again = tr("The server {name} is running with other settings; it is restarted with these.", name=name)
@@ -96,7 +96,7 @@ def plan(
 
 def _check_model(before: Plan, facts: ModelFacts) -> None:
     """A server that runs is not given another model by the way."""
-    if origin(before.facts) != origin(facts):
+    if model_origin(before.facts) != model_origin(facts):
         name = before.name
         raise UsageError(
             "TW-L04",
@@ -120,6 +120,6 @@ def _said(journey: Recipe | None) -> tuple[str, ...]:
     if journey is None:
         return ()
     return (
-        *(tr("Fixed: {one}", one=tr(one)) for one in journey.repaired),
-        *(tr("Not supported yet: {one}", one=tr(one)) for one in journey.later),
+        *(tr("Fixed: {one}", one=tr(text)) for text in journey.repaired),
+        *(tr("Not supported yet: {one}", one=tr(text)) for text in journey.later),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import Device
 from wizard.advise.needs import dots
 from wizard.advise.reasons import Obstacle, Refused, Remedy, because, change, do, without
@@ -89,7 +89,7 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
 def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
     """What keeps the user's PyTorch from computing on ``device``: its CUDA is too old for the GPU, or too new."""
     have, cuda = dots(device.compute_capability), version(python.cuda or "")[:2]
-    first = next((one for one in architectures().gpus if one.name == have), None)
+    first = next((gpu for gpu in architectures().gpus if gpu.name == have), None)
     about = {"path": python.path, "gpu": device.name, "capability": device.compute_capability, "has": python.cuda}
     if first and cuda and cuda < version(first.cuda):
         return Obstacle("own-gpu", because("own-gpu-cuda", cuda=first.cuda, **about), (WITHOUT,))
@@ -98,17 +98,17 @@ def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
     return None
 
 
-def against_wishes(wishes: Wishes, stack: str) -> Obstacle | None:
+def against_constraints(constraints: Constraints, stack: str) -> Obstacle | None:
     """What keeps ``stack`` from being served by the user's Python as it is asked for, whatever that Python has."""
-    if wishes.engine_python is None:
+    if constraints.engine_python is None:
         return None
-    if wishes.runtime not in (None, "native"):
-        why = because("own-and-runtime", runtime=wishes.runtime)
+    if constraints.runtime not in (None, "native"):
+        why = because("own-and-runtime", runtime=constraints.runtime)
         return Obstacle("own-runtime", why, (change(runtime="native"), WITHOUT))
     if not packages(stack):
         return Obstacle("own-stack", because("own-stack", stack=stack), (WITHOUT, *instead(stack)))
-    if wishes.release:
-        return Obstacle("own-runtime", because("own-and-release", release=wishes.release), (without("release"),))
+    if constraints.release:
+        return Obstacle("own-runtime", because("own-and-release", release=constraints.release), (without("release"),))
     return None
 
 
@@ -123,31 +123,31 @@ def described(host: Host, path: str) -> EnginePython:
     Raises:
         Refused: TW-A21 if it says nothing: the machine was described without it.
     """
-    if (found := known(host, path)) is None:
+    if (engine_python := known(host, path)) is None:
         raise Refused("TW-A21", HostError, replace(unknown(path), remedies=(do("plan-there"),)))
-    return found
+    return engine_python
 
 
-def check(host: Host, wishes: Wishes) -> None:
+def check(host: Host, constraints: Constraints) -> None:
     """Refuse a Python that can serve none of the stacks that are asked for.
 
     Args:
         host: With what the Python has, see `wizard.probe.engine_python.with_python`.
-        wishes: For the Python and the stack.
+        constraints: For the Python and the stack.
 
     Raises:
         Refused: TW-A20 if it is asked for together with what it cannot serve, TW-A21 if it has no engine, TW-A22 if
             that is too old, TW-A23 if the driver does not run its CUDA.
     """
-    python = known(host, wishes.engine_python) if wishes.engine_python else None
+    python = known(host, constraints.engine_python) if constraints.engine_python else None
     if python is None:
         return
-    names = (wishes.stack,) if wishes.stack else tuple(filter(packages, stacks.names()))
-    found = [against_wishes(wishes, one) or obstacle(host, python, one) for one in names]
-    problems = [one for one in found if one is not None]
-    if len(problems) < len(found):
+    names = (constraints.stack,) if constraints.stack else tuple(filter(packages, stacks.names()))
+    answers = [against_constraints(constraints, name) or obstacle(host, python, name) for name in names]
+    problems = [problem for problem in answers if problem is not None]
+    if len(problems) < len(answers):
         return
-    _refuse(max(problems, key=lambda one: ORDER.index(one.code)))
+    _refuse(max(problems, key=lambda problem: ORDER.index(problem.code)))
 
 
 ORDER = ("own-missing", "own-old", "own-cuda", "own-stack", "own-runtime")

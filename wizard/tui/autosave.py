@@ -16,7 +16,7 @@ Side: TypeAlias = Literal["first", "second"]
 """Who of two that answer the same questions."""
 
 
-class Keeping:
+class Autosave:
     """All that blocks is done in threads. Every method may raise `WorkspaceError`, see `wizard.chat.history`.
 
     Args:
@@ -39,7 +39,7 @@ class Keeping:
     @property
     def open_now(self) -> set[int | None]:
         """Numbers of the present conversations."""
-        return {one.id for one in self._present.values()}
+        return {kept.id for kept in self._present.values()}
 
     def begin(self, *, private: bool) -> None:
         """Another conversation, which is kept when something is said in it, and never if it is ``private``."""

@@ -15,7 +15,7 @@ from wizard.model.refs import HubRef
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ShippedModel:
     """One file of ``profiles/configs``: what a repository's config.json says, as far as it matters here."""
 
     repo: str
@@ -25,7 +25,7 @@ class Known:
     config: dict[str, Any]
 
 
-def known(ref: HubRef, why: str) -> ModelFacts | None:
+def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     """The facts of ``ref`` from the shipped configuration, or None if there is none.
 
     Args:
@@ -39,7 +39,7 @@ def known(ref: HubRef, why: str) -> ModelFacts | None:
         path = profiles.find(f"configs/{ref.repo.replace('/', '--')}.json")
     except UsageError:
         return None
-    one = from_json(Known, path.read_text(encoding="utf-8"), where=str(path))
+    shipped_model = from_json(ShippedModel, path.read_text(encoding="utf-8"), where=str(path))
     facts = ModelFacts(
         str(ref),
         "hub",
@@ -48,12 +48,12 @@ def known(ref: HubRef, why: str) -> ModelFacts | None:
         None,
         None,
         revision=ref.revision,
-        licence=one.licence,
-        gated=one.gated,
+        licence=shipped_model.licence,
+        gated=shipped_model.gated,
     )
-    shipped = tr("{why}; architecture and sizes are from the configuration bundled with the wizard", why=why)
-    found = describe(replace(facts, unknown={"hub": shipped}), one.config, str(path))
-    return replace(found, weight_bytes=_bytes(found))
+    origin = tr("{why}; architecture and sizes are from the configuration bundled with the wizard", why=why)
+    described = describe(replace(facts, unknown={"hub": origin}), shipped_model.config, str(path))
+    return replace(described, weight_bytes=_bytes(described))
 
 
 def _bytes(facts: ModelFacts) -> int | None:
