@@ -84,8 +84,8 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
         await pilot.pause()
         said = str(window.query_one("#alternatives").render())
         assert "Token 2 of 5" in said
-        assert "60.0 %" in said
-        assert "5.0 %" in said
+        assert "60.0%" in said
+        assert "5.0%" in said
         await pilot.press("down", "down", "down", "down")
         await pilot.pause()
         assert "↵" in str(window.query_one("#alternatives").render())

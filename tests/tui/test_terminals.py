@@ -123,7 +123,7 @@ async def test_no_color_is_obeyed_and_states_have_marks_and_words(monkeypatch: p
         await to_machine(pilot)
         picture = app.export_screenshot()
         assert app.no_color
-        assert "Good" in picture
+        assert "Ready" in picture
         colours = {*re.findall("#([0-9a-f]{6})", picture)} - FRAME
         assert len(colours) > 2
         assert {one for one in colours if len({one[:2], one[2:4], one[4:]}) != 1} == set()

@@ -86,7 +86,7 @@ def test_what_is_being_built_stands_before_what_answers() -> None:
     assert [(one.name, one.about) for one in found] == [
         ("other", "being built: 43%"),
         ("third", "its build has ended; view the reason and try again"),
-        ("demo", f"model demo on {ENDPOINT.http} · as predicted"),
+        ("demo", f"model demo at {ENDPOINT.http} · as predicted"),
     ]
     assert [one.name for one in found if one.building] == ["other"]
     assert rows(WelcomeView(servers=tuple(found)))[0].title == "See the progress of other"
