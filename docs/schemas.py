@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -112,6 +113,8 @@ ADDED: dict[type, dict[str, Any]] = {
 }
 """Value → the properties that it has as JSON beside its fields."""
 ADDED[Ready] |= {"url": TEXT}
+ATTRIBUTE = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+"""Name and description under ``Attributes:`` in a docstring."""
 
 
 class Written(GenerateJsonSchema):
@@ -120,7 +123,11 @@ class Written(GenerateJsonSchema):
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
         """All fields, and what is added."""
         written = super().dataclass_schema(schema)
-        properties = {**ADDED.get(schema["cls"], {}), **written["properties"]}
+        own = written["properties"]
+        properties = {**own, **ADDED.get(schema["cls"], {}), **own}  # a note's source is a field, too
+        written["description"], _, attributes = written["description"].partition("\n\nAttributes:\n")
+        for name, text in ATTRIBUTE.findall(attributes):
+            properties[name] = {**properties[name], "description": " ".join(text.split())}
         return {**written, "properties": properties, "required": list(properties), "additionalProperties": False}
 
     def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
@@ -131,7 +138,7 @@ class Written(GenerateJsonSchema):
         """What is written has no defaults."""
         return self.generate_inner(schema["schema"])
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         """The name says it."""
         return False
 

@@ -213,11 +213,11 @@ def demo(arguments: argparse.Namespace) -> int:
 def status(arguments: argparse.Namespace) -> int:
     """`triton-wizard status`."""
     from wizard import journey
-    from wizard.kernel.values import to_data
+    from wizard.serve.status import status_data
 
     found = journey.statuses(workspace_of(arguments))
     if arguments.json:
-        print_json([{**to_data(one), "url": one.url} for one in found])
+        print_json([status_data(one) for one in found])
     else:
         from wizard.prompts.value_text import statuses_text
 
@@ -242,10 +242,11 @@ def logs(arguments: argparse.Namespace) -> int:
 def down(arguments: argparse.Namespace) -> int:
     """`triton-wizard down`."""
     from wizard import journey
+    from wizard.serve.status import status_data
 
     stopped = journey.stop(workspace_of(arguments), arguments.name)
     if arguments.json:
-        print_json(stopped)
+        print_json(status_data(stopped))
     else:
         print(tr("stopped {name}", name=stopped.name), file=sys.stderr)
     return 0

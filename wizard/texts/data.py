@@ -13,7 +13,6 @@ from wizard.kernel import language
 from wizard.kernel.values import to_data
 from wizard.texts import advise, reasons, remedies
 
-
 TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Note: {"text": advise.note, "source": advise.source},
     Rejection: {"text": lambda one: reasons.text(one.reason), "remedy": lambda one: remedies.text(one.remedies)},
