@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from wizard.advise.advice import Rejection
-from wizard.advise.reasons import Note, Reason, Remedy
+from wizard.advise.reasons import Note, Reason, Refused, Remedy
 from wizard.kernel import language
+from wizard.kernel.errors import WizardError
 from wizard.kernel.values import to_data
-from wizard.texts import advise, reasons, remedies
+from wizard.texts import advise, errors, reasons, remedies
 
 TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Note: {"text": advise.note, "source": advise.source},
@@ -29,6 +30,14 @@ def data(value: Any) -> Any:
     """
     with _english():
         return _data(value)
+
+
+def error_data(error: WizardError) -> dict[str, str]:
+    """The error as every ``--json`` command prints it, the same in every language; a refusal is put into words anew."""
+    with _english():
+        again = errors.error(error.__cause__) if isinstance(error.__cause__, Refused) else error
+        data: dict[str, str] = to_data(again.as_json())
+        return data
 
 
 @contextmanager
