@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.chat.fake_openai import DONE, ROLE, STOP, FakeOpenAI, event, serving
 from tests.values import CHOICE, plan_of, python_step
@@ -29,6 +30,7 @@ from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
 HOST = str(Path(__file__).parents[1] / "cases" / "hosts" / "host-h200-x1.json")
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 COMMANDS = (
     "probe",
     f"probe --hardware {HOST}",
@@ -56,6 +58,7 @@ COMMANDS = (
     "down",
     "chat --url URL -m Hello",
     "chat --url URL -m Hello --max-tokens many",
+    "chat --nonsense",
     "chat --url URL -m Hello --temperature 9",
     "chat --url URL -m Hello --set logprobs=1",
     "recipes",
@@ -124,6 +127,14 @@ async def _fake_run(plan: Plan) -> AsyncGenerator[Event, None]:
     yield StepFinished("environment", "skipped", 0.0, tr("already done and unchanged"), 1.0, "0" * 16)
     yield StepFinished("model", "done", 1.0, "", 1.0, "0" * 16, {"/models/demo.gguf": (1, 2)})
     yield Ready(replace(DEAD, pid=1), 1.0)
+
+
+def invalid(command: str, line: Any) -> list[str]:
+    """What the schema of ``command`` says against a line of its output; an error is checked as one."""
+    name = "error" if isinstance(line, dict) and set(line) == {"error"} else command
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    problems = Draft202012Validator(schema).iter_errors(line)
+    return [f"{problem.json_path}: {problem.message}"[:500] for problem in problems]
 
 
 def printed(command: str, url: str, *options: str) -> list[Any]:

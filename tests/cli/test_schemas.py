@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,22 +10,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from docs import schemas
-from tests.cli.json_commands import COMMANDS, printed, world
+from tests.cli.json_commands import COMMANDS, invalid, printed, world
 from wizard.cli import commands
 
 __all__ = ["world"]
 WITHOUT = {None, "web"}
 """Commands that print no data."""
-
-
-def validator(command: str) -> Draft202012Validator:
-    return Draft202012Validator(json.loads((schemas.FOLDER / f"{command}.json").read_text(encoding="utf-8")))
-
-
-def invalid(command: str, line: Any) -> list[str]:
-    """What the schema of ``command`` says against ``line``; an error is checked as one."""
-    name = "error" if isinstance(line, dict) and set(line) == {"error"} else command
-    return [f"{error.json_path}: {error.message}"[:500] for error in validator(name).iter_errors(line)]
 
 
 def objects(schema: Any) -> Iterator[dict[str, Any]]:

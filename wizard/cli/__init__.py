@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     arguments = Namespace(json="--json" in words, plain="--plain" in words, workspace=None)  # until they are read
     try:
         try:
-            arguments = parser().parse_args(words)
+            with language.speaking("en" if arguments.json else language.used()):  # argparse keeps no messages
+                arguments = parser().parse_args(words)
             arguments.words = tuple(words)
             status = _done(arguments)
             sys.stdout.flush()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from wizard.advise.advice import Rejection
 from wizard.advise.reasons import Note, Reason, Refused, Remedy
-from wizard.kernel import language
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import speaking
 from wizard.kernel.values import to_data
 from wizard.texts import advise, errors, reasons, remedies
 
@@ -28,29 +27,16 @@ def data(value: Any) -> Any:
 
     These are in `TEXTS`.
     """
-    with _english():
+    with speaking("en"):
         return _data(value)
 
 
 def error_data(error: WizardError) -> dict[str, str]:
     """The error as every ``--json`` command prints it, the same in every language; a refusal is put into words anew."""
-    with _english():
+    with speaking("en"):
         again = errors.error(error.__cause__) if isinstance(error.__cause__, Refused) else error
         data: dict[str, str] = to_data(again.as_json())
         return data
-
-
-@contextmanager
-def _english() -> Iterator[None]:
-    code = language.used()
-    if code == "en":
-        yield
-        return
-    language.use("en")
-    try:
-        yield
-    finally:
-        language.use(code)
 
 
 def _data(value: Any) -> Any:
