@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.json_commands import invalid
 from wizard.kernel import proctable
 
 
@@ -41,6 +42,9 @@ class Wizard:
         assert done.returncode == status, (
             f"{arguments}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         )
+        if "--json" in arguments:
+            lines = map(json.loads, done.stdout.splitlines())
+            assert [problem for line in lines for problem in invalid(arguments[0], line)] == []
         return done.stdout if status == 0 else done.stdout + done.stderr
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -50,7 +50,8 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
         try:
             yield name, case(entry)
         except ValueError as error:
-            wrong = tr("error in case {name}: {error}", name=name[:80], error=error)
+            why = next(iter(error.args), "")  # a message, or what Python says
+            wrong = tr("error in case {name}: {error}", name=name[:80], error=why)
             yield name, UsageError("TW-A02", wrong, _format())
 
 

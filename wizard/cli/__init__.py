@@ -18,7 +18,7 @@ from typing import NoReturn
 from wizard.cli.parser import parser
 from wizard.kernel import language, settings
 from wizard.kernel.errors import CancelledError, HostError, UsageError, WizardError
-from wizard.kernel.language import english, tr
+from wizard.kernel.language import tr
 from wizard.kernel.program import pasteable
 from wizard.kernel.reasons import unreadable
 
@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     arguments = Namespace(json="--json" in words, plain="--plain" in words, workspace=None)  # until they are read
     try:
         try:
-            arguments = parser().parse_args(words)
+            with language.speaking("en" if arguments.json else language.used()):  # argparse keeps no messages
+                arguments = parser().parse_args(words)
             arguments.words = tuple(words)
             status = _done(arguments)
             sys.stdout.flush()
@@ -112,8 +113,9 @@ def _aloud(arguments: Namespace) -> bool:
 def _tell(error: WizardError, arguments: Namespace) -> None:
     if getattr(arguments, "json", False):
         from wizard.kernel.values import to_json
+        from wizard.texts.data import error_data
 
-        shown = {name: pasteable(english(text), arguments.workspace) for name, text in error.as_json().items()}
+        shown = {name: pasteable(text, arguments.workspace) for name, text in error_data(error).items()}
         print(to_json({"error": shown}), flush=True)
     else:
         from wizard.prompts.speech import for_stderr, tell

@@ -217,11 +217,11 @@ def demo(arguments: argparse.Namespace) -> int:
 def status(arguments: argparse.Namespace) -> int:
     """`triton-wizard status`."""
     from wizard import journey
-    from wizard.kernel.values import to_data
+    from wizard.serve.status import status_data
 
     servers = journey.statuses(workspace_of(arguments))
     if arguments.json:
-        print_json([{**to_data(server), "url": server.url} for server in servers])
+        print_json([status_data(server) for server in servers])
     else:
         from wizard.prompts.value_text import statuses_text
 
@@ -246,10 +246,11 @@ def logs(arguments: argparse.Namespace) -> int:
 def down(arguments: argparse.Namespace) -> int:
     """`triton-wizard down`."""
     from wizard import journey
+    from wizard.serve.status import status_data
 
     stopped = journey.stop(workspace_of(arguments), arguments.name)
     if arguments.json:
-        print_json(stopped)
+        print_json(status_data(stopped))
     else:
         print(tr("stopped {name}", name=stopped.name), file=sys.stderr)
     return 0

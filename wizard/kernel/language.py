@@ -13,7 +13,8 @@ from __future__ import annotations
 import dataclasses
 import gettext
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -55,6 +56,20 @@ def use(code: str) -> None:
 def used() -> str:
     """The code of the present language."""
     return _code
+
+
+@contextmanager
+def speaking(code: str) -> Iterator[None]:
+    """Say everything in the language ``code`` inside; for what is printed, as threads share the language."""
+    before = _code
+    if code == before:
+        yield
+        return
+    use(code)
+    try:
+        yield
+    finally:
+        use(before)
 
 
 class Message(str):

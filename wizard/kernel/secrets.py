@@ -43,9 +43,14 @@ def environment_for(named: Collection[str] = ()) -> dict[str, str]:
 
 
 def redact(text: str) -> str:
-    """Return ``text`` with every known secret (token shapes, values of `SECRET_VARIABLES`) replaced by ``•••``."""
+    """Return ``text`` with every known secret (token shapes, values of `SECRET_VARIABLES`) replaced by ``•••``.
+
+    A text without any stays the same object, and so a `wizard.kernel.language.Message`.
+    """
+    masked = text
     for name in SECRET_VARIABLES:
         value = os.environ.get(name, "")
-        if len(value) >= 8 and value in text:
-            text = text.replace(value, MASK)
-    return _PATTERNS.sub(MASK, text)
+        if len(value) >= 8 and value in masked:
+            masked = masked.replace(value, MASK)
+    masked = _PATTERNS.sub(MASK, masked)
+    return text if masked == text else masked

@@ -17,9 +17,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 def plain(text: str) -> str:
     """``text`` without escape sequences, control characters and direction marks; newlines and tabs stay.
 
-    What a server, a tool or a hub said may hold anything; nothing of it may move the cursor or set the title.
+    What a server, a tool or a hub said may hold anything; nothing of it may move the cursor or set the title. A text
+    without any stays the same object, and so a `wizard.kernel.language.Message`.
     """
-    return _CONTROL.sub("", _ANSI.sub("", text))
+    cleaned = _CONTROL.sub("", _ANSI.sub("", text))
+    return text if cleaned == text else cleaned
 
 
 def one_line(text: str) -> str:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from wizard.kernel.errors import StepError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 
 FIX_THE_CAUSE = mark("Fix the cause")
@@ -99,7 +99,7 @@ class Cause:
     @property
     def why(self) -> str:
         """How it ended and what it said."""
-        return f"{self.how}: {self.line}"
+        return join(": ", self.how, self.line)
 
 
 @dataclass(frozen=True, slots=True)

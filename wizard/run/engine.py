@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from wizard.advise.calibration import text
+from wizard.advise.calibration import rows
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError, WizardError, WorkspaceError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import Child, Line, finish, stop_group
@@ -277,7 +277,7 @@ class _Run:
         lines = Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
         amounts = measured.measure(endpoint, self.plan.choice.stack, lines)
         measurement = calibration.measurement(self.plan, amounts)
-        report = text(measurement).splitlines()
+        report = [join("  ", *row) for row in rows(measurement)]  # unlike a table's, messages: English as JSON
         try:
             calibration.keep(self.workspace, measurement)
         except OSError as error:  # the server runs and answers; only later advice is less exact

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from wizard.advise.advice import Memory
 from wizard.advise.calibration import Calibration, actual, summary
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
+from wizard.kernel.values import to_data
 from wizard.serve import find, health
 from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
@@ -35,6 +36,11 @@ class Status:
     def url(self) -> str | None:
         """Base URL of HTTP, for ``URL/v2/…`` or an OpenAI client; None if it does not run."""
         return self.endpoint.http if self.endpoint and self.state in ("ready", "starting") else None
+
+
+def status_data(one: Status) -> dict[str, Any]:
+    """The status as JSON data: its fields and its URL."""
+    return {**to_data(one), "url": one.url}
 
 
 def status(server: ServerFolder) -> Status:

@@ -3,57 +3,48 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from wizard.advise.advice import Rejection
-from wizard.advise.reasons import Note, Reason, Remedy
-from wizard.kernel import language
+from wizard.advise.reasons import Note, Reason, Refused, Remedy
+from wizard.kernel.errors import WizardError
+from wizard.kernel.language import speaking
 from wizard.kernel.values import to_data
-from wizard.texts import advise, reasons, remedies
+from wizard.texts import advise, errors, reasons, remedies
+
+TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
+    Note: {"text": advise.note, "source": advise.source},
+    Rejection: {"text": lambda one: reasons.text(one.reason), "remedy": lambda one: remedies.text(one.remedies)},
+    Reason: {"text": reasons.text},
+    Remedy: {"text": remedies.remedy},
+}
+"""Value → the texts that it has as JSON, by name."""
 
 
 def data(value: Any) -> Any:
     """``value`` as `wizard.kernel.values.to_data`, the same in every language, with texts for people.
 
-    A note has ``text`` and ``source`` too, a rejection ``text`` and ``remedy``, a reason and a remedy ``text``.
+    These are in `TEXTS`.
     """
-    with _english():
+    with speaking("en"):
         return _data(value)
 
 
-@contextmanager
-def _english() -> Iterator[None]:
-    code = language.used()
-    if code == "en":
-        yield
-        return
-    language.use("en")
-    try:
-        yield
-    finally:
-        language.use(code)
+def error_data(error: WizardError) -> dict[str, str]:
+    """The error as every ``--json`` command prints it, the same in every language; a refusal is put into words anew."""
+    with speaking("en"):
+        again = errors.error(error.__cause__) if isinstance(error.__cause__, Refused) else error
+        data: dict[str, str] = to_data(again.as_json())
+        return data
 
 
 def _data(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         own = {field.name: _data(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {**own, **_texts(value)}
+        return {**own, **{name: text(value) for name, text in TEXTS.get(type(value), {}).items()}}
     if isinstance(value, dict):
         return {str(key): _data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_data(item) for item in value]
     return to_data(value)
-
-
-def _texts(value: object) -> dict[str, str | None]:
-    if isinstance(value, Note):
-        return {"text": advise.note(value), "source": advise.source(value)}
-    if isinstance(value, Rejection):
-        return {"text": reasons.text(value.reason), "remedy": remedies.text(value.remedies)}
-    if isinstance(value, Reason):
-        return {"text": reasons.text(value)}
-    if isinstance(value, Remedy):
-        return {"text": remedies.remedy(value)}
-    return {}
