@@ -74,8 +74,8 @@ def tmux() -> Iterator[Tmux]:
 
 def to_the_build(terminal: Terminal) -> None:
     """Start the last server again."""
-    for words in ("▸ Restart demo", "Run it"):
-        terminal.shows(words)
+    for words in (("▸ Restart demo", "★ recommended"), ("Run it",)):  # with the machine known, it is not shown first
+        terminal.shows(*words)
         terminal.press(ENTER)
     terminal.shows("● Build")
 

@@ -162,6 +162,6 @@ def longest(terminal: Terminal, before: int, *edits: tuple[str, int]) -> None:
     terminal.press(*[DOWN] * 9)
     for keys, now in (("", before), *edits):
         terminal.press(keys)
-        terminal.until(lambda now=now: re.search(f"▌ Maximum answer length in tokens +{now} ", terminal.text))  # type: ignore[misc]
+        terminal.until(lambda now=now: re.search(rf"▌ Maximum answer length in +{now} .*\n.*▌ tokens ", terminal.text))  # type: ignore[misc]
     terminal.press(ENTER)
     terminal.until(lambda: "Answer settings" not in terminal.text)

@@ -90,8 +90,8 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
             # Errors and remedies name the flags, which answer the same questions.
             flag = f"  {question.flag}" if question.flag.startswith("--") else ""
             self._say(Content.assemble(tr(question.help), (flag, "$foreground")))
-            self.call_after_refresh(self._texts[question.name].scroll_visible, animate=False)
-            self.call_after_refresh(self._fields[question.name].scroll_visible, animate=False)
+            row = self._fields[question.name].query_ancestor(Container)  # the text may have more lines than the field
+            self.call_after_refresh(row.scroll_visible, animate=False)
 
     def on_input_changed(self) -> None:
         """Other questions may matter now."""
