@@ -91,7 +91,7 @@ def test_a_build_goes_on_while_nobody_looks_and_the_answer_is_copied(wizard: Wiz
     elsewhere = tmux.attaches(60, 20)
     elsewhere.shows("Chat with it")
     elsewhere.press(ENTER)
-    elsewhere.shows("Send")
+    elsewhere.shows("⏎ Send")
     elsewhere.press("What is Triton?", ENTER)
     elsewhere.shows("tokens/s")
     elsewhere.press(CONTROL_Y)
@@ -109,7 +109,7 @@ def test_a_killed_tmux_takes_the_wizard_along_and_leaves_the_server(wizard: Wiza
     terminal = tmux.opens(full_screen(wizard))
     terminal.shows("▸ Chat with demo")
     terminal.press(ENTER)
-    terminal.shows("Send")
+    terminal.shows("⏎ Send")
     (pid,) = tmux.says("list-panes", "-F", "#{pane_pid}").split()
     with opened([int(pid)]) as processes:
         tmux.says("kill-server")
