@@ -68,6 +68,8 @@ def resolve(
     """
     if python is not None:
         return own.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
+    if stacks.facts(setup.stack).image is None:
+        return _without_image(host, facts, device, setup, wish, runtime)
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
@@ -78,9 +80,21 @@ def resolve(
             return refused
     elif stacks.facts(setup.stack).native is None or wish:
         others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
-        if wish:
-            return Obstacle("containers", because("is-image", release=wish, why=why), (do("prerequisites"), *others))
-        return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
+        image, only = because("is-image", release=wish, why=why), because("no-native", stack=setup.stack, why=why)
+        return Obstacle("containers", image if wish else only, (do("prerequisites"), *others))
+    return _native(host, facts, device, setup, why)
+
+
+def _without_image(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, wish: str | None, runtime: str | None
+) -> Resolved | Obstacle:
+    """A stack that no image has: natively, whatever containers there are."""
+    why = because("no-stack-image", stack=setup.stack)
+    if runtime not in (None, "native"):
+        refused = because("no-runtime", runtime=runtime, why=why)
+        return Obstacle("runtime", refused, (change(runtime="native"), *instead(setup.stack)))
+    if wish:
+        return Obstacle("containers", because("is-image", release=wish, why=why), (without("release"),))
     return _native(host, facts, device, setup, why)
 
 

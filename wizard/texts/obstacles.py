@@ -98,6 +98,7 @@ TEXTS: dict[str, Text] = {
     "no-nvidia-runtime": mark("{engine} has no NVIDIA runtime"),
     "no-runtime": mark("{runtime} cannot be used: {why}."),
     "no-native": mark("{stack} is served only from NVIDIA's images, but {why}."),
+    "no-stack-image": mark("NVIDIA has no Triton image with {stack}"),
     "is-image": mark("{release} is a container image, but {why}."),
     "and": mark("{problem} Also, {why}."),
     "cpu-runtime": mark("{stack} runs natively; --runtime {runtime} is not supported."),
