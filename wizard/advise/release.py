@@ -326,7 +326,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     warnings: tuple[Note, ...] = ()
     native = stacks.facts(setup.stack).native
     if native and native.untried:
-        warnings = (Note(UNTRIED_CODE),)
+        warnings = (Note(UNTRIED_CODE, {"stack": setup.stack, "versions": native.untried}),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {found.engine_name}"
