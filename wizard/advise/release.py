@@ -68,6 +68,8 @@ def resolve(
     """
     if python is not None:
         return engine_python.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
+    if stacks.facts(setup.stack).image is None:
+        return _without_image(host, facts, device, setup, requested, runtime)
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
@@ -78,11 +80,22 @@ def resolve(
             return refused
     elif stacks.facts(setup.stack).native is None or requested:
         others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
-        if requested:
-            return Obstacle(
-                "containers", because("is-image", release=requested, why=why), (do("prerequisites"), *others)
-            )
-        return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
+        image = because("is-image", release=requested, why=why)
+        only = because("no-native", stack=setup.stack, why=why)
+        return Obstacle("containers", image if requested else only, (do("prerequisites"), *others))
+    return _native(host, facts, device, setup, why)
+
+
+def _without_image(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None, runtime: str | None
+) -> Resolved | Obstacle:
+    """A stack that no image has: natively, whatever containers there are."""
+    why = because("no-stack-image", stack=setup.stack)
+    if runtime not in (None, "native"):
+        refused = because("no-runtime", runtime=runtime, why=why)
+        return Obstacle("runtime", refused, (change(runtime="native"), *instead(setup.stack)))
+    if requested:
+        return Obstacle("containers", because("is-image", release=requested, why=why), (without("release"),))
     return _native(host, facts, device, setup, why)
 
 
@@ -320,7 +333,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     warnings: tuple[Note, ...] = ()
     native = stacks.facts(setup.stack).native
     if native and native.untried:
-        warnings = (Note(UNTRIED_CODE),)
+        warnings = (Note(UNTRIED_CODE, {"stack": setup.stack, "versions": native.untried}),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {engine_env.engine_name}"
