@@ -22,7 +22,7 @@ import pytest
 from tritonclient.grpc import InferenceServerClient
 from tritonclient.grpc import aio as grpc_aio
 from tritonclient.utils import InferenceServerException
-from wizard.repository.front import repository
+from wizard.repository.proxy import repository
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
@@ -116,9 +116,7 @@ def test_sampling_comes_through(served: Served) -> None:
     for part in ("'max_new_tokens': 3,", "'top_p': 0.25", "'top_k': 3", "'sampling_seed': 7"):
         assert part in line
     assert "'stop'" not in line
-    assert re.search(
-        r"'stop_token_ids': \[258, .*257\]", line
-    )  # the model's own end, and the stop word that is a token
+    assert re.search(r"'stop_token_ids': \[258, .*257\]", line)
 
 
 def test_without_top_k_all_tokens_count(served: Served) -> None:

@@ -24,9 +24,9 @@ from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
-from wizard.repository import front
+from wizard.repository import proxy
 
-ENGINE = front.Engine(Path(__file__).parent / "engine" / "sglang_engine.py")
+ENGINE = proxy.Engine(Path(__file__).parent / "engine" / "sglang_engine.py")
 READY_SECONDS = 1800.0
 """As for vLLM: weights are read, kernels are compiled and CUDA graphs are recorded; it was never timed."""
 WHILE_LOADING = ("fp8",)
@@ -102,7 +102,7 @@ def steps(
     checkpoint.check(choice, facts, WHILE_LOADING)
     get = fetch(facts, runtime.workspace)
     settings = arguments(str(get.path), facts, choice)
-    repository = front.repository(
+    repository = proxy.repository(
         runtime.server.name,
         engine=ENGINE,
         python=runtime.python,
