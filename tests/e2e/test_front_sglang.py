@@ -22,7 +22,6 @@ import pytest
 from tritonclient.grpc import InferenceServerClient
 from tritonclient.grpc import aio as grpc_aio
 from tritonclient.utils import InferenceServerException
-from wizard.repository.proxy import repository
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
@@ -33,6 +32,7 @@ from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.kernel import proctable
 from wizard.repository.lint import lint
+from wizard.repository.proxy import repository
 from wizard.stacks.sglang.plan import ENGINE, arguments
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
