@@ -78,7 +78,7 @@ def explanations_of(arguments: argparse.Namespace) -> Workshop | None:
 
 
 def workshop_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options that both interfaces take: the workshop, whether explanations are shown, the journey with its pins."""
+    """Options of both interfaces: the workshop, whether explanations are shown, the journey with its pins."""
     from wizard import journey
 
     workshop: Workshop | None = arguments.attended
