@@ -188,8 +188,8 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:
     known = _images(setup)
-    asked = known.named(requested) if requested else known.releases
-    if not asked:
+    releases = known.named(requested) if requested else known.releases
+    if not releases:
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
         unknown = because("unknown-release", engine=engine(setup), release=requested)
         return Obstacle("release", unknown, (change(release=newest), do("another-release", oldest=oldest)))
@@ -200,7 +200,7 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
         return _no_environment(host, device, setup)
     judge = _judge(needed(facts, device, setup), device, setup, own)
     broken, suiting = list[Obstacle](), list[Release]()
-    for release in asked:
+    for release in releases:
         if why := judge(release):
             broken.append(why)
         else:
@@ -213,12 +213,12 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
-    return _or_another(host, facts, device, setup, asked[0], why) if requested else why
+    return _or_another(host, facts, device, setup, releases[0], why) if requested else why
 
 
-def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
+def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, named: Release, why: Obstacle) -> Obstacle:
     """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
-    nearest = ended.later(asked.tag) if why.code == ended.CODE else ()
+    nearest = ended.later(named.tag) if why.code == ended.CODE else ()
     answers = (_image(host, facts, device, setup, tag) for tag in (*nearest, None))
     other = next((answer for answer in answers if isinstance(answer, Resolved)), None)
     if other is None:

@@ -160,8 +160,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         else:
             print_json(event_data(event))
 
-    asked = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    if not until_stopped(_events(journey.run(plan, **asked), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+    overrides = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
+    if not until_stopped(_events(journey.run(plan, **overrides), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if printer:
             printer.end()
         raise CancelledError(

@@ -55,14 +55,14 @@ def unreadable(error: Exception) -> str:
 def misfit(problem: Mapping[str, Any]) -> str:
     """What is wrong with a value, from one of the errors of a pydantic `ValidationError`."""
     kind, value = str(problem["type"]), problem.get("input")
-    wanted = _KINDS.get(kind.partition("_")[0])
-    if kind == "missing" or (wanted and value is None):
+    expected = _KINDS.get(kind.partition("_")[0])
+    if kind == "missing" or (expected and value is None):
         return tr("it is missing")
     if kind == "literal_error":
         known = str(problem["ctx"]["expected"]).replace(" or ", ", ")
         return tr("it must be one of {known}, not {value}", known=known, value=_quoted(value))
-    if wanted is not None:
-        return tr("it must be {kind}, not {value}", kind=tr(wanted), value=_quoted(value))
+    if expected is not None:
+        return tr("it must be {kind}, not {value}", kind=tr(expected), value=_quoted(value))
     return str(problem["msg"])
 
 

@@ -110,8 +110,8 @@ def inspect(path: str) -> EnginePython:
         UsageError: TW-P15 if it is no Python that answers.
     """
     whole = absolute(path)
-    with asking({path: _argv(whole)}, SECONDS) as asked:
-        answer = asked[path].answer()
+    with asking({path: _argv(whole)}, SECONDS) as questions:
+        answer = questions[path].answer()
     engine_python = _read(whole, answer)
     if engine_python is None:
         inside, why = Path(whole, "bin", "python"), _why(answer).replace(whole, whole[:200])

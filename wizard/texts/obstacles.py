@@ -56,8 +56,8 @@ def _version(fields: Fields) -> str:
 
 def _wanted(params: Mapping[str, Param]) -> str:
     """Versions of Python that would do."""
-    wanted = params["wanted"]
-    return tr(" or ").join(map(str, wanted)) if isinstance(wanted, tuple) else str(wanted)
+    values = params["wanted"]
+    return tr(" or ").join(map(str, values)) if isinstance(values, tuple) else str(values)
 
 
 _BUSY = mark(

@@ -67,10 +67,10 @@ def readings(host: Host, reading: Reading | None) -> list[GpuReading]:
     """The GPUs as they are read now; before the first reading, and for another machine, as they were found."""
     if reading and reading.gpus:
         return list(reading.gpus)
-    return [_found(gpu) for gpu in host.gpus]
+    return [_reading(gpu) for gpu in host.gpus]
 
 
-def _found(gpu: Gpu) -> GpuReading:
+def _reading(gpu: Gpu) -> GpuReading:
     total, free = gpu.memory_total_bytes, gpu.memory_free_bytes
     return GpuReading(
         gpu.index,
