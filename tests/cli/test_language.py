@@ -75,7 +75,7 @@ def test_every_flag_says_what_it_is_for() -> None:
 
 
 def test_names_at_the_beginning_of_a_korean_line_keep_their_capitals() -> None:
-    assert "how many people at the same time. " in helped()
+    assert "number of concurrent users. " in helped()
     language.use("ko")
     said = helped()
     assert "KV 캐시 형식. " in said

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from wizard.advise.advice import Memory
 from wizard.advise.calibration import Calibration, actual, summary
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
@@ -87,5 +87,5 @@ def _measured(one: Status, past: Calibration) -> Status:
     found = past.latest_of(one.name)
     if one.state != "ready" or found is None:
         return one
-    detail = f"{one.detail}; {summary(found)}"
+    detail = join("; ", one.detail, summary(found))
     return replace(one, detail=detail, predicted=found.choice.memory, actual=actual(found))
