@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 
 _PLACE = re.compile(r"(?P<what>.*?) ?\(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
 """How the errors of `tomllib` end (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
@@ -72,7 +72,7 @@ def _in_words(error: str) -> str:
 
 def _at(place: Mapping[str, Any], problem: str) -> str:
     where = tr("line {line}, column {column}", **place) if place["line"] else tr("end of file")
-    return f"{where}: {problem}" if problem else where
+    return join(": ", where, problem)
 
 
 def _quoted(value: object) -> str:
