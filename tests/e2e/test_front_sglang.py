@@ -116,7 +116,9 @@ def test_sampling_comes_through(served: Served) -> None:
     for part in ("'max_new_tokens': 3,", "'top_p': 0.25", "'top_k': 3", "'sampling_seed': 7"):
         assert part in line
     assert "'stop'" not in line
-    assert re.search(r"'stop_token_ids': \[258, .*257\]", line)  # the model's own end, and the stop word that is a token
+    assert re.search(
+        r"'stop_token_ids': \[258, .*257\]", line
+    )  # the model's own end, and the stop word that is a token
 
 
 def test_without_top_k_all_tokens_count(served: Served) -> None:
