@@ -18,7 +18,7 @@ from typing import NoReturn
 from wizard.cli.parser import parser
 from wizard.kernel import language, settings
 from wizard.kernel.errors import CancelledError, HostError, UsageError, WizardError
-from wizard.kernel.language import english, tr
+from wizard.kernel.language import tr
 from wizard.kernel.program import pasteable
 from wizard.kernel.reasons import unreadable
 
@@ -112,8 +112,9 @@ def _aloud(arguments: Namespace) -> bool:
 def _tell(error: WizardError, arguments: Namespace) -> None:
     if getattr(arguments, "json", False):
         from wizard.kernel.values import to_json
+        from wizard.texts.errors import in_json
 
-        shown = {name: pasteable(english(text), arguments.workspace) for name, text in error.as_json().items()}
+        shown = {name: pasteable(text, arguments.workspace) for name, text in in_json(error).items()}
         print(to_json({"error": shown}), flush=True)
     else:
         from wizard.prompts.speech import for_stderr, tell

@@ -19,12 +19,13 @@ def data(value: Any) -> Any:
 
     A note has ``text`` and ``source`` too, a rejection ``text`` and ``remedy``, a reason and a remedy ``text``.
     """
-    with _english():
+    with in_english():
         return _data(value)
 
 
 @contextmanager
-def _english() -> Iterator[None]:
+def in_english() -> Iterator[None]:
+    """What is worded inside is English."""
     code = language.used()
     if code == "en":
         yield

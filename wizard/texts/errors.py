@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from wizard.advise.reasons import Refused
 from wizard.kernel.errors import WizardError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import english, mark, tr
 from wizard.texts import reasons, remedies
+from wizard.texts.data import in_english
 
 TODO = {
     **dict.fromkeys(("TW-A01", "TW-A10", "TW-L01"), "{remedy}"),
@@ -35,3 +36,11 @@ def error(refused: Refused) -> WizardError:
     else:
         todo = f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."
     return refused.kind(refused.code, why.rstrip(".") if refused.code == "TW-A11" else why, todo)
+
+
+def in_json(failure: WizardError) -> dict[str, str]:
+    """The error's fields, the same in every language: what was refused is worded again, in English."""
+    if not isinstance(failure.__cause__, Refused):
+        return {name: english(text) for name, text in failure.as_json().items()}
+    with in_english():
+        return error(failure.__cause__).as_json()
